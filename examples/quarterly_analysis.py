@@ -177,7 +177,7 @@ def main(directory: Path, tell: Tell = print) -> None:
     run.report("the summary is in summary.md")
     run.close()
     for line in (directory / "world.txt").read_text(encoding="utf-8").splitlines():
-        tell(f"really done, once: {line}")
+        tell(f"done exactly once: {line}")
     relay.close()
 
 

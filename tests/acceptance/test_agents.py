@@ -80,7 +80,7 @@ def test_the_basic_handoff_runs(api: MessagesApi, tmp_path: Path) -> None:
 def test_the_chain_stops_where_the_policy_says(api: MessagesApi, tmp_path: Path) -> None:
     """User, support, billing, specialist: a further hop is refused, and the specialist answers instead."""
     said = run("multi_hop.txt", api, tmp_path)
-    refused = [asked for asked in api.asked if "stand in this lineage already" in asked.words]
+    refused = [asked for asked in api.asked if "this lineage already has" in asked.words]
 
     assert "Your last invoice is for the March plan.\n" == said
     assert ["payment specialist" in asked.system for asked in refused] == [True]

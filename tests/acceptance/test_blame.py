@@ -139,7 +139,7 @@ def test_the_pull_request_answers_the_four_questions(reader: Path) -> None:
     done = batonpass(reader, "demo", "pull-request", "--keep", "kept")
     titles = [line for line in done.stdout.splitlines() if re.match(r"\d\. ", line)]
 
-    assert (0, 4, 4) == (done.returncode, len(titles), done.stdout.count("✓ as it was: ")), done.stdout
+    assert (0, 4, 4) == (done.returncode, len(titles), done.stdout.count("✓ confirmed: ")), done.stdout
     assert done.stdout.count("whole: 17 receipts") == 1
     kept = batonpass(reader / "kept", "blame", f"{pull_request.NAME}:9")
     assert (0, True) == (kept.returncode, kept.stdout.startswith("fixer "))

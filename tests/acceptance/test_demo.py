@@ -84,7 +84,7 @@ def test_the_demonstration_tells_what_it_finds(tmp_path: Path) -> None:
     assert (0, "", TITLES) == (done.returncode, done.stderr, titles)
     assert "finished: order_chart\n   in doubt: publish:" in done.stdout
     assert "attempt 2: finished calls are not made again" in done.stdout
-    assert list(REALLY_DONE) == re.findall(r"really done, once: (.+)", done.stdout)
+    assert list(REALLY_DONE) == re.findall(r"done exactly once: (.+)", done.stdout)
     assert "whole: 34 receipts in 9 streams" in done.stdout
     assert re.search(r"stream run_\w{26}, seq 6, field content\.task  \[verify\.content\]", done.stdout)
     assert "whole, 27 receipts" in done.stdout
@@ -205,7 +205,7 @@ def test_example_says_what_was_really_done(example: Played) -> None:
     world = (example.place / "world.txt").read_text(encoding="utf-8").splitlines()
 
     assert list(REALLY_DONE) == world
-    assert list(REALLY_DONE) == re.findall(r"really done, once: (.+)", example.said)
+    assert list(REALLY_DONE) == re.findall(r"done exactly once: (.+)", example.said)
     assert "attempt 2, completed" in example.said
 
 

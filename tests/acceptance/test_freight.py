@@ -178,5 +178,5 @@ def test_an_answer_that_is_not_true_is_a_failure(tmp_path: Path, monkeypatch: py
     """If the trace led elsewhere than to where the load waited, the demonstration would say so and fail."""
     monkeypatch.setattr(delivery, "LOSER", CARRIERS[3])
 
-    with pytest.raises(VerificationError, match="is not what happened"):
+    with pytest.raises(VerificationError, match="differs from what happened"):
         list(play_delivery(tmp_path))

@@ -210,11 +210,11 @@ class TestApprovalTheatre:
         handoff = lead.hand_off("shipper", "Ship", may=["deploy:*"], run=lambda run: run.call(world.deploy, "prod"))
         assert State.HELD is handoff.wait().state
         for agent in ("agent:lead", "agent:shipper"):
-            with pytest.raises(NotApproverError, match="it takes a person"):
+            with pytest.raises(NotApproverError, match="it needs a person"):
                 handoff.approve(by=agent)
 
         assert ([], State.HELD) == (world.done, handoff.state())
-        assert "waits for somebody" in desk.words("handoff", "show", "shipper")
+        assert "waiting: batonpass handoff approve" in desk.words("handoff", "show", "shipper")
         relay.verify()
 
     def test_what_a_parent_confirmed_unseen_is_told_as_such(
@@ -251,7 +251,7 @@ class TestSharedCredential:
 
         for words in shown.values():
             assert "for tools: forge as bot:ci · 1 call" in words
-            assert "acted with the same one; from outside nobody can tell who did" in words
+            assert "used the same one; from outside nobody can tell them apart" in words
         assert (2, False) == (len(keys), "only-for-this-test" in json.dumps(shown))
         relay.verify()
 

@@ -49,7 +49,7 @@ def test_the_demonstration_shows_all_of_it(tmp_path: Path) -> None:
     commands = re.findall(r"^  batonpass (.+)$", done.stdout, re.MULTILINE)
 
     assert (0, "", 4) == (done.returncode, done.stderr, len(commands))
-    assert "held        pay DE89370400440532013000 · the page's words stand in it" in done.stdout
+    assert "held        pay DE89370400440532013000 · the page's words are in it" in done.stdout
     assert 'denied      by user:ana: "I know of no such account"' in done.stdout
     assert "0 calls held" in done.stdout
     for command in commands:

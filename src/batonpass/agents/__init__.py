@@ -1,6 +1,6 @@
-"""Native agents: models that work on a relay, and hand work to each other with everything that belongs to it.
+"""Native agents: models that work on a relay and hand work to each other.
 
-Needs the extra `batonpass[agents]` as soon as an agent runs; importing this needs nothing besides the core.
+Running an agent needs the extra `batonpass[agents]`; importing this package needs only the core.
 """
 
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "LedgerStore":
-    # The store of this directory's ledger, opened when somebody wants to read it and not before.
+    # The store of this directory's ledger, opened on first use.
     if name == "state_store":
         return store_of(None)
     raise AttributeError(f"module 'batonpass.agents' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Memory of native agents: what an agent kept in earlier runs, with the labels that it had."""
+"""Memory of native agents: the texts that an agent kept in earlier runs, with their labels."""
 
 from batonpass.agents.agent_relay import Place, store_of
 from batonpass.aio.threads import in_thread
@@ -9,17 +9,17 @@ __all__ = ["AgentMemory", "Memory"]
 
 
 class AgentMemory:
-    """Reads what agents remember; they write it themselves, in a run, and the relay labels it."""
+    """Reads the memory of agents. They write it in a run, and the relay labels it."""
 
     def __init__(self, place: Place = None) -> None:
         self._place = place
 
     async def entries(self, agent_id: str) -> list[Memory]:
-        """Return what an agent remembers, the oldest first."""
+        """Return all memories of an agent, the oldest first."""
         return await in_thread(lambda: self._entries(agent_id))
 
     async def find(self, agent_id: str, query: str, *, most: int = 10) -> list[Memory]:
-        """Return what an agent remembers about something: entries that share most words with it, the latest first."""
+        """Return the memories that share most words with a query, the latest first among equals."""
         wanted = {word.casefold() for word in query.split()}
         scored = [
             (len(wanted & {word.casefold().strip(".,;:!?") for word in entry.text.split()}), number, entry)

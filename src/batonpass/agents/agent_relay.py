@@ -1,4 +1,4 @@
-"""Where agents record: a relay that was given, or the relay of this directory."""
+"""The relay of native agents: a given one, or that of this directory."""
 
 from typing import TypeAlias
 
@@ -11,14 +11,14 @@ Place: TypeAlias = Relay | AsyncRelay | LedgerStore | None
 
 
 def relay_of(place: Relay | AsyncRelay | None) -> AsyncRelay:
-    """Return the relay that was given, else that of this directory, as asynchronous programs see it. It may block."""
+    """Return the given relay, or that of this directory, as an `AsyncRelay`. It may block."""
     if isinstance(place, AsyncRelay):
         return place
     return AsyncRelay(default_relay() if place is None else place)
 
 
 def store_of(place: Place) -> LedgerStore:
-    """Return the store of a relay, or the one that was given, else that of this directory. It may block."""
+    """Return the given store, or that of the given relay, or that of this directory. It may block."""
     if isinstance(place, Relay | AsyncRelay):
         return place.store
     return default_relay().store if place is None else place

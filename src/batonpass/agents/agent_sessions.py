@@ -17,7 +17,7 @@ _LATEST: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedRun:
-    """With which messages a run ended, and whether content from outside may stand in them."""
+    """The last messages of a run, and whether they may contain content from outside."""
 
     run: RunId
     messages: object
@@ -25,7 +25,7 @@ class EndedRun:
 
 
 def read_session(store: LedgerStore, session: SessionId, agent: str) -> EndedRun | None:
-    """Return how an agent's last finished run of a session ended; None if there is none."""
+    """Return the last messages of an agent's latest completed run in a session; None if there is none."""
     with store.view() as view:
         for run in islice(view.find_runs(series=session), _LATEST):
             if run.agent != agent or run.state is not RunState.COMPLETED:

@@ -20,18 +20,18 @@ class ToolDefinition:
     name: str
     function: Callable[..., Any]
     description: str = ""
-    external: bool = False  # what it returns came from outside: data, which travels in quarantine
-    hands_off: bool = False  # it records a handoff of its own, and is no call besides
-    about_itself: bool = False  # it asks what its own run is and may: it acts on nothing, and is no call
+    external: bool = False  # its results come from outside: data that travels in quarantine
+    hands_off: bool = False  # it records a handoff, and no call
+    about_itself: bool = False  # it only reads about its own run, so no call is recorded
 
     def __post_init__(self) -> None:
         require_text("name", self.name)
         if not callable(self.function):
-            raise InvalidValueError("function", f"of the tool {self.name} cannot be called")
+            raise InvalidValueError("function", f"of the tool {self.name} is not callable")
 
 
 class ToolRegistry:
-    """The tools that there are. A name is found as it is written, or with hyphens for underscores."""
+    """Tools by name. A name is found as it is written, or with hyphens for underscores."""
 
     def __init__(self, tools: Iterable[Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, ToolDefinition] = {}
@@ -46,7 +46,7 @@ class ToolRegistry:
         description: str | None = None,
         external: bool = False,
     ) -> ToolDefinition:
-        """Take in a function; its signature says what it takes, its docstring what it does."""
+        """Register a function; its signature and docstring describe it to the model."""
         return self.register_tool_definition(
             ToolDefinition(
                 name=name or declared_of(function).name,
@@ -57,14 +57,14 @@ class ToolRegistry:
         )
 
     def register_tool_definition(self, definition: ToolDefinition) -> ToolDefinition:
-        """Take in a tool. Raises `InvalidValueError` if another has its very name."""
+        """Register a tool. Raises `InvalidValueError` if the name is taken."""
         if self._tools.get(definition.name, definition) is not definition:
-            raise InvalidValueError("name", f"there is another tool called {definition.name}")
+            raise InvalidValueError("name", f"there is already a tool called {definition.name}")
         self._tools[definition.name] = definition
         return definition
 
     def get(self, name: str) -> ToolDefinition:
-        """Return a tool by its name. Raises `NotFoundError`, and `InvalidValueError` if two are spelled alike."""
+        """Return a tool by its name. Raises `NotFoundError`, and `InvalidValueError` if the spelling is ambiguous."""
         if (exact := self._tools.get(name)) is not None:
             return exact
         alike = [tool for tool in self._tools.values() if folded(tool.name) == folded(name)]
@@ -82,27 +82,27 @@ class ToolRegistry:
 
 
 class ToolExecutor:
-    """Gives a runner the tools of an agent, under the names that its model is told."""
+    """Gives a runner the tools of an agent, under the names that its model sees."""
 
     def __init__(self, registry: ToolRegistry | None = None) -> None:
         self.registry = ToolRegistry() if registry is None else registry
 
     def tools_of(self, names: Iterable[str] | None) -> dict[str, ToolDefinition]:
-        """Return the tools of these names, or all, by the name that a model is told: one that every provider takes."""
+        """Return these tools, or all, by the name that the model sees, which every provider accepts."""
         chosen = list(self.registry) if names is None else [self.registry.get(name) for name in names]
         spelled = [folded(tool.name) for tool in chosen]
         offered: dict[str, ToolDefinition] = {}
         for tool, plain in zip(chosen, spelled, strict=True):
-            # Two agents whose ids differ in a hyphen are two agents: then each keeps its own spelling.
+            # If two names differ only in a hyphen, each keeps its own spelling.
             name = plain if spelled.count(plain) == 1 else tool.name
             if _OFFERED.fullmatch(name) is None:
                 raise InvalidValueError(
-                    "tool", f"{name} is no name that models take: at most 64 letters, digits, _ and -"
+                    "tool", f"{name} is not a valid name for models: use at most 64 letters, digits, _ and -"
                 )
             offered[name] = tool
         return offered
 
 
 def folded(name: str) -> str:
-    """Return a name in the spelling that every model provider takes."""
+    """Return a name in the spelling that every model provider accepts."""
     return _UNSAFE.sub("_", name)

@@ -1,4 +1,4 @@
-"""What an attempt begins with: its briefing, and the messages where an earlier attempt stopped."""
+"""The input of an attempt: its briefing, and the messages of an earlier attempt."""
 
 import json
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from batonpass.store.port import LedgerStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What whoever takes over is told, and where an earlier attempt stopped."""
+    """The briefing of an attempt, and the messages of an earlier attempt."""
 
     briefing: Briefing
-    messages: object | None  # as JSON; None if there was no attempt, or it kept nothing
+    messages: object | None  # as JSON; None if there was no earlier attempt, or it kept no messages
 
 
 async def prepare(run: AsyncRun, store: LedgerStore) -> Prepared:
@@ -31,7 +31,7 @@ async def prepare(run: AsyncRun, store: LedgerStore) -> Prepared:
 
 
 def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
-    """Return a stretch of what a run's briefing refers to, quoted. Raises `InvalidValueError` for anything else."""
+    """Return a quoted part of an artifact in a run's briefing. Raises `InvalidValueError` for anything else."""
     return show_excerpt(ref, read_reference(run.baton, ref, read=_reader(store), start=start))
 
 

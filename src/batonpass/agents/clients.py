@@ -1,4 +1,4 @@
-"""Model clients: from the name of a model to something that answers. A client is made without a network."""
+"""Model clients: they turn the name of a model into a model. Making a client needs no network."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class ModelClient(Protocol):
-    """Whatever gives models by name: a provider, or a script in a test."""
+    """A source of models by name: a provider, or a script in a test."""
 
     def model(self, name: str) -> "Model":
         """Return the model of this name."""
 
 
 class _Provided:
-    """A client of one provider; its connections belong to the event loop that uses them, and end with its last run."""
+    """A client of one provider; its connections belong to their event loop, and are closed after the last run."""
 
     def __init__(self, api_key: str | None = None, *, base_url: str | None = None) -> None:
         self._api_key = api_key
@@ -34,7 +34,7 @@ class _Provided:
 
 
 class AnthropicClient(_Provided):
-    """Claude models over the Messages API; `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` say what is not given."""
+    """Claude models over the Messages API; the defaults are `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL`."""
 
     def model(self, name: str) -> "Model":
         """Return the model of this name. Raises `MissingExtraError`."""
@@ -47,7 +47,7 @@ class AnthropicClient(_Provided):
 
 
 class OpenAIClient(_Provided):
-    """Models over the Chat Completions API; `OPENAI_API_KEY` and `OPENAI_BASE_URL` say what is not given."""
+    """Models over the Chat Completions API; the defaults are `OPENAI_API_KEY` and `OPENAI_BASE_URL`."""
 
     def model(self, name: str) -> "Model":
         """Return the model of this name. Raises `MissingExtraError`."""
@@ -62,8 +62,8 @@ class OpenAIClient(_Provided):
 class ScriptedClient:
     """A model that follows a script, for tests and examples: no key, no network.
 
-    The script gets the messages so far and what the model may do, and returns a text, a tool call, or several, as a
-    mapping from tool names to arguments.
+    The script gets a `Turn` with the messages and tools, and returns a text, or a mapping from tool names to arguments
+    for one or more tool calls.
     """
 
     def __init__(self, script: "Callable[[Any], Any]") -> None:

@@ -1,4 +1,4 @@
-"""Crews in their simple forms: agents one after the other, or side by side, each by a handoff of its own."""
+"""Crews: agents that work one after the other or in parallel, each through its own handoff."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from batonpass.relay import Relay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrewResult:
-    """What a crew came to: the last answer, or all answers of those that worked side by side."""
+    """The result of a crew: the last answer of a pipeline, or all answers of a parallel crew."""
 
     output: str
     results: tuple[Result, ...]
@@ -37,7 +37,7 @@ class CrewResult:
 
 
 class Crew:
-    """Agents that work on one task by a plan; what each found travels with what is handed to the next."""
+    """Agents that work on one task by a plan; each result travels with the next handoff."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Crew:
         name: str = "crew",
         relay: Relay | AsyncRelay | None = None,
     ) -> Self:
-        """Return a crew that works one after the other; each is told what those before it reported."""
+        """Return a crew that works in sequence; each agent gets the reports of those before it."""
         return cls(agents, registry=registry, policy=policy, name=name, relay=relay)
 
     @classmethod
@@ -82,7 +82,7 @@ class Crew:
         name: str = "crew",
         relay: Relay | AsyncRelay | None = None,
     ) -> Self:
-        """Return a crew that works side by side; nobody is told what the others do."""
+        """Return a crew that works in parallel; no agent sees the others' reports."""
         return cls(agents, registry=registry, policy=policy, name=name, relay=relay, side_by_side=True)
 
     async def run(
@@ -93,11 +93,11 @@ class Crew:
         by: str = "user:unknown",
         grant: GrantRequest | None = None,
     ) -> CrewResult:
-        """Let everybody work on a task. Somebody who fails ends a pipeline; the rest of a crew goes on.
+        """Let all agents work on a task. A failure ends a pipeline; in a parallel crew the others continue.
 
-        With a `grant`, everybody is held to the part of what it may delegate that their definition asks for, all
-        together within its limits.
-        Raises `PolicyRefusedError`. Whatever happens is recorded, and a cancellation withdraws what runs.
+        With a `grant`, each agent gets the part of what it may delegate that its definition asks for, all together within
+        its limits.
+        Raises `PolicyRefusedError`. Everything is recorded, and a cancellation cancels running handoffs.
         """
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
@@ -145,7 +145,7 @@ class Crew:
 
     async def _hand_off(self, root: AsyncRun, task: str, number: int, agent: str) -> Result:
         phase = f"{number} of {len(self._agents)}"
-        # The same agent may work at two places of a plan: these are two handoffs, whatever the task says.
+        # The same agent may appear twice in a plan: these are two handoffs, although the task is the same.
         return await self._executor.execute(
             agent, task, run=root, brief=BriefRequest(phase=phase), handling=Handling(key=f"{number} {agent}")
         )

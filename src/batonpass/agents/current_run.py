@@ -1,4 +1,4 @@
-"""The run that this code works for: what a tool that hands off needs to know, and no model can choose."""
+"""The run of the current code: a tool that hands off needs it, and a model cannot choose it."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from batonpass.store.port import LedgerStore
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """A run that an agent works on, and where it is recorded."""
+    """The run that an agent works on, and the store of its ledger."""
 
     run: AsyncRun
     store: LedgerStore
@@ -21,7 +21,7 @@ CURRENT: Final[ContextVar[Current | None]] = ContextVar("batonpass_agents_run", 
 
 
 def current() -> Current:
-    """Return what this code works for. Raises `InvalidValueError` outside of a running agent."""
+    """Return the current run. Raises `InvalidValueError` outside of a running agent."""
     found = CURRENT.get()
     if found is None:
         raise InvalidValueError("run", "there is none here: call this from a tool of a running agent, or pass run=")

@@ -1,4 +1,4 @@
-"""What an agent is, how it is run, and what comes of a run: values."""
+"""The values of native agents: a definition, the configuration of a runner, and the result of a run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from batonpass.model.grants.scope_text import read_scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDefinition:
-    """An agent: its stable id, its model, what its operator tells it, and which tools it has."""
+    """An agent: its stable id, its model, its system prompt, its tools and its grant."""
 
     name: str
     model: str
     system_prompt: str = ""
-    tools: Iterable[str] | None = None  # by name, in either spelling; None: all that its executor knows
-    may: Iterable[str] = ()  # permits: what it may use, where nobody says otherwise; it is enforced then
-    may_delegate: Iterable[str] = ()  # what it may pass on
-    ceiling: Iterable[str] | None = None  # what it may ever be handed, whoever grants it
+    tools: Iterable[str] | None = None  # by name, in either spelling; None: all tools of its executor
+    may: Iterable[str] = ()  # permits that it may use by default; its runs are enforced then
+    may_delegate: Iterable[str] = ()  # permits that it may delegate
+    ceiling: Iterable[str] | None = None  # the most that it may ever be granted
 
     def __post_init__(self) -> None:
         require_agent("name", AgentId(self.name))
@@ -38,13 +38,13 @@ class AgentDefinition:
 class RunnerConfig:
     """How agents are run."""
 
-    max_iterations: int = 10  # answers that a model may give in one run, tool calls included
+    max_iterations: int = 10  # model answers in one run, tool calls included
     enable_memory: bool = False  # the agent may remember and recall; every entry keeps its label
-    stream: bool = False  # take answers as streams: long ones do not run into a time-out, cut ones are asked for again
-    retries: int = 2  # of a request that the provider cannot answer now, of a cut answer, of malformed arguments
-    max_tokens: int | None = None  # of one answer; None: as many as the model has
+    stream: bool = False  # stream answers: long ones do not time out, and truncated ones are requested again
+    retries: int = 2  # of a failed request, of a truncated answer, of malformed arguments
+    max_tokens: int | None = None  # of one answer; None: as many as the model allows
     timeout: timedelta = timedelta(minutes=5)  # for one answer
-    principal: str = "user:unknown"  # for whom work is done where a run does not say
+    principal: str = "user:unknown"  # for whom work is done unless the run names somebody
 
     def __post_init__(self) -> None:
         require_integer("max_iterations", self.max_iterations, least=1)
@@ -55,14 +55,14 @@ class RunnerConfig:
             require_integer("max_tokens", self.max_tokens, least=1)
         require_principal("principal", PrincipalId(self.principal))
         if require_instance("timeout", self.timeout, timedelta) <= timedelta(0):
-            raise InvalidValueError("timeout", "is no time at all")
+            raise InvalidValueError("timeout", "must be longer than zero")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What came of a run for a person: the answer, and under which ids it is recorded."""
+    """The result of a run for a person: the answer, and the ids under which it is recorded."""
 
     output: str
     run: RunId
     session_id: str | None = None
-    report: Report | None = None  # the answer with what else is known about it
+    report: Report | None = None  # the full report

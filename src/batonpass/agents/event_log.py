@@ -1,4 +1,4 @@
-"""The event log: receipts as events, with a time, a type and a summary in words."""
+"""The event log: receipts as events, with a time, a type and a summary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SAID: Final = (QUESTION, ANSWER, "reason", "message", "intent")
 
 
 def summarise(view: LedgerView, receipt: Receipt) -> str:
-    """Return what a receipt says, in one line; what was erased is said to be so."""
+    """Return a receipt in one line; erased text is shown as erased."""
     match receipt.body:
         case RunStarted() as body:
             told = f"{body.principal} asks {body.agent}: {_words(view, receipt, 'intent')}"
@@ -74,18 +74,18 @@ def _report(view: LedgerView, receipt: Receipt) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that was recorded."""
+    """A receipt as an event."""
 
     timestamp: datetime
     event_type: str
     summary: str
     receipt: ReceiptId
-    stream: StreamId  # the run or the handoff that it is about
+    stream: StreamId  # its run or handoff
     root: RunId | None
 
 
 class EventLog:
-    """Reads what was recorded as events: from a relay, a store, or the ledger of this directory."""
+    """Reads receipts as events: from a relay, a store, or the ledger of this directory."""
 
     def __init__(self, state_store: Place = None) -> None:
         self._place = state_store
@@ -97,7 +97,7 @@ class EventLog:
         *,
         run: RunId | None = None,
     ) -> list[Event]:
-        """Return the events of a session, or of the tree of a run, or all, in the order in which they happened."""
+        """Return the events of a session, of the tree of a run, or of the whole ledger, in order of time."""
         return await in_thread(lambda: self._read(session_id, event_type_prefix, run))
 
     def _read(self, session_id: str | None, prefix: str, run: RunId | None) -> list[Event]:
@@ -116,14 +116,14 @@ class EventLog:
                 for receipt in receipts
                 if receipt.kind.startswith(prefix)
             ]
-        # Ids begin with the time: of two in one microsecond, a parent's offer still comes before what hangs from it.
+        # Ids start with the time: of two in one microsecond, a parent's offer still comes before its child.
         return sorted(events, key=lambda event: (event.timestamp, event.receipt))
 
 
 def _find(view: LedgerView, session: SessionId | None, family: str | None, run: RunId | None) -> Iterator[Receipt]:
     roots = [run] if run is not None else []
     if session is not None and run is None:
-        # Runs of native agents are a series by the name of their session: found without reading everything.
+        # The runs of a session are also a series of the same name, which the store finds without reading everything.
         roots = [known.id for known in view.find_runs(series=session)]
     queries = [ReceiptQuery(root=view.get_run(root).root, kind=family) for root in roots] or [ReceiptQuery(kind=family)]
     for query in queries:

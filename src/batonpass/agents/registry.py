@@ -1,7 +1,7 @@
 """The agents that work can be handed to, by stable id."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from batonpass.agents.definition import AgentDefinition
@@ -17,7 +17,7 @@ PROTOCOL: Final = "a2a/1.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCard:
-    """What an agent says about itself, for people and for other systems."""
+    """A public description of an agent, for people and for other systems."""
 
     id: str
     name: str
@@ -29,20 +29,13 @@ class AgentCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON."""
-        told: dict[str, Any] = {
-            "id": self.id,
-            "name": self.name,
-            "description": self.description,
-            "version": self.version,
-            "skills": list(self.skills),
-            "protocol": self.protocol,
-        }
-        return told if self.endpoint is None else {**told, "endpoint": self.endpoint}
+        facts = asdict(self) | {"skills": list(self.skills)}
+        return {name: value for name, value in facts.items() if name != "endpoint" or value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """An agent that work can be handed to: what it is, and who runs it."""
+    """An agent that work can be handed to: its card, its definition and its runner."""
 
     card: AgentCard
     definition: AgentDefinition
@@ -50,7 +43,7 @@ class Registered:
 
     @property
     def held_to(self) -> Card:
-        """Return what relays know of it: what it is for, and what it may ever hold."""
+        """Return the card for relays: the description, the skills and the ceiling."""
         ceiling = self.definition.ceiling
         return Card(
             agent=AgentId(self.card.id),
@@ -61,7 +54,7 @@ class Registered:
 
 
 class AgentRegistry:
-    """Agents by stable id. An id is compared as it is: `billing-agent` and `billing_agent` are two agents."""
+    """Agents by stable id. Ids are compared literally: `billing-agent` and `billing_agent` are two agents."""
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, Registered] = {}
@@ -76,10 +69,10 @@ class AgentRegistry:
         *,
         version: str = "1.0.0",
     ) -> AgentCard:
-        """Let work be handed to an agent. Raises `InvalidValueError` if its id is taken."""
+        """Register an agent, so that work can be handed to it. Raises `InvalidValueError` if its id is taken."""
         stable = require_agent("agent_id", AgentId(agent_id))
         if stable in self._agents:
-            raise InvalidValueError("agent_id", f"{agent_id} is registered already")
+            raise InvalidValueError("agent_id", f"{agent_id} is already registered")
         words = agent_id.replace("-", " ").replace("_", " ")
         card = AgentCard(
             id=agent_id, name=words.title(), description=description, version=version, skills=tuple(skills)
@@ -95,15 +88,15 @@ class AgentRegistry:
         return found
 
     def card(self, agent_id: str) -> AgentCard:
-        """Return what an agent says about itself. Raises `NotFoundError`."""
+        """Return the card of an agent. Raises `NotFoundError`."""
         return self.get(agent_id).card
 
     def cards(self) -> tuple[AgentCard, ...]:
-        """Return what all agents say about themselves."""
+        """Return the cards of all agents."""
         return tuple(agent.card for agent in self._agents.values())
 
     def serve(self, relay: Relay | AsyncRelay) -> None:
-        """Let a relay's workers run these agents too, so that a failed handoff can be tried again anywhere."""
+        """Register these agents with a relay, so that its workers can run and retry their handoffs."""
         asynchronous = relay if isinstance(relay, AsyncRelay) else AsyncRelay(relay)
         for agent_id, agent in self._agents.items():
             asynchronous.register(agent_id, agent.runner.working(agent.definition), card=agent.held_to)

@@ -1,4 +1,4 @@
-"""Running agents: a root run for what a user says, an attempt for what another agent handed over."""
+"""Running agents: a root run for a user's request, an attempt for a handoff from another agent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -32,7 +32,7 @@ PLAIN: Final = "report.plain"
 
 
 class AgentRunner:
-    """Runs agents on a relay: the one that was given, or that of this directory."""
+    """Runs agents on a relay: a given one, or that of this directory."""
 
     def __init__(
         self,
@@ -57,12 +57,11 @@ class AgentRunner:
         items: Iterable[GivenItem] = (),
         limits: Limits | str | None = None,
     ) -> RunResult:
-        """Answer a user: their words are the intent of a new root run, which travels to everybody further down.
+        """Answer a user. Their words are the intent of a new root run, and travel with every handoff below it.
 
-        It is held to what its definition says that it `may`, within `limits`; a call that is not covered comes back to
-        the model as a sentence. A session that is there goes on: its messages, decisions, open questions and verified
-        results come along. Raises what the model's provider raises; it is recorded, as is a cancellation. Raises
-        `MissingExtraError`.
+        The run has the grant of its definition, within `limits`; a denied call comes back to the model as a sentence.
+        An existing session continues with its messages, decisions, open questions and verified results. Errors of the
+        model's provider are recorded and raised, and so is a cancellation. Raises `MissingExtraError`.
         """
         require_extra()
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
@@ -97,12 +96,12 @@ class AgentRunner:
         return RunResult(output=answer.report.result, run=root.id, session_id=session_id, report=answer.report)
 
     async def introduce(self, card: Card) -> None:
-        """Hold an agent to its card, in the relay that it works on."""
+        """Register an agent's card, with its ceiling, in this runner's relay."""
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         relay.introduce(card)
 
     def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:
-        """Return what works on a handoff to an agent: its model gets the briefing, and its report is the result."""
+        """Return the function that works on handoffs to an agent: its model gets the briefing and gives the report."""
 
         async def work(run: AsyncRun) -> None:
             require_extra()
@@ -110,7 +109,7 @@ class AgentRunner:
             prepared = await prepare(run, relay.store)
             prompt = prepared.briefing.text
             answer = await self._answer(relay, run, agent_def, prompt=prompt, messages=prepared.messages)
-            # What a model did not say is not filled in: it is named, and the result counts as what it is.
+            # Missing parts of the report are never filled in: they are named as gaps.
             gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
             run.report(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
 
@@ -128,7 +127,7 @@ class AgentRunner:
         from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 
         history = read_history(messages)
-        # An attempt goes on where the last one stopped: it was told its task already.
+        # A resumed attempt continues with its messages, which already contain the task.
         resumes = bool(history) and run.parent is not None
         return await ask(
             Current(run, relay.store),

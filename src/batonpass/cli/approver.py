@@ -1,11 +1,11 @@
-"""`batonpass approver`: whose keys prove what they decided."""
+"""`batonpass approver`: manage the keys of people who approve."""
 
 from typing import TYPE_CHECKING
 
 import click
 
 from batonpass.cli.input.ledger_access import opened_relay
-from batonpass.cli.input.options import checked, is_person, json_option, ledger_option
+from batonpass.cli.input.options import checked, is_person, ledger_and_json, ledger_option, reason_option
 from batonpass.cli.input.passphrase import new_passphrase, unlock
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
@@ -30,37 +30,37 @@ _COLOURS = {KeyStatus.ACTIVE: "green", KeyStatus.RETIRED: "yellow", KeyStatus.RE
 
 
 def _principal(given: str) -> str:
-    """Return who is meant: a bare name is a user's."""
+    """Return a principal; a bare name is a user's."""
     named = require_principal("name", given if ":" in given else f"user:{given}")
     if named.startswith("agent:"):
-        raise InvalidValueError("name", f"{named} is an agent, and no agent approves")
+        raise InvalidValueError("name", f"{named} is an agent, and agents cannot approve")
     return named
 
 
 def _person(given: str) -> str:
-    """Return which person is meant. Whoever else has a key from long ago can still be listed and revoked."""
+    """Return a person. Others may have keys from older versions, which can still be listed and revoked."""
     if not is_user(named := _principal(given)):
-        raise InvalidValueError("name", f"{named} is no person, and nobody else approves")
+        raise InvalidValueError("name", f"{named} is not a person, and only people can approve")
     return named
 
 
 @click.group()
 def command() -> None:
-    """List and change whose keys prove a decision: `batonpass handoff approve` asks for their passphrase."""
+    """Manage the keys of people who approve. `batonpass handoff approve` asks for their passphrase."""
 
 
 @command.command()
 @click.argument("name", callback=checked(_person))
 @ledger_option
 def add(name: str) -> None:
-    """Make a key for a person and enrol it here. Needs a terminal, and the root key.
+    """Make a key for a person and enrol it here. Needs a terminal and the root key.
 
     NAME is a user's name or a principal, such as user:ana. The key is kept in $XDG_CONFIG_HOME/batonpass/approvers,
-    in a file that only the passphrase opens; one that lies there already is enrolled here as well. Where the root key
-    is elsewhere, what to run there is printed.
+    in a file that is encrypted with the passphrase; a key that is already there is enrolled too. If the root key is on
+    another machine, the command to run there is printed.
     """
     if not is_person():
-        raise click.UsageError("a passphrase is read from a terminal; run this on one")
+        raise click.UsageError("a passphrase is read from a terminal; run this in one")
     principal = PrincipalId(name)
     with opened_relay() as relay:
         known = _approvers(relay)
@@ -82,22 +82,22 @@ def add(name: str) -> None:
 @click.argument("public_key", callback=checked(lambda given: require_digest("public_key", given)))
 @ledger_option
 def enroll(name: str, public_key: str) -> None:
-    """Say whose decisions a key signs. Needs the root key; `batonpass approver add` elsewhere prints both arguments."""
+    """Enrol a person's key. Needs the root key; `batonpass approver add` elsewhere prints both arguments."""
     with opened_relay() as relay:
         relay.admin.enroll_approver(name, PublicKey(public_key))
     tell(f"enrolled {name} with key {key_id(PublicKey(public_key))[:16]}")
 
 
 @command.command("list")
-@json_option
-@ledger_option
+@ledger_and_json
 def list_(*, as_json: bool) -> None:
-    """List whose keys prove decisions here, and which of them lie on this machine."""
+    """List the keys of approvers, and which of them are on this machine."""
     with opened_relay() as relay:
         keys = _approvers(relay)
     here = {key.id for key in keys if _is_here(key)}
     if as_json:
-        say_json([_facts(key, here=key.id in here) for key in keys])
+        names = ("principal", "id", "status", "public_key")
+        say_json([{name: getattr(key, name) for name in names} | {"here": key.id in here} for key in keys])
         return
     table(
         [
@@ -112,22 +112,22 @@ def list_(*, as_json: bool) -> None:
         header=("approver", "status", "key", "") if keys else (),
     )
     if not keys:
-        tell("nobody's key is enrolled, so every approval is unproven; `batonpass approver add NAME` makes one")
+        tell("no key is enrolled, so every approval is unproven; `batonpass approver add NAME` makes a key")
 
 
 @command.command()
 @click.argument("name", callback=checked(_principal))
-@click.option("--reason", metavar="TEXT", required=True, help="Why; it is kept.")
+@reason_option()
 @ledger_option
 def revoke(name: str, reason: str) -> None:
-    """Let a person's key prove nothing from now on. Needs the root key; what it signed before stays good."""
+    """Revoke a person's key from now on. Needs the root key; what it signed before stays valid."""
     with opened_relay() as relay:
         revoked = relay.admin.revoke_approver(name, reason=reason)
     tell(f"revoked key {revoked.id[:16]} of {name}")
 
 
 def find_own_key(relay: "Relay", principal: str) -> tuple[Key | None, ApproverFile | None]:
-    """Return somebody's active key in this ledger, and its file on this machine, as far as there are any."""
+    """Return a principal's active key in this ledger and its file on this machine; None for what is missing."""
     for key in _approvers(relay):
         if key.principal == principal and key.status is KeyStatus.ACTIVE:
             return key, find_approver(find_approvers_home(), key.id)
@@ -140,7 +140,7 @@ def _approvers(relay: "Relay") -> list[Key]:
 
 
 def _kept(principal: PrincipalId, known: list[Key]) -> ApproverFile | None:
-    """Return a key that lies here and is not known in this ledger, once its passphrase was typed."""
+    """Return a key that is on this machine and not in this ledger, once its passphrase was typed."""
     enrolled = {key.id for key in known}
     for file in find_approvers(find_approvers_home(), principal):
         if file.key not in enrolled:
@@ -158,13 +158,3 @@ def _made(principal: PrincipalId) -> ApproverFile:
 
 def _is_here(key: Key) -> bool:
     return find_approver(find_approvers_home(), key.id) is not None
-
-
-def _facts(key: Key, *, here: bool) -> dict[str, object]:
-    return {
-        "principal": key.principal,
-        "id": key.id,
-        "status": key.status,
-        "public_key": key.public_key,
-        "here": here,
-    }

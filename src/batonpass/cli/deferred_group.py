@@ -1,4 +1,4 @@
-"""A group of commands, each in a module of its own that is loaded when somebody asks for it."""
+"""A group of commands, each in its own module, which is loaded when the command is used."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -8,7 +8,7 @@ import click
 
 
 class DeferredGroup(click.Group):
-    """Commands by their names, as `module:attribute` below this package. To start one loads none of the others."""
+    """Commands by name, as `module:attribute` below this package. Running one does not load the others."""
 
     def __init__(self, name: str | None = None, *, homes: Mapping[str, str], **settings: Any) -> None:  # noqa: ANN401 - click's
         super().__init__(name, **settings)
@@ -25,5 +25,5 @@ class DeferredGroup(click.Group):
         return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names in the order in which people need them."""
+        """Return the names in the order of the mapping."""
         return list(self._homes)

@@ -1,136 +1,149 @@
-"""`batonpass demo`: what is recorded and what is found, in a few seconds and without a network."""
+"""`batonpass demo`: what Batonpass records and finds, in a few seconds and without a network."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
-from msgspec.structs import replace
+from msgspec import Struct
 
 from batonpass.cli.input.options import Command
-from batonpass.cli.output.terminal import Painted, paint, say
+from batonpass.cli.output.terminal import paint, say
 from batonpass.demo import delivery, poisoned_page, pull_request, story, two_sessions
-from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Step, StoryLine, StoryTone
+from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Step, StoryTone
 
 _COLOURS: Final = {StoryTone.GOOD: "green", StoryTone.BAD: "red"}
 
 
+class DemoStory(Struct, frozen=True, kw_only=True):
+    """A demonstration: its help text, its steps, its conclusion, and commands to look around afterwards."""
+
+    about: str
+    play: Callable[[Path], Iterator[Step]]
+    conclusion: str
+    look: tuple[str, ...]
+    numbered: bool = True
+
+
+def _play_desk(directory: Path) -> Iterator[Step]:
+    from batonpass.demo.support_desk import play_desk  # noqa: PLC0415 - loads asyncio and all of the agents
+
+    return play_desk(directory)
+
+
+_MAIN: Final = DemoStory(
+    about="Delegate work, kill an agent half-way, continue, and find every tampering.\n\nNeeds no network and no keys.",
+    play=story.play,
+    conclusion=(
+        "Nothing was done twice, and every change was found. Receipts prove what was recorded; "
+        "a seal proves that nothing is missing."
+    ),
+    look=(
+        "batonpass run list",
+        "batonpass handoff show drafter",
+        "batonpass handoff show drafter --proof",
+        f"(cd {FLIPPED} && batonpass ledger verify)",
+        f"(cd {SHORTENED} && batonpass ledger verify --seal ../{SEAL})",
+    ),
+)
+_STORIES: Final = {
+    "freight": DemoStory(
+        about="Five carriers pass a load on; find the handoff that lost the delivery window.",
+        play=delivery.play_delivery,
+        conclusion="The same constraints bound the first and the fifth carrier, and the missed window has a name.",
+        look=(
+            f"batonpass why {delivery.LAST}",
+            f"batonpass handoff show {delivery.LAST} --proof",
+            f"batonpass handoff show {delivery.FIRST} --proof",
+            "batonpass trail last",
+        ),
+    ),
+    "pull-request": DemoStory(
+        about="Three agents make a pull request with one wrong line; find out who wrote it, and why.",
+        play=pull_request.play,
+        conclusion="Four questions, four answers, each compared with what really happened.",
+        look=(f"batonpass blame {pull_request.NAME} --all", "batonpass trail last"),
+        numbered=False,
+    ),
+    "poisoned": DemoStory(
+        about="An agent reads a page that tells it to pay; hold the payment, and trace it to the page.",
+        play=poisoned_page.play_poisoned,
+        conclusion=(
+            "The page was read, quoted and obeyed. It moved no money, because nobody had named that account before."
+        ),
+        look=(
+            f"batonpass taint {poisoned_page.CLERK}",
+            f"batonpass why {poisoned_page.CLERK}",
+            f"batonpass handoff show {poisoned_page.CLERK}",
+            "batonpass trail last",
+        ),
+    ),
+    "sessions": DemoStory(
+        about="Lose the lead of a session, and continue two weeks later with what is still true.",
+        play=two_sessions.play_sessions,
+        conclusion=(
+            "Decisions were passed on, those that are no longer true became questions, and no open handoff was lost."
+        ),
+        look=("batonpass session show last", "batonpass session diff last", "batonpass trail last"),
+    ),
+    "support": DemoStory(
+        about="Pass a customer's words on through three models, and refuse a fourth.",
+        play=_play_desk,
+        conclusion="The customer's own words reached every agent, and no agent could delegate without end.",
+        look=("batonpass run list", "batonpass trail last", "batonpass handoff show payment-specialist"),
+    ),
+}
+
+
 def keep_option(command: Command) -> Command:
-    """Let a demonstration leave what it did to look at."""
+    """Add `--keep`."""
     return click.option(
         "--keep",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Do it there and leave everything to look at; the directory must be new or empty.",
+        help="Use this directory and keep everything there; it must be new or empty.",
     )(command)
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, help=_MAIN.about)
 @keep_option
 @click.pass_context
 def command(context: click.Context, keep: Path | None) -> None:
-    """Hand work on, kill an agent half-way, go on with what is left, tamper with copies, and show what is found."""
-    if context.invoked_subcommand is not None:
-        return
+    """Play the main story, unless another one is named."""
+    if context.invoked_subcommand is None:
+        _tell(_MAIN, keep)
+
+
+def _command_of(name: str, played: DemoStory) -> click.Command:
+    @click.command(name, help=played.about)
+    @keep_option
+    def tell_story(keep: Path | None) -> None:
+        _tell(played, keep)
+
+    return tell_story
+
+
+for _name, _story in _STORIES.items():
+    command.add_command(_command_of(_name, _story))
+
+
+def _tell(played: DemoStory, keep: Path | None) -> None:
     with _place(keep) as directory:
-        _show(_numbered(story.play(directory)))
+        for number, step in enumerate(played.play(directory), 1):
+            if number > 1:
+                say()
+            say(paint(f"{number}  {step.title}" if played.numbered else step.title, bold=True))
+            for line in step.lines:
+                say("   ", paint(line.text, _COLOURS.get(line.tone), dim=line.tone is StoryTone.QUIET))
     say()
-    say(
-        "Nothing was done twice, and everything was found. Receipts prove what was recorded; a seal, that all is there."
-    )
+    say(played.conclusion)
     if keep is not None:
         say()
         say(f"Look around: cd {keep}")
-        say("  batonpass run list")
-        say("  batonpass handoff show drafter")
-        say("  batonpass handoff show drafter --proof")
-        say(f"  (cd {FLIPPED} && batonpass ledger verify)")
-        say(f"  (cd {SHORTENED} && batonpass ledger verify --seal ../{SEAL})")
-
-
-@command.command("freight")
-@keep_option
-def of_freight(keep: Path | None) -> None:
-    """Let five carriers hand a load on, change the route in the middle, and trace a missed window to its handoff."""
-    with _place(keep) as directory:
-        _show(_numbered(delivery.play_delivery(directory)))
-    say()
-    say("What was asked for bound the fifth carrier as it bound the first, and the missed window has a name.")
-    if keep is not None:
-        say()
-        say(f"Look around: cd {keep}")
-        say(f"  batonpass why {delivery.LAST}")
-        say(f"  batonpass handoff show {delivery.LAST} --proof")
-        say(f"  batonpass handoff show {delivery.FIRST} --proof")
-        say("  batonpass trail last")
-
-
-@command.command("pull-request")
-@keep_option
-def of_pull_request(keep: Path | None) -> None:
-    """Let three agents make a pull request with one wrong line, then ask who changed this, and why."""
-    with _place(keep) as directory:
-        _show(pull_request.play(directory))
-    say()
-    say("Four questions, four answers, each compared with what really happened.")
-    if keep is not None:
-        say()
-        say(f"Look around: cd {keep}")
-        say(f"  batonpass blame {pull_request.NAME} --all")
-        say("  batonpass trail last")
-
-
-@command.command("poisoned")
-@keep_option
-def of_poisoned(keep: Path | None) -> None:
-    """Let an agent read a page that tells it to pay, hold the payment, and trace it to the page."""
-    with _place(keep) as directory:
-        _show(_numbered(poisoned_page.play_poisoned(directory)))
-    say()
-    say("The page was read, quoted and obeyed; no money moved by it, because nobody had named that account before.")
-    if keep is not None:
-        say()
-        say(f"Look around: cd {keep}")
-        say(f"  batonpass taint {poisoned_page.CLERK}")
-        say(f"  batonpass why {poisoned_page.CLERK}")
-        say(f"  batonpass handoff show {poisoned_page.CLERK}")
-        say("  batonpass trail last")
-
-
-@command.command("sessions")
-@keep_option
-def of_sessions(keep: Path | None) -> None:
-    """Agree on something, lose the lead, and go on two weeks later with what still holds."""
-    with _place(keep) as directory:
-        _show(_numbered(two_sessions.play_sessions(directory)))
-    say()
-    say("What was agreed came along, what no longer holds is a question, and nothing in flight was forgotten.")
-    if keep is not None:
-        say()
-        say(f"Look around: cd {keep}")
-        say("  batonpass session show last")
-        say("  batonpass session diff last")
-        say("  batonpass trail last")
-
-
-@command.command("support")
-@keep_option
-def of_support(keep: Path | None) -> None:
-    """Hand a customer's words on through three models, and refuse a fourth."""
-    from batonpass.demo.support_desk import play_desk  # noqa: PLC0415 - asyncio and all of the agents, for one story
-
-    with _place(keep) as directory:
-        _show(_numbered(iter(play_desk(directory))))
-    say()
-    say("The customer's own words reached everybody, and nobody could delegate without end.")
-    if keep is not None:
-        say()
-        say(f"Look around: cd {keep}")
-        say("  batonpass run list")
-        say("  batonpass trail last")
-        say("  batonpass handoff show payment-specialist")
+        for each in played.look:
+            say(f"  {each}")
 
 
 @contextmanager
@@ -143,20 +156,3 @@ def _place(keep: Path | None) -> Iterator[Path]:
         raise click.UsageError(f"{keep} is not empty; name a new directory")
     keep.mkdir(parents=True, exist_ok=True)
     yield keep.absolute()
-
-
-def _numbered(steps: Iterator[Step]) -> Iterator[Step]:
-    return (replace(step, title=f"{number}  {step.title}") for number, step in enumerate(steps, 1))
-
-
-def _show(steps: Iterator[Step]) -> None:
-    for index, step in enumerate(steps):
-        if index:
-            say()
-        say(paint(step.title, bold=True))
-        for line in step.lines:
-            say("   ", _painted(line))
-
-
-def _painted(line: StoryLine) -> Painted:
-    return paint(line.text, _COLOURS.get(line.tone), dim=line.tone is StoryTone.QUIET)

@@ -1,4 +1,4 @@
-"""`batonpass endorse`: a person answers for a file that a tainted run wrote."""
+"""`batonpass endorse`: a person vouches for a file that a tainted run wrote."""
 
 import os
 
@@ -6,7 +6,7 @@ import click
 
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.ledger_access import opened_relay
-from batonpass.cli.input.options import by_option, json_option, ledger_option, reason_option
+from batonpass.cli.input.options import by_option, ledger_and_json, reason_option
 from batonpass.cli.output.terminal import say, say_json, tell
 from batonpass.cli.output.units import moment
 from batonpass.model.base.visible import visible
@@ -17,13 +17,12 @@ from batonpass.records.shape import exact
 @click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 @by_option
 @reason_option()
-@json_option
-@ledger_option
+@ledger_and_json
 def command(path: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Answer for what FILE holds now, so that it no longer taints whoever reads it.
+    """Vouch for the current content of FILE, so that it no longer taints the runs that read it.
 
-    It was written by a run that knew content from outside. Only a person can; what is written there later is not
-    covered. Content from outside itself is endorsed with `batonpass handoff endorse`.
+    The file was written by a run that had read content from outside. Only a person may endorse it, and later changes
+    are not covered. To endorse the outside content itself, use `batonpass handoff endorse`.
     """
     with opened_relay() as relay:
         left = relay.endorse_file(os.path.abspath(path), by=by, reason=reason)  # noqa: PTH100 - a link is followed there
@@ -34,7 +33,7 @@ def command(path: str, *, by: str, reason: str, as_json: bool) -> None:
         ]
         say_json({"file": left[0].path, "by": by, "written": written})
         return
-    say(f"{visible(left[0].path)} · {by} answers for it (unproven)")
+    say(f"{visible(left[0].path)} · endorsed by {by} (unproven)")
     for one in left:
         sources = ", ".join(f"{source.partition('_')[0]} {ending(source)}" for source in one.sources)
         tell(f"  written by call {ending(one.call)} · {moment(one.at)} · from outside: {sources}")

@@ -1,4 +1,4 @@
-"""`batonpass hook`: hand one event over by hand, as the hook command of another program does."""
+"""`batonpass hook`: record one event by hand, as the hook command of another program does."""
 
 import os
 import sys
@@ -25,17 +25,18 @@ _NAMES: Final = msgspec.json.Decoder(_Named)
 
 @click.group()
 def command() -> None:
-    """Hand one event over by hand, as the hook command of another program does."""
+    """Record one event by hand, as the hook command of another program does."""
 
 
 @command.command("claude-code")
 @project_option
-@click.option("--enforce", is_flag=True, help="Judge the call, as in an enforced session.")
+@click.option("--enforce", is_flag=True, help="Decide about the call as in an enforced session.")
 @ledger_option
 def claude_code(project: Path, *, enforce: bool) -> None:
-    """Record the event on stdin, a JSON object as Claude Code gives it to hooks, and print the answer, if any.
+    """Record an event from stdin, and print the answer, if any.
 
-    Unlike the hook command it says what is wrong, and exits with 3.
+    The event is a JSON object as Claude Code passes it to hooks. Unlike the hook command, this one reports errors, and
+    exits with 3.
     """
     words = ["--project", str(project.resolve()), *(["--enforce"] if enforce else [])]
     if (ledger := given_ledger()) is not None:
@@ -44,9 +45,9 @@ def claude_code(project: Path, *, enforce: bool) -> None:
     try:
         name = _NAMES.decode(event).hook_event_name
     except (msgspec.DecodeError, RecursionError) as error:
-        raise click.UsageError(f"what is on stdin is no event of Claude Code: {error}") from None
+        raise click.UsageError(f"stdin does not hold an event of Claude Code: {error}") from None
     if name not in EVENTS:
-        raise click.UsageError(f"nothing is recorded of {shorten(name)}; of these it is: {', '.join(EVENTS)}")
+        raise click.UsageError(f"{shorten(name)} is not recorded; these events are: {', '.join(EVENTS)}")
     try:
         call = HookInvocation(words, dict(os.environ))
         os.chdir(call.home)

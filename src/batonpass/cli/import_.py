@@ -1,4 +1,4 @@
-"""`batonpass import`: bring what other programs already keep into the ledger."""
+"""`batonpass import`: import what other programs have recorded."""
 
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
 from batonpass.adapters.claude_code.importer.transcript_import import Imported, import_transcripts
 from batonpass.adapters.claude_code.transcripts.transcript_places import config_directory, find_transcripts
 from batonpass.cli.input.ledger_access import opened_relay
-from batonpass.cli.input.options import json_option, ledger_option, read_moment
+from batonpass.cli.input.options import ledger_and_json, project_option, read_moment
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.progress import progress_bar
 from batonpass.cli.output.terminal import say, say_json, tell
@@ -22,30 +22,18 @@ _SHOWN: Final = 10
 
 @click.group()
 def command() -> None:
-    """Bring what other programs already keep into the ledger."""
+    """Import what other programs have recorded into the ledger."""
 
 
 @command.command("claude-code")
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=Path(),
-    show_default="here",
-    help="Whose sessions: those that worked in this directory or below it.",
-)
-@click.option(
-    "--since",
-    metavar="WHEN",
-    callback=read_moment,
-    help="Leave out sessions that ended before: 2d, 12h, or a date.",
-)
-@json_option
-@ledger_option
+@project_option
+@click.option("--since", metavar="WHEN", callback=read_moment, help="Skip sessions that ended before: 2d, or a date.")
+@ledger_and_json
 def claude_code(project: Path, since: datetime | None, *, as_json: bool) -> None:
-    """Record the sessions that Claude Code has kept of a project: prompts, sub-agents, calls, changed files.
+    """Import the sessions of a project that Claude Code has kept.
 
-    Twice is once; what grew since is added. Nobody signed these transcripts, and every receipt says so.
+    Records prompts, sub-agents, calls and changed files of sessions in this directory or below it. Importing again adds
+    only what is new. Nobody signed these transcripts, and every receipt says so.
     """
     if next(find_transcripts(project), None) is None:
         _say_nothing(project, as_json=as_json)
@@ -66,7 +54,7 @@ def claude_code(project: Path, since: datetime | None, *, as_json: bool) -> None
 def _say_nothing(project: Path, *, as_json: bool) -> None:
     if as_json:
         say_json(_facts(Imported(counts=ImportCounts(), problems=())))
-    tell(f"no session worked in {project.absolute()}; looked in {config_directory() / 'projects'}")
+    tell(f"no session of {project.absolute()} found in {config_directory() / 'projects'}")
 
 
 def _sentence(counts: ImportCounts) -> str:

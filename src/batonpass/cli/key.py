@@ -1,4 +1,4 @@
-"""`batonpass key`: which relays may record in this ledger."""
+"""`batonpass key`: manage the keys of the relays that may record in this ledger."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ import click
 
 from batonpass.audit.meant_ids import get_key
 from batonpass.cli.input.ledger_access import opened_relay
-from batonpass.cli.input.options import checked, json_option, ledger_option
+from batonpass.cli.input.options import checked, ledger_and_json, ledger_option, reason_option
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
 from batonpass.errors import KeyFailedError, StoreReadOnlyError
 from batonpass.model.base.checks import require_digest
@@ -22,21 +22,20 @@ _COLOURS = {KeyStatus.ACTIVE: "green", KeyStatus.RETIRED: "yellow", KeyStatus.RE
 
 @click.group()
 def command() -> None:
-    """List and change which relays may record: the root key says so, and every receipt is signed by one."""
+    """Manage the keys of relays. The root key enrols them, and each receipt is signed by one of them."""
 
 
 @command.command("list")
-@json_option
-@ledger_option
+@ledger_and_json
 def list_(*, as_json: bool) -> None:
-    """List the root key and the relays' keys, and say who this relay is."""
+    """List the root key and the keys of relays, and show this relay's own key."""
     with opened_relay() as relay:
         keys = relay.admin.keys()
         own, why_not = _own(relay)
     enrolled = own is not None and any(key.public_key == own[1] and key.status is KeyStatus.ACTIVE for key in keys)
     if as_json:
         here = None if own is None else {"relay": own[0], "public_key": own[1], "enrolled": enrolled}
-        say_json({"keys": [_facts(key) for key in keys], "here": here})
+        say_json({"keys": keys, "here": here})
         return
     table(
         [
@@ -46,13 +45,13 @@ def list_(*, as_json: bool) -> None:
         header=("role", "status", "key", "relay", ""),
     )
     if own is None:
-        tell(f"this relay's own key cannot be told: {why_not}")
+        tell(f"this relay's own key cannot be read: {why_not}")
         return
     say()
     say("this relay  ", own[0])
     say("public key  ", own[1])
     if not enrolled:
-        tell("it is not enrolled here; where the root key is, run:")
+        tell("this key is not enrolled here; where the root key is, run:")
         tell(f"  batonpass key enroll {own[0]} {own[1]}")
 
 
@@ -61,7 +60,7 @@ def list_(*, as_json: bool) -> None:
 @click.argument("public_key", callback=checked(lambda given: require_digest("public_key", given)))
 @ledger_option
 def enroll(relay: str, public_key: str) -> None:
-    """Let another relay record here. Needs the root key; `batonpass key list` there prints both arguments."""
+    """Enrol another relay. Needs the root key; `batonpass key list` on the other machine prints both arguments."""
     with opened_relay() as here:
         here.admin.enroll(RelayId(relay), PublicKey(public_key))
     tell(f"enrolled {relay} with key {key_id(PublicKey(public_key))[:16]}")
@@ -70,7 +69,7 @@ def enroll(relay: str, public_key: str) -> None:
 @command.command()
 @ledger_option
 def rotate() -> None:
-    """Go on under a new key. Needs the root key; what the old key signed stays good."""
+    """Replace this relay's key by a new one. Needs the root key; old signatures stay valid."""
     with opened_relay() as relay:
         fresh = relay.admin.rotate()
     tell(f"this relay signs with key {key_id(fresh)[:16]} from now on")
@@ -78,10 +77,10 @@ def rotate() -> None:
 
 @command.command()
 @click.argument("key")
-@click.option("--reason", metavar="TEXT", required=True, help="Why; it is kept.")
+@reason_option()
 @ledger_option
 def revoke(key: str, reason: str) -> None:
-    """Stop a relay's key from recording, from now on. Needs the root key.
+    """Revoke the key of a relay: it can record nothing from now on. Needs the root key.
 
     KEY is the first or last characters of a key, or the last characters of its relay.
     """
@@ -91,11 +90,11 @@ def revoke(key: str, reason: str) -> None:
         relay.admin.revoke(found, reason=reason)
     tell(f"revoked key {found.id[:16]} of {found.relay}")
     if own is not None and own[1] == found.public_key:
-        tell("that was this relay's own key: nothing more can be recorded from here until another one is enrolled")
+        tell("this was the relay's own key: nothing can be recorded from here until another key is enrolled")
 
 
 def _own(relay: "Relay") -> tuple[tuple[RelayId, PublicKey] | None, str]:
-    """Return who this relay is, or why that cannot be told."""
+    """Return this relay's identity, or the reason why it cannot be read."""
     try:
         return relay.admin.identity(), ""
     except (KeyFailedError, StoreReadOnlyError) as error:
@@ -108,14 +107,3 @@ def _status(key: Key) -> Painted:
 
 def _mark(key: Key, own: tuple[RelayId, PublicKey] | None) -> str:
     return "← here" if own is not None and key.public_key == own[1] else ""
-
-
-def _facts(key: Key) -> dict[str, object]:
-    return {
-        "id": key.id,
-        "role": key.role,
-        "status": key.status,
-        "relay": key.relay,
-        "principal": key.principal,
-        "public_key": key.public_key,
-    }

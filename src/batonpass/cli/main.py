@@ -1,4 +1,4 @@
-"""Where the program begins. Which version this is, it says before anything is loaded."""
+"""The entry point of the program. `--version` is answered before anything else is loaded."""
 
 import gc
 import io
@@ -7,19 +7,19 @@ from typing import Final
 
 from batonpass import __version__
 
-# Containers that are made before Python looks for garbage among them: more than the modules of any command make. Those
-# stay until the end, and to go through them whenever there are 700 more was a twentieth of a start. A command that
-# goes on for days still has its garbage collected, some megabytes later.
+# Container objects before the first garbage collection: more than the modules of any command create. Those live until
+# the end, and scanning them after every 700 new ones took a twentieth of the start. A command that runs for days still
+# has its garbage collected, some megabytes later.
 _MADE_BEFORE_COLLECTING: Final = 50_000
 
 
 def main() -> None:
-    """Run the command line. What we read and print is UTF-8, wherever we are: a seal must keep its bytes."""
+    """Run the command line. Input and output are UTF-8 everywhere, because a seal must keep its bytes."""
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"batonpass {__version__}\n")
         return
     gc.set_threshold(_MADE_BEFORE_COLLECTING)
-    from batonpass.cli.nouns import cli  # noqa: PLC0415 - the parser of options is two thirds of a start
+    from batonpass.cli.nouns import cli  # noqa: PLC0415 - the option parser takes two thirds of the start
 
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
@@ -27,5 +27,5 @@ def main() -> None:
     try:
         cli(prog_name="batonpass")
     finally:
-        # The process ends, and all that has to be closed was closed: nobody needs to search the rest for cycles.
+        # The process ends and everything is closed: searching for reference cycles would be wasted time.
         gc.freeze()

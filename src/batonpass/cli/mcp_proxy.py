@@ -1,4 +1,4 @@
-"""`batonpass mcp-proxy`: stand between an MCP client and a server, and record every call."""
+"""`batonpass mcp-proxy`: record every call between an MCP client and a server."""
 
 import os
 from importlib.util import find_spec
@@ -15,14 +15,14 @@ from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecord
 from batonpass.adapters.mcp.proxy.service import serve
 from batonpass.adapters.mcp.server_declaration import name_for, read_server, require_name
 from batonpass.cli.input.ledger_access import settings
-from batonpass.cli.input.options import checked, ledger_option
+from batonpass.cli.input.options import checked, ledger_option, principal_option
 from batonpass.cli.output.exits import BROKEN
 from batonpass.cli.output.terminal import tell
 from batonpass.config import HANDOFF, Settings
 from batonpass.errors import MissingExtraError
 from batonpass.handoff.files.protected_paths import Protected, program_files
 from batonpass.model.base.ids import HANDOFF as IDS_OF_HANDOFFS
-from batonpass.model.base.ids import HandoffId, require_agent, require_id, require_principal, session_named
+from batonpass.model.base.ids import HandoffId, require_agent, require_id, session_named
 from batonpass.policy.file_place import find_file
 from batonpass.policy.policy_table import given_policy
 
@@ -35,51 +35,42 @@ _LOADERS: Final = frozenset({"npx", "uvx", "uv", "node", "python", "python3", "b
 
 @click.command()
 @click.argument("command", metavar="[-- COMMAND…]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--url", metavar="URL", help="The server is there, by streamable HTTP.")
+@click.option("--url", metavar="URL", help="The server's address, for streamable HTTP.")
 @click.option(
     "--header",
     "headers",
     metavar="NAME=VARIABLE",
     multiple=True,
-    help="Send it this header, with the value of an environment variable.",
+    help="Send this header, with the value of an environment variable.",
 )
 @click.option(
     "--name",
     metavar="NAME",
     callback=checked(require_name),
-    help="What the server is called in records and in batonpass.toml.  [default: from its command or URL]",
+    help="The server's name in receipts and in batonpass.toml.  [default: from its command or URL]",
 )
-@click.option(
-    "--enforce", is_flag=True, help="Hold and deny as the policy says, and make no call that is not recorded."
-)
-@click.option(
-    "--by",
-    metavar="PRINCIPAL",
-    callback=checked(lambda given: require_principal("by", given)),
-    default=lambda: f"user:{os.environ.get('USER') or 'unknown'}",
-    show_default="user:$USER",
-    help="For whom the client works.",
-)
+@click.option("--enforce", is_flag=True, help="Hold and deny calls by the policy; make no call without recording it.")
+@principal_option("For whom the client works.")
 @click.option(
     "--agent",
     metavar="AGENT",
     callback=checked(lambda given: require_agent("agent", given)),
-    help="Who calls.  [default: as the client calls itself]",
+    help="The agent that calls.  [default: the client's own name]",
 )
 @click.option(
     "--may",
     metavar="PERMIT",
     multiple=True,
-    help="What the client may do, such as call:shop/*; nothing else is let through.",
+    help="A permit for the client, such as call:shop/*; everything else is denied.",
 )
 @click.option(
     "--handoff",
     metavar="ID",
     envvar=HANDOFF,
     show_envvar=True,
-    help="Work on this handoff, within what it grants, and not for itself.",
+    help="Work on this handoff, within its grant.",
 )
-@click.option(MARK, "from_init", is_flag=True, help="Written by `batonpass init mcp`, which may take it back.")
+@click.option(MARK, "from_init", is_flag=True, help="Set by `batonpass init mcp`, so that --undo finds it.")
 @click.option("--session", metavar="NAME", help="The session that the run belongs to.")
 @click.option("--series", metavar="NAME", help="The series that the run belongs to.")
 @ledger_option
@@ -94,14 +85,14 @@ def command(
     agent: str | None,
     may: tuple[str, ...],
     handoff: str | None,
-    from_init: bool,  # noqa: ARG001 - for whoever reads the settings, not for us
+    from_init: bool,  # noqa: ARG001 - a mark in the client's settings
     session: str | None,
     series: str | None,
 ) -> None:
-    """Stand between an MCP client, on stdin and stdout, and a server, and record every call.
+    """Record every call between an MCP client, on stdin and stdout, and a server.
 
-    The server is started by COMMAND, or reached at --url. Nothing else of what they say to each other is changed. Exits
-    with 3 if the server ends before its client.
+    The server is started by COMMAND, or reached at --url. Other messages pass unchanged. Exits with 3 if the server
+    ends before its client.
     """
     if bool(command) == (url is not None):
         raise click.UsageError("give the server's command after --, or --url")
@@ -112,7 +103,7 @@ def command(
     policy = given_policy(file)
     server = read_server(file, name or _name_of(command, url))
     if may and handoff is not None:
-        raise click.UsageError("what may be done in a handoff, its sender has said: leave --may out")
+        raise click.UsageError("the grant of a handoff is set by its sender: leave --may out")
     origin = ProxyOrigin(
         by=by,
         agent=agent,
@@ -157,7 +148,7 @@ def _open(found: Settings, policy: Path | None) -> "Relay":
 
 
 def _name_of(command: tuple[str, ...], url: str | None) -> str:
-    """Return a name for a server: of a program that only loads others, the first word that names one."""
+    """Return a name for a server; for a program that only loads others, the first word that is not such a program."""
     if url is not None:
         return name_for(urlsplit(url).hostname or "server")
     words = [Path(word).name for word in command if not word.startswith("-")] or [command[0]]

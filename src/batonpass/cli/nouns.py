@@ -1,4 +1,4 @@
-"""The front door: which nouns there are. Each is loaded when somebody asks for it, so that `--help` is quick."""
+"""The list of nouns. Each noun's module is loaded when it is used, so that `--help` is quick."""
 
 from typing import Any, Final
 
@@ -11,29 +11,29 @@ from batonpass.cli.input.options import ledger_option
 from batonpass.cli.output.exits import answered
 
 _NOUNS: Final = {
-    "run": "Runs: who worked on what, and for whom.",
-    "handoff": "Handoffs: what was delegated, what came of it, what to do next.",
-    "blame": "Who wrote a line, on which task, and for whom.",
-    "session": "Sessions: what comes along to the next one, and what changed.",
-    "trail": "The trail: a whole tree as it happened.",
-    "why": "Why something was allowed, denied or held.",
-    "taint": "Where a text from outside entered, and what it reached.",
-    "endorse": "Answer for a file that a run wrote which knew something from outside.",
-    "policy": "Policies: check the file, explain it, try it on what is recorded.",
-    "grant": "Grants: who may do what, by whose word.",
-    "receipt": "Receipts: one signed record of anything.",
-    "ledger": "The ledger: verify, seal, export, erase.",
-    "key": "Keys: which relays may record here.",
-    "approver": "Approvers: whose keys prove what they decided.",
-    "worker": "Run what waits for an agent, under a lease.",
-    "mcp-proxy": "Stand between an MCP client and a server, and record every call.",
-    "init": "Let other programs tell the ledger what they do, while they do it.",
-    "hook": "Hand one event of another program over by hand.",
-    "import": "Bring what other programs already keep into the ledger.",
-    "git": "Put the ledger's seal into every commit.",
-    "doctor": "Say what is wrong with this ledger, and what to do.",
-    "completion": "Let your shell complete commands, ids and names.",
-    "demo": "Show in seconds what is recorded and what is found.",
+    "run": "List and show runs: which agent worked on which task.",
+    "handoff": "List, show, approve, verify and retry delegated tasks.",
+    "blame": "Show who wrote a line, on which task, and for whom.",
+    "session": "List, show and compare sessions.",
+    "trail": "Show a whole tree of runs in order.",
+    "why": "Explain why something was allowed, denied or held.",
+    "taint": "Trace content from outside: where it entered, what it reached.",
+    "endorse": "Vouch for a file that a tainted run wrote.",
+    "policy": "Check, explain and try out policies.",
+    "grant": "Show, verify, revoke and suggest grants.",
+    "receipt": "Show, search and prove receipts.",
+    "ledger": "Verify, seal, export and erase.",
+    "key": "Manage the keys of relays.",
+    "approver": "Manage the keys of people who approve.",
+    "worker": "Run handoffs that wait for an agent.",
+    "mcp-proxy": "Record every call between an MCP client and a server.",
+    "init": "Set up recording for Claude Code and MCP clients.",
+    "hook": "Record one event of another program by hand.",
+    "import": "Import what other programs have recorded.",
+    "git": "Add runs and seals to every commit.",
+    "doctor": "Find problems with this ledger, and say how to fix them.",
+    "completion": "Set up completion for your shell.",
+    "demo": "See in seconds what Batonpass records and finds.",
 }
 
 _MODULES: Final = {
@@ -50,11 +50,11 @@ _MODULES: Final = {
     "session": "session.command",
     "taint": "taint.command",
     "trail": "trail.command",
-}  # where the module cannot be called like the noun
+}  # for nouns whose module has another name
 
 
 class NounGroup(DeferredGroup):
-    """The nouns, told without loading them."""
+    """A group that lists its nouns without loading them."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the list of nouns without loading them."""
@@ -62,12 +62,12 @@ class NounGroup(DeferredGroup):
             formatter.write_dl(list(_NOUNS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the nouns that begin like this, without loading them; and our own options."""
+        """Return matching nouns and options, without loading the nouns."""
         nouns = [CompletionItem(noun, help=about) for noun, about in _NOUNS.items() if noun.startswith(incomplete)]
         return [*nouns, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
-        """Run what was asked for; whatever goes wrong becomes a sentence and an exit code."""
+        """Run the command; every error becomes a sentence and an exit code."""
         with answered(ctx):
             return super().invoke(ctx)
 
@@ -93,7 +93,7 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @ledger_option
 def cli() -> None:
-    """Batonpass records who did what under whose authority, in a ledger that shows when it was changed.
+    """Batonpass records who did what under whose authority, in a tamper-evident ledger.
 
-    An ID is the last characters of one, `last`, or an agent's name.
+    For an ID, give its last characters, an agent's name, or `last`.
     """

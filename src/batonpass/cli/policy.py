@@ -1,4 +1,4 @@
-"""`batonpass policy`: check the file, explain what it says, and try it on what is recorded."""
+"""`batonpass policy`: check the policy file, explain it, and try it on recorded work."""
 
 from collections.abc import Iterator
 from importlib.resources import files
@@ -7,16 +7,17 @@ from typing import Final
 
 import click
 
-from batonpass.accounts.dry_run import DryRun, dry_run, judge_again
+from batonpass.accounts.dry_run import dry_run, judge_again
 from batonpass.adapters.claude_code.hooks.rules.agent_rules import read_rules
 from batonpass.adapters.mcp.server_declaration import read_servers
 from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import HELD_ID
 from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import json_option, ledger_and_json
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
+from batonpass.cli.output.units import counted
 from batonpass.config import find_policy_file
 from batonpass.errors import NotFoundError, PolicyFileError
 from batonpass.guard.policy.gates import GateDecision
@@ -32,25 +33,26 @@ from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _PATTERNS: Final = ("agent", "tool", "action", "target", "relation", "tier", "depth")
-_NO_FILE: Final = "the shipped policy"
+
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _policy_option = click.option(
-    "--policy", "file", metavar="FILE", type=_FILE, help="Which policy.  [default: the nearest batonpass.toml]"
+    "--policy", "file", metavar="FILE", type=_FILE, help="The policy file.  [default: the nearest batonpass.toml]"
 )
 
 
 @click.group()
 def command() -> None:
-    """Policies: what is refused, held or only told, from batonpass.toml."""
+    """Check, explain and try out policies. A policy says what is refused, held or only reported."""
 
 
 @command.command()
 @click.argument("file", required=False, type=_FILE)
 @json_option
 def check(file: Path | None, *, as_json: bool) -> None:
-    """Say whether a policy file is right; else what is wrong, on which line, and what would be right.
+    """Check a policy file.
 
-    Without FILE, the one that holds here. Exits with 1 if it is wrong.
+    If it is not valid, says what is wrong, on which line, and how to fix it, and exits with 1. Without FILE, checks the
+    policy that is in force here.
     """
     found = find_policy_file(file)
     try:
@@ -65,23 +67,22 @@ def check(file: Path | None, *, as_json: bool) -> None:
     if as_json:
         say_json({"right": True, "file": None if found is None else str(found), "digest": policy.digest})
     elif found is None:
-        say(f"there is no batonpass.toml here: {_NO_FILE} holds")
+        say("there is no batonpass.toml here: the shipped policy is in force")
     else:
-        mode = "enforced" if policy.enforce else "told, and enforced in enforced runs"
-        counted = [_counted(len(policy.rules), "rule")]
-        counted += [_counted(len(policy.grants), "grant")] if policy.grants else []
-        say(paint("right", "green", bold=True), f": {found} · {' · '.join(counted)} · gates are {mode}")
+        mode = "enforced" if policy.enforce else "reported, and enforced in enforced runs"
+        grants = f" · {counted(len(policy.grants), 'grant')}" if policy.grants else ""
+        about = f": {found} · {counted(len(policy.rules), 'rule')}{grants} · gates are {mode}"
+        say(paint("valid", "green", bold=True), about)
 
 
 @command.command()
 @click.argument("given", metavar="[HANDOFF|CALL|RULE|AGENT]", required=False, type=HELD_ID)
 @_policy_option
-@json_option
-@ledger_option
+@ledger_and_json
 def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
-    """Say what the policy means: all of it, one rule, one agent's grant, or what it says of one handoff or call.
+    """Explain the policy: all of it, one rule, one agent's grant, or its decision about a handoff or call.
 
-    Without a file, and without an argument, this prints the shipped policy, as a file to begin with.
+    If there is no file and no argument, this prints the shipped policy, as a file to start with.
     """
     found = find_policy_file(file)
     policy = _read(found)
@@ -105,22 +106,24 @@ def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
     with opened_view() as view:
         identifier, decisions = _judged(view, given, policy)
     if as_json:
-        say_json({"id": identifier, "decisions": [_decision_facts(decision) for decision in decisions]})
+        names = ("gate", "rule", "line", "flag", "sentence")
+        say_json({"id": identifier, "decisions": [{name: getattr(one, name) for name in names} for one in decisions]})
         return
     if not decisions:
-        say(f"{identifier}: nothing in the policy stands in its way")
+        say(f"{identifier}: the policy neither holds nor refuses it")
     for decision in decisions:
         say(paint(decision.gate, bold=True), f" · {decision.rule} · {policy.where(decision.rule)}")
         say(f"  {decision.sentence}")
 
 
 @command.command("dry-run")
-@click.option("--last", metavar="N", type=click.IntRange(min=1), default=200, show_default=True, help="How many.")
+@click.option(
+    "--last", metavar="N", type=click.IntRange(min=1), default=200, show_default=True, help="How many to look at."
+)
 @_policy_option
-@json_option
-@ledger_option
+@ledger_and_json
 def try_out(last: int, file: Path | None, *, as_json: bool) -> None:
-    """Say what the policy would have done with the last handoffs and calls, rule by rule.
+    """Show what the policy would have done with the latest handoffs and calls, rule by rule.
 
     Nothing is recorded, and nothing is held.
     """
@@ -128,7 +131,7 @@ def try_out(last: int, file: Path | None, *, as_json: bool) -> None:
     with opened_view() as view:
         found = dry_run(view, policy, last)
     if as_json:
-        say_json(_dry_facts(found))
+        say_json({"looked_at": found.looked_at, "rules": found.counts})
         return
     for name, count in sorted(found.counts.items(), key=lambda each: (-each[1].held - each[1].denied, each[0])):
         did = [f"{word} {number}" for word, number in (("held", count.held), ("denied", count.denied)) if number]
@@ -167,7 +170,7 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
         for line in files("batonpass.policy").joinpath("default.toml").read_text(encoding="utf-8").splitlines():
             say(line)
         return
-    say(paint(f"{file}", bold=True), " · gates are ", "enforced" if policy.enforce else "told")
+    say(paint(f"{file}", bold=True), " · gates are ", "enforced" if policy.enforce else "reported")
     table([[relation, "; ".join(_requirement_words(policy, relation))] for relation in Relation], indent="  ")
     table([[tier, policy.tiers[tier], policy.where(f"tier.{tier}")] for tier in Tier], indent="  ")
     table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
@@ -198,10 +201,6 @@ def _bounds_words(grant: Grant) -> Iterator[str]:
         yield f"a chain to depth {grant.max_depth}"
 
 
-def _counted(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
-
-
 def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
     wanted = policy.requirements[relation]
     yield wanted.posture
@@ -221,33 +220,13 @@ def _rule_facts(rule: Rule) -> dict[str, object]:
     return {name: getattr(rule, name) for name in ("name", "on", "gate", "approvals", *_PATTERNS, "line")}
 
 
-def _decision_facts(decision: GateDecision) -> dict[str, object]:
-    return {
-        "gate": decision.gate,
-        "rule": decision.rule,
-        "line": decision.line,
-        "flag": decision.flag,
-        "sentence": decision.sentence,
-    }
-
-
 def _policy_facts(policy: Policy) -> dict[str, object]:
     return {
         "file": policy.file,
         "digest": policy.digest,
         "enforce": policy.enforce,
         "proven": policy.proven,
-        "handoffs": {
-            relation: {
-                "posture": wanted.posture,
-                "minimum": list(wanted.minimum),
-                "require": list(wanted.require),
-                "method": wanted.method,
-                "verification": wanted.verification,
-                "verbatim": wanted.verbatim,
-            }
-            for relation, wanted in policy.requirements.items()
-        },
+        "handoffs": dict(policy.requirements),
         "tiers": dict(policy.tiers),
         "rules": [_rule_facts(rule) for rule in policy.rules],
         "grants": {agent: _grant_facts(grant) for agent, grant in policy.grants.items()},
@@ -268,18 +247,4 @@ def _grant_facts(grant: Grant) -> dict[str, object]:
         "limits": str(grant.limits) or None,
         "until": None if grant.until is None else spell_time(grant.until),
         "max_depth": grant.max_depth,
-    }
-
-
-def _dry_facts(found: DryRun) -> dict[str, object]:
-    return {
-        "looked_at": found.looked_at,
-        "rules": {
-            name: {
-                "held": count.held,
-                "denied": count.denied,
-                "examples": [{"id": example.id, "sentence": example.sentence} for example in count.examples],
-            }
-            for name, count in found.counts.items()
-        },
     }

@@ -1,6 +1,5 @@
-"""`batonpass receipt`: one signed record of anything."""
+"""`batonpass receipt`: show, search and prove receipts."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ from batonpass.audit.meant_ids import get_receipt
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import AGENT_NAME, RECEIPT_ID
 from batonpass.cli.input.ledger_access import opened_relay, opened_view, viewed
-from batonpass.cli.input.options import json_option, ledger_option, read_moment, written
+from batonpass.cli.input.options import ledger_and_json, ledger_option, read_moment, written
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.list_rows import name_of, say_content
-from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
+from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, moment
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.ledger.merkle import inclusion_proof, leaf_hash
@@ -36,16 +35,15 @@ _LINES = 40
 
 @click.group()
 def command() -> None:
-    """Show, search and prove receipts: one signed, chained record of anything."""
+    """Show, search and prove receipts. A receipt is one signed, chained record."""
 
 
 @command.command()
 @click.argument("receipt", metavar="ID", type=RECEIPT_ID)
 @click.option("--dsse", is_flag=True, help="Print the DSSE envelope, which in-toto tools verify.")
-@json_option
-@ledger_option
+@ledger_and_json
 def show(receipt: str, *, dsse: bool, as_json: bool) -> None:
-    """Show what was signed, by whom, and the words."""
+    """Show a receipt: its signed fields, its signers and its contents."""
     with opened_view() as view:
         stored = get_receipt(view, receipt)
         read = read_receipt(stored)
@@ -59,12 +57,11 @@ def show(receipt: str, *, dsse: bool, as_json: bool) -> None:
 
 @command.command()
 @click.argument("pattern")
-@click.option("--kind", metavar="KIND", help="Only this kind, as tool.failed, or this family, as handoff.")
+@click.option("--kind", metavar="KIND", help="Only this kind, such as tool.failed, or this family, such as handoff.")
 @click.option("--agent", metavar="NAME", type=AGENT_NAME, help="Only receipts of this agent's runs.")
-@click.option("--since", metavar="WHEN", callback=read_moment, help="Only since then: 30m, 12h, 2d, 1w, or a date.")
-@click.option("-i", "--ignore-case", is_flag=True, help="Do not tell a from A.")
-@json_option
-@ledger_option
+@click.option("--since", metavar="WHEN", callback=read_moment, help="Only since: 30m, 12h, 2d, 1w, or a date.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore upper and lower case.")
+@ledger_and_json
 def grep(
     pattern: str,
     *,
@@ -74,11 +71,10 @@ def grep(
     ignore_case: bool,
     as_json: bool,
 ) -> None:
-    """Search what was signed and what was written.
+    """Search receipts and their contents.
 
-    PATTERN is a regular expression of RE2. Each match is one line, printed when it is found; with --json all of
-    them are one array. Exits with 1 if there is
-    none.
+    PATTERN is an RE2 regular expression. Each match is one line, printed as it is found; with --json all matches are
+    one array. Exits with 1 if there is no match.
     """
     try:
         compiled = SearchPattern(pattern, ignore_case=ignore_case)
@@ -92,7 +88,7 @@ def grep(
             if not as_json:
                 _say_match(match)
     if as_json:
-        say_json([_match_facts(match) for match in found])
+        say_json(found)
     if not found:
         if kind is not None and "." in kind and not known_kind(kind):
             tell(f"no receipt matches, and {kind} is not a kind that this version knows")
@@ -103,13 +99,13 @@ def grep(
 
 @command.command()
 @click.argument("receipt", metavar="ID", type=RECEIPT_ID)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
 @ledger_option
 def proof(receipt: str, output: Path | None) -> None:
-    """Prove that a receipt is under a seal.
+    """Prove that a seal covers a receipt.
 
-    Prints a c2sp.org/tlog-proof, which can be checked offline. The newest seal that covers the receipt is taken; if
-    there is none, the ledger is sealed first.
+    Prints a c2sp.org/tlog-proof, which can be checked offline, for the newest seal that covers the receipt. If there
+    is no such seal, the ledger is sealed first.
     """
     with opened_relay() as relay:
         with viewed(relay.store) as view:
@@ -121,7 +117,7 @@ def proof(receipt: str, output: Path | None) -> None:
     with written(output) as file:
         file.write(text)
     if output is not None:
-        tell(f"wrote {output}: receipt {ending(wanted, 6)} is under the seal of {counted(seal.size, 'receipt')}")
+        tell(f"wrote {output}: receipt {ending(wanted, 6)} is covered by the seal of {counted(seal.size, 'receipt')}")
 
 
 def _covering_seal(view: LedgerView, stored: StoredReceipt) -> Seal | None:
@@ -165,7 +161,7 @@ def _facts(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> dict[st
 
 
 def _body(stored: StoredReceipt) -> dict[str, Any]:
-    # From the signed bytes, not from our values: fields that this version does not know were signed as well.
+    # From the signed bytes, not from our values: they include fields that this version does not know.
     body: dict[str, Any] = msgspec.json.decode(stored.payload)["predicate"]["body"]
     return body
 
@@ -209,22 +205,6 @@ def _whose(view: LedgerView, receipt: Receipt) -> str:
     return f"{name_of(run)} · {Tasks(view).first_line(run)}"
 
 
-def _match_facts(match: Match) -> dict[str, object]:
-    return {
-        "receipt": match.receipt,
-        "kind": match.kind,
-        "at": exact(match.at),
-        "agent": match.agent,
-        "stream": match.stream,
-        "seq": match.seq,
-        "field": match.field,
-        "line": match.line,
-        "before": match.before,
-        "found": match.found,
-        "after": match.after,
-    }
-
-
 def _say_match(match: Match) -> None:
     place = match.field if match.line is None or match.line == 1 else f"{match.field}:{match.line}"
     say(
@@ -232,11 +212,7 @@ def _say_match(match: Match) -> None:
         f"{match.kind:<17}  {match.agent} ",
         f"{ending(match.receipt, 6)}  ",
         paint(f"{place}: ", dim=True),
-        *_excerpt(match),
+        match.before.lstrip(),
+        paint(match.found, "red", bold=True),
+        match.after.rstrip(),
     )
-
-
-def _excerpt(match: Match) -> Iterator[str | Painted]:
-    yield match.before.lstrip()
-    yield paint(match.found, "red", bold=True)
-    yield match.after.rstrip()

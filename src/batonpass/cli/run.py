@@ -1,4 +1,4 @@
-"""`batonpass run`: who worked on what, and for whom."""
+"""`batonpass run`: list and show runs."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from batonpass.audit.meant_ids import get_run
 from batonpass.audit.short_ids import telling_length
 from batonpass.cli.input.id_types import AGENT_NAME, RUN_ID
 from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json, limit_option
 from batonpass.cli.output.list_rows import call_row, name_of, say_content, state_of, took
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, minute, moment
@@ -27,18 +27,15 @@ _LINES = 20
 
 @click.group()
 def command() -> None:
-    """List and show runs: one agent working once on one task."""
+    """List and show runs. A run is one agent working once on one task."""
 
 
 @command.command("list")
 @click.option("--agent", metavar="NAME", type=AGENT_NAME, help="Only runs of this agent.")
-@click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only those in this state.")
-@click.option("--before", metavar="ID", type=RUN_ID, help="Only those that are older than this one.")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
-)
-@json_option
-@ledger_option
+@click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only runs in this state.")
+@click.option("--before", metavar="ID", type=RUN_ID, help="Only runs older than this one.")
+@limit_option
+@ledger_and_json
 def list_(*, agent: str | None, state: str | None, before: str | None, limit: int, as_json: bool) -> None:
     """List runs, the latest first."""
     with opened_view() as view:
@@ -78,12 +75,11 @@ def list_(*, agent: str | None, state: str | None, before: str | None, limit: in
 
 @command.command()
 @click.argument("run", metavar="ID", type=RUN_ID)
-@json_option
-@ledger_option
+@ledger_and_json
 def show(run: str, *, as_json: bool) -> None:
     """Show a run: its task, calls, children, report.
 
-    And for whom it was: every run above it, up to the principal. Words that were erased show as erased.
+    Also shows every run above it, up to the principal. Erased text is shown as erased.
     """
     with opened_view() as view:
         found = get_run(view, run)
@@ -160,7 +156,7 @@ def _children(view: LedgerView, run: Run) -> list[Run]:
 
 
 def _last_texts(view: LedgerView, receipts: Sequence[Receipt]) -> dict[str, Text]:
-    """Return what a run said at its end."""
+    """Return the report of a run."""
     if not receipts:
         return {}
     return {name: text for name, text in read_texts(view, receipts[-1]).items() if name == "report"}

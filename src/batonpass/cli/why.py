@@ -1,4 +1,4 @@
-"""`batonpass why`: why something was allowed, denied or held."""
+"""`batonpass why`: explain why something was allowed, denied or held."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ from batonpass.accounts.why.why_values import Fact, Why, WhyHop, WhyVerdict
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import ANY_ID
 from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table
 from batonpass.cli.output.units import moment
 from batonpass.model.base.kinds import Mode
@@ -31,20 +31,19 @@ _LINE: Final = re.compile(r".+:\d+(?:-\d+)?", re.DOTALL)
 _HELD: Final = {
     (Mode.ENFORCED, True): "enforced",
     (Mode.ENFORCED, False): "enforced; no grant is recorded",
-    (Mode.OBSERVED, True): "only tried out: observed",
+    (Mode.OBSERVED, True): "observed: the grant is only tried out",
     (Mode.OBSERVED, False): "no grant: observed",
 }
 
 
 @click.command()
 @click.argument("given", metavar="ID", type=ANY_ID)
-@json_option
-@ledger_option
+@ledger_and_json
 def command(given: str, *, as_json: bool) -> None:
-    """Say why something was allowed, denied or held.
+    """Explain why something was allowed, denied or held.
 
-    The first line is the answer; then what it rests on; then hop by hop up to the human. ID is the end of the id of a
-    receipt, a call, a run or a handoff; an agent's name; or `last`, the last thing that was decided.
+    The first line is the answer. Below it are the facts behind it, and every hop up to the human. ID is the end of the
+    id of a receipt, a call, a run or a handoff; an agent's name; or `last`, the latest decision.
     """
     if _LINE.fullmatch(given):
         raise click.UsageError(f"{given!r} is a line of a file: `batonpass blame` says who wrote it, and why")
@@ -53,7 +52,7 @@ def command(given: str, *, as_json: bool) -> None:
     if as_json:
         say_json(why_facts(why))
         return
-    # Every word of an answer is one that somebody waits for: a narrow terminal gets more lines, and none is cut.
+    # The answer is never cut: a narrow terminal gets more lines.
     table([[paint(why.verdict, _COLOURS.get(why.verdict, "yellow"), bold=True), why.answer]], gap=": ", fold=True)
     rows = [_fact_row(fact) for fact in why.facts]
     table([[paint(label, dim=True), text] for label, text in rows], indent="  ", fold=True)
@@ -109,27 +108,23 @@ def why_facts(why: Why) -> dict[str, object]:
         "mode": why.mode,
         "imported": why.mark,
         "rule": why.rule,
-        "facts": [_fact(fact) for fact in why.facts],
+        "facts": why.facts,
         "hops": [
             {
                 "name": hop.name,
                 "run": hop.run,
                 "handoff": hop.handoff,
                 "mode": hop.mode,
-                "may": None if hop.may is None else list(hop.may),
+                "may": hop.may,
                 "asked_by": hop.asked_by,
                 "granted_by": hop.granted_by,
                 "task": text_shape(hop.task),
                 "offer": hop.offer,
                 "carried": hop.carried,
-                "approvals": [_fact(fact) for fact in hop.approvals],
+                "approvals": hop.approvals,
             }
             for hop in why.hops
         ],
         "principal": why.principal,
         "intent": text_shape(why.intent),
     }
-
-
-def _fact(fact: Fact) -> dict[str, object]:
-    return {"label": fact.label, "text": fact.text, "receipt": fact.receipt, "at": exact(fact.at)}

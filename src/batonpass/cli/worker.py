@@ -1,4 +1,4 @@
-"""`batonpass worker`: run what waits for an agent, until somebody says stop."""
+"""`batonpass worker`: run handoffs that wait for an agent, until a signal."""
 
 import importlib
 import re
@@ -20,11 +20,11 @@ import click
 from batonpass.aio import AsyncRelay
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.options import checked, json_option
-from batonpass.cli.output.exits import NO
+from batonpass.cli.output.exits import NO, tell_trouble
 from batonpass.cli.output.terminal import paint, say_json, tell
 from batonpass.cli.output.units import elapsed
 from batonpass.dispatch.worker import LEASE_FOR, Worked, Worker
-from batonpass.errors import BatonpassError, GrantError, StoreError
+from batonpass.errors import BatonpassError
 from batonpass.model.base.ids import require_agent
 from batonpass.model.base.lifecycle import State
 from batonpass.relay import Relay
@@ -38,7 +38,7 @@ _GOOD: Final = frozenset({State.COMPLETED, State.VERIFIED})
     "--app",
     metavar="MODULE:NAME",
     required=True,
-    help="Where your relay is: a module here, and in it a Relay, or a function that returns one.",
+    help="Your relay: a module, and in it a Relay or a function that returns one.",
 )
 @click.option("--agents", metavar="A,B", help="Only for these agents.  [default: all that the app registers]")
 @click.option(
@@ -47,24 +47,25 @@ _GOOD: Final = frozenset({State.COMPLETED, State.VERIFIED})
     type=click.FloatRange(min=0, min_open=True),
     default=LEASE_FOR.total_seconds(),
     show_default=True,
-    help="After so long without a heartbeat, others take over.",
+    help="Without a heartbeat for this long, another worker takes over.",
 )
-@click.option("--once", is_flag=True, help="Run one handoff and leave; exit code 1 if none waits.")
+@click.option("--once", is_flag=True, help="Run one handoff and exit; the exit code is 1 if none waits.")
 @click.option(
     "--name",
     metavar="NAME",
     callback=checked(lambda given: require_agent("name", given)),
-    help="What the leases are held under.  [default: this machine and process]",
+    help="The name of this worker in leases.  [default: this machine and process]",
 )
 @json_option
 def command(app: str, agents: str | None, lease: float, name: str | None, *, once: bool, as_json: bool) -> None:
-    """Run what waits for an agent, one handoff at a time, until a signal says stop.
+    """Run handoffs that wait for an agent, one at a time, until a signal.
 
-    SIGTERM or Ctrl-C lets the current handoff finish; the second one ends this process at once, and others take over.
+    The first SIGTERM or Ctrl-C lets the current handoff finish. The second one ends the process at once, and another
+    worker takes over.
     """
     with _relay_of(app) as relay:
         if not relay.runners:
-            raise click.UsageError(f"{app} registers no agent; nothing would ever be run")
+            raise click.UsageError(f"{app} registers no agent, so there is nothing to run")
         chosen = None if agents is None else _chosen(agents, sorted(relay.runners))
         worker = Worker(
             relay,
@@ -72,7 +73,7 @@ def command(app: str, agents: str | None, lease: float, name: str | None, *, onc
             agents=chosen,
             lease_for=timedelta(seconds=lease),
             finished=_print_facts if as_json else _tell_words,
-            troubled=_tell_trouble,
+            troubled=tell_trouble,
         )
         with _stopped_by_signals() as stop:
             if not once:
@@ -86,20 +87,20 @@ def command(app: str, agents: str | None, lease: float, name: str | None, *, onc
 
 
 def _chosen(given: str, known: list[str]) -> list[str]:
-    """Return the agents that a worker is told to work for. One that the app does not register is wrong usage."""
+    """Return the agents of `--agents`. One that the app does not register is a usage error."""
     agents = list(dict.fromkeys(name for each in given.split(",") if (name := each.strip())))
     if not agents:
-        raise click.UsageError(f"--agents names nobody; the app registers {', '.join(known)}")
+        raise click.UsageError(f"--agents is empty; the app registers {', '.join(known)}")
     for agent in agents:
         if agent not in known:
             alike = get_close_matches(agent, known, 1)
             hint = f"; did you mean {alike[0]}?" if alike else ""
-            raise click.UsageError(f"--agents {agent}: the app registers {', '.join(known)}, and not {agent}{hint}")
+            raise click.UsageError(f"--agents {agent}: the app registers only {', '.join(known)}{hint}")
     return agents
 
 
 def _relay_of(app: str) -> Relay:
-    """Return the relay that an app names. What is not there, or is none, is wrong usage."""
+    """Return the relay of `--app`. If there is none, that is a usage error."""
     module, _, attribute = app.partition(":")
     if not module or not attribute:
         raise click.UsageError(f"--app {app}: write MODULE:NAME, such as app:relay")
@@ -111,7 +112,7 @@ def _relay_of(app: str) -> Relay:
         made = found() if callable(found) else found
     except BatonpassError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever somebody else's module raises, it is not a mistake of ours
+    except Exception as error:  # noqa: BLE001 - an error in the user's module is not a bug of ours
         raise click.UsageError(f"--app {app}: {_said_of(error, module, attribute)}") from None
     relay = made.sync if isinstance(made, AsyncRelay) else made
     if not isinstance(relay, Relay):
@@ -120,27 +121,27 @@ def _relay_of(app: str) -> Relay:
 
 
 def _said_of(error: Exception, module: str, attribute: str) -> str:
-    """Return in a sentence why there is no relay; where in somebody's program it broke off, line by line."""
+    """Return why there is no relay, in a sentence; print where in the user's program the error happened."""
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-        return f"there is no module {error.name} in {Path.cwd()}, nor is one installed"
+        return f"there is no module {error.name} in {Path.cwd()}, and none is installed"
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(Path.cwd()))]
     if isinstance(error, AttributeError) and not own:
         return f"the module {module} has no {attribute}"
     for frame in own:
         tell(f"  {frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line}")
-    return f"it broke off with {type(error).__name__}: {error}"
+    return f"it failed with {type(error).__name__}: {error}"
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Give an event that the first signal sets; the second one ends us."""
+    """Yield an event that the first signal sets; the second signal ends the process."""
     stop = threading.Event()
     signals: SimpleQueue[None] = SimpleQueue()
 
     def note(*_: int | FrameType | None) -> None:
         for number in _STOPPING:
             signal.signal(number, signal.SIG_DFL)
-        # An event has a lock, which the code that was interrupted may hold just now; this queue has none.
+        # An event has a lock, which the interrupted code may hold right now; this queue has none.
         signals.put(None)
 
     def pass_on() -> None:
@@ -181,9 +182,5 @@ def _tell_words(worked: Worked) -> None:
 
 
 def _first_sentence(reason: str) -> str:
-    """Return what fits behind a state: the first sentence, which ends where another begins."""
+    """Return the first sentence of a reason."""
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", reason, maxsplit=1)[0]
-
-
-def _tell_trouble(error: StoreError | GrantError) -> None:
-    tell("batonpass: ", paint(str(error), "yellow"), " ", paint(f"[{error.code}]", dim=True), "; going on")

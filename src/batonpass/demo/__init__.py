@@ -1,1 +1,1 @@
-"""The main job in a few seconds: record, verify, seal, tamper, and show what is found."""
+"""The demonstrations: what Batonpass records, verifies and finds, in a few seconds."""

@@ -1,6 +1,6 @@
-"""The story of a load that five carriers hand on: what binds them arrives, and a missed window has its handoff.
+"""The story of a load that five carriers pass on: constraints arrive, and a missed window is traced to its handoff.
 
-The story knows what happened, and what the ledger answers is compared with it.
+The story knows what happened, and compares the ledger's answers with it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,8 +13,7 @@ from batonpass.audit.carriage import Carriage, prove_carriage
 from batonpass.audit.meant_ids import get_handoff
 from batonpass.audit.short_ids import ending
 from batonpass.demo.examples import load_example
-from batonpass.demo.story import Step, StoryLine, StoryTone, evidence_lines
-from batonpass.errors import VerificationError
+from batonpass.demo.story import Step, StoryLine, StoryTone, confirmed, require_answer, verified_step
 from batonpass.model.base.ids import StreamId
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import HandoffCompleted, Kind
@@ -33,7 +32,7 @@ _TOLD: Final = ("kept last", "broken first", "question")
 
 
 class Freight(Protocol):
-    """What the story needs of the example."""
+    """The parts of the example that the story uses."""
 
     WORDS: str
     CHANGE: str
@@ -43,17 +42,17 @@ class Freight(Protocol):
 
 
 def play_delivery(directory: Path) -> Iterator[Step]:
-    """Let the load travel, then ask where the window was lost. Raises `VerificationError` if an answer is not true."""
+    """Play the story, then ask where the window was lost. Raises `VerificationError` if an answer is not true."""
     freight = cast("Freight", load_example(NAME))
     told: list[str] = []
     with freight.main(directory, told.append) as relay:
         with relay.store.view() as view:
-            yield Step("Ana asks for one delivery; what she asks for is typed, and binds everybody", _asked(freight))
-            yield Step("Five carriers, each hands on to the next; on the way Ana changes the route", _travelled(told))
+            yield Step("Ana asks for one delivery; her constraints are typed and bind everybody", _asked(freight))
+            yield Step("Five carriers, each passes on to the next; on the way Ana changes the route", _travelled(told))
             yield _arrived(view, freight)
             yield _closed(view)
             yield _traced(view, freight)
-        yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
+        yield verified_step(relay)
 
 
 def _asked(freight: Freight) -> tuple[StoryLine, ...]:
@@ -70,10 +69,10 @@ def _travelled(told: list[str]) -> tuple[StoryLine, ...]:
 def _arrived(view: LedgerView, freight: Freight) -> Step:
     last, first = (prove_carriage(view, get_handoff(view, agent)) for agent in (LAST, FIRST))
     later = [item.body for item in first.later]
-    _require(last.whole and len(last.hops) == _CARRIERS, "everything arrived at the fifth carrier")
-    _require(later == [freight.CHANGE.encode()], "the first carrier was on the road when Ana changed the route")
+    require_answer(last.whole and len(last.hops) == _CARRIERS, "everything arrived at the fifth carrier")
+    require_answer(later == [freight.CHANGE.encode()], "the first carrier was on the road when Ana changed the route")
     return Step(
-        "What the fifth carrier was given, held against what Ana said",
+        "What the fifth carrier received, compared with Ana's words",
         (
             StoryLine(f"$ batonpass handoff show {LAST} --proof", StoryTone.QUIET),
             *(StoryLine(text) for text in _hops(last)),
@@ -84,7 +83,7 @@ def _arrived(view: LedgerView, freight: Freight) -> Step:
 
 def _hops(carriage: Carriage) -> Iterator[str]:
     for hop in carriage.hops:
-        added = " · and what Ana said since" if hop.number > 1 and hop.added else ""
+        added = " · and Ana's change" if hop.number > 1 and hop.added else ""
         yield f"{hop.number}  {hop.sender} → {hop.to}: {hop.same} items, the same as before{added}"
 
 
@@ -93,8 +92,8 @@ def _closed(view: LedgerView) -> Step:
     readings = [call for call in _calls(view) if call.tool == "log_temperature"]
     broken = [body.tool for body in readings if body.flags]
     flags = _flags(view, handoff.run or "")
-    _require(not broken, "no reading was out of range")
-    _require(flags == ("would_deny.constraint",), "the last carrier closed with a broken constraint")
+    require_answer(not broken, "no reading was out of range")
+    require_answer(flags == ("would_deny.constraint",), "the last carrier closed with a broken constraint")
     return Step(
         "The load is four hours late, and the last carrier's close-out says so",
         (
@@ -118,9 +117,9 @@ def _traced(view: LedgerView, freight: Freight) -> Step:
     why = explain(view, LAST)
     lost = get_handoff(view, LOSER)
     place = f"handoff {ending(lost.id)} "
-    _require(place in _fact(why, "kept last"), "with the detour it was still in time")
-    _require(place in _fact(why, "broken first"), "the window was lost where the load waited")
-    _require(freight.CAVEAT in _fact(why, "question"), "whoever lost it had said so")
+    require_answer(place in _fact(why, "kept last"), "with the detour it was still in time")
+    require_answer(place in _fact(why, "broken first"), "the window was lost where the load waited")
+    require_answer(freight.CAVEAT in _fact(why, "question"), "whoever lost it had said so")
     facts = [fact for fact in why.facts if fact.label in _TOLD]
     width = max(map(len, _TOLD))
     return Step(
@@ -135,18 +134,10 @@ def _traced(view: LedgerView, freight: Freight) -> Step:
                 )
                 for fact in facts
             ),
-            StoryLine(
-                f"✓ as it was: with the detour it was still in time; {LOSER} lost it, and left a question",
-                StoryTone.GOOD,
-            ),
+            confirmed(f"with the detour it was still in time; {LOSER} lost it, and left a question"),
         ),
     )
 
 
 def _fact(why: Why, label: str) -> str:
     return next((fact.text for fact in why.facts if fact.label == label), "")
-
-
-def _require(true: bool, what: str) -> None:  # noqa: FBT001 - what was found out
-    if not true:
-        raise VerificationError(f"the answer is not what happened, which is: {what}; please report this")

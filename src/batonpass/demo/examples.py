@@ -1,10 +1,10 @@
-"""The examples that demonstrations play: programs to read, which lie with the examples."""
+"""Loading the example programs that the demonstrations play."""
 
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import HandoffId
@@ -12,7 +12,7 @@ from batonpass.relay import Relay
 
 
 def load_example(name: str) -> ModuleType:
-    """Return an example as a module: from beside this file in an installed package, else from the source tree."""
+    """Return an example as a module: from this package if it is installed, otherwise from the source tree."""
     beside = Path(__file__).with_name(name)
     path = beside if beside.exists() else Path(__file__).parents[3] / "examples" / name
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -23,19 +23,15 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
-NAME: Final = "quarterly_analysis.py"
-SESSIONS: Final = "sessions.py"
-
-
 class WorkerProcess(Protocol):
-    """A worker that runs as a process of its own."""
+    """A worker in its own process."""
 
     def wait(self) -> int:
-        """Return how it ended, when it has."""
+        """Wait for its end, and return the exit code."""
 
 
 class Analysis(Protocol):
-    """What the story needs of the example."""
+    """The parts of the example that the story uses."""
 
     opened: Callable[[Path], Relay]
     lead: Callable[[Relay], tuple[LiveRun, HandoffId]]
@@ -43,17 +39,6 @@ class Analysis(Protocol):
     worker_process: Callable[[Path], WorkerProcess]
 
 
-class TwoSessions(Protocol):
-    """What the story of two sessions needs of the example."""
-
-    main: Callable[[Path, Callable[[str], None]], Relay]
-
-
 def load_analysis() -> Analysis:
     """Return the example of the quarterly analysis as a module."""
-    return cast("Analysis", load_example(NAME))
-
-
-def load_sessions() -> TwoSessions:
-    """Return the example of two sessions as a module."""
-    return cast("TwoSessions", load_example(SESSIONS))
+    return cast("Analysis", load_example("quarterly_analysis.py"))

@@ -1,7 +1,7 @@
-"""The morning after: a pull request with one wrong line, three agents, and the four questions that people ask.
+"""The story of a pull request with one wrong line, three agents, and the four questions that people ask.
 
 The agents are plain functions; everything else is real: a git repository, files, handoffs, receipts. The story knows
-what happened, and each answer is compared with it.
+what happened, and compares each answer with it.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from batonpass.accounts.trail.trail_text import render_text
 from batonpass.accounts.why.why import explain
 from batonpass.adapters.line_blame import blame_at
 from batonpass.audit.short_ids import ending
-from batonpass.demo.story import Step, StoryLine, StoryTone
+from batonpass.demo.story import Step, StoryLine, StoryTone, confirmed, require_answer, verified_step
 from batonpass.errors import VerificationError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -73,7 +73,7 @@ def read_ticket(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What the story knows, because it did it."""
+    """The runs of the story, to compare answers with."""
 
     planner: LiveRun
     fixer: LiveRun
@@ -81,12 +81,12 @@ class Truth:
 
 
 def play(directory: Path) -> Iterator[Step]:
-    """Let three agents make a pull request, then ask about it. Raises `VerificationError` if an answer is not true."""
+    """Play the story, then ask about the wrong line. Raises `VerificationError` if an answer is not true."""
     with contextlib.chdir(directory), Relay.open(f"sqlite:///{directory / HOME_NAME / 'ledger.db'}") as relay:
         _lay_out(directory)
         truth = _work(relay)
         _git(directory, "commit", "--quiet", "--all", "--message=Fix ticket 118")
-        yield Step("Overnight, a planner hands a ticket on; a fixer and a tidier change one file", _trail(relay, truth))
+        yield Step("Overnight, a planner delegates a ticket; a fixer and a tidier change a file", _trail(relay, truth))
         wrong = _TIDIED.splitlines().index(WRONG) + 1
         yield Step(f"Next morning: line {wrong} of {NAME} is wrong. Who changed this, and why?", _file(wrong))
         answer = blame_at(relay, directory / NAME, Lines(first=wrong, last=wrong))
@@ -95,9 +95,7 @@ def play(directory: Path) -> Iterator[Step]:
         yield _credential(relay, maker, truth)
         yield _approval(relay, maker, truth)
         yield _entry(relay, truth)
-        evidence = relay.verify()
-        whole = f"whole: {evidence.receipts} receipts, {evidence.signatures} signatures, {evidence.contents} texts"
-        yield Step("And nobody has changed the record since:", (StoryLine(whole, StoryTone.GOOD),))
+        yield verified_step(relay, "And nobody has changed the record since:")
 
 
 def _lay_out(directory: Path) -> None:
@@ -117,7 +115,7 @@ def _work(relay: Relay) -> Truth:
     with relay.start(_WISH, by=_ANA, agent="planner") as planner:
         ticket = planner.call(read_ticket, 118)
         planner.attach("ticket-118", ticket, source="web:tickets/118", untrusted=True)
-        # What a model does that reads the ticket as if it were its own instructions.
+        # This is what a model does if it takes the ticket for its own instructions.
         fixing = planner.hand_off("fixer", _FIX, may=[f"write:{NAME}"], hold=True)
         fixing.approve(by=_ANA, reason="a cent matters")
         with fixing as fixer:
@@ -157,10 +155,10 @@ def _diff(answer: Blame, maker: Maker, truth: Truth, wrong: int) -> Step:
         StoryLine(f"$ batonpass blame {NAME}:{wrong}", StoryTone.QUIET),
         *(StoryLine(str(row)) for row in render_blame(answer)),
     ]
-    _require(maker.run.id == truth.fixer.id, "the fixer wrote it")
+    require_answer(maker.run.id == truth.fixer.id, "the fixer wrote it")
     return Step(
         "1. Which sub-agent produced the specific diff?",
-        (*lines, _true(f"{_name(truth.fixer)} did, and {_name(truth.tidier)}, who wrote the file last, did not")),
+        (*lines, confirmed(f"{_name(truth.fixer)} did, and {_name(truth.tidier)}, who wrote the file last, did not")),
     )
 
 
@@ -168,14 +166,14 @@ def _credential(relay: Relay, maker: Maker, truth: Truth) -> Step:
     with relay.store.view() as view:
         signed = read_receipt(view.get_receipt(maker.receipt)).cosigner
     fixer, tidier = _key(relay, truth.fixer), _key(relay, truth.tidier)
-    _require(signed == fixer != tidier, "the fixer's own key signed the change")
+    require_answer(signed == fixer != tidier, "the fixer's own key signed the change")
     return Step(
         "2. Which sub-agent's session held the write credential when the diff was applied?",
         (
             StoryLine(f"receipt {ending(maker.receipt, 6)} of the change is signed with key {str(signed)[:16]}"),
             StoryLine(f"{_name(truth.fixer)}   was given key {fixer[:16]} for its one run", StoryTone.QUIET),
             StoryLine(f"{_name(truth.tidier)}  was given key {tidier[:16]} for its one run", StoryTone.QUIET),
-            _true("each run has a key of its own, and this one was the fixer's"),
+            confirmed("each run has a key of its own, and this one was the fixer's"),
         ),
     )
 
@@ -192,8 +190,8 @@ def _approval(relay: Relay, maker: Maker, truth: Truth) -> Step:
     with relay.store.view() as view:
         why = explain(view, maker.hops[0].handoff or "")
     approved = [approval for hold in maker.handed for approval in hold.approvals if approval.is_for]
-    _require([approval.by for approval in approved] == [_ANA], "Ana approved the fixer's task")
-    _require(maker.may == (f"write:{NAME}",), "the fixer was granted this file")
+    require_answer([approval.by for approval in approved] == [_ANA], "Ana approved the fixer's task")
+    require_answer(maker.may == (f"write:{NAME}",), "the fixer was granted this file")
     return Step(
         "3. If the diff is wrong, whose approval scope covered that exact write?",
         (
@@ -202,7 +200,7 @@ def _approval(relay: Relay, maker: Maker, truth: Truth) -> Step:
             StoryLine(
                 f"may {', '.join(maker.may or ())}, granted by {maker.hops[0].sender}; {approval_words(approved[0])}"
             ),
-            _true(f"Ana approved what {_name(truth.fixer)} was told; the tidier's write needed nobody"),
+            confirmed(f"Ana approved what {_name(truth.fixer)} was told; the tidier's write needed nobody"),
         ),
     )
 
@@ -213,25 +211,16 @@ def _entry(relay: Relay, truth: Truth) -> Step:
     lines = [StoryLine(f"{place.agent}  {place.what:<16}  …{_TRICK}…") for place in places]
     found = [(place.run, place.what) for place in places]
     way = ("result of a call", "untrusted", "task for fixer")
-    _require(found == [(truth.planner.id, what) for what in way], "from the ticket's text into the fixer's task")
+    require_answer(found == [(truth.planner.id, what) for what in way], "from the ticket's text into the fixer's task")
     return Step(
         "4. Where in the chain did an untrusted instruction get passed from A's context into B's prompt?",
         (
             StoryLine(f'$ batonpass blame --text "{_TRICK}"', StoryTone.QUIET),
             *lines,
-            _true("it came in with the ticket, from outside; the planner wrote it into the fixer's task"),
+            confirmed("it came in with the ticket, from outside; the planner wrote it into the fixer's task"),
         ),
     )
 
 
 def _name(run: LiveRun) -> str:
     return f"{run.agent} {ending(run.id)}"
-
-
-def _true(text: str) -> StoryLine:
-    return StoryLine(f"✓ as it was: {text}", StoryTone.GOOD)
-
-
-def _require(true: bool, what: str) -> None:  # noqa: FBT001 - what was found out
-    if not true:
-        raise VerificationError(f"the answer is not what happened, which is: {what}; please report this")

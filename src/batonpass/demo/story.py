@@ -1,4 +1,4 @@
-"""The story that the demonstration tells, step by step; each step has happened when it is yielded."""
+"""The main story of the demonstration, and what all stories share. Each step has happened when it is yielded."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.audit.short_ids import ending
-from batonpass.audit.verification.evidence import Evidence
 from batonpass.demo.examples import Analysis, load_analysis
 from batonpass.demo.tampered_copy import change_byte, copy_ledger, delete_tree
 from batonpass.errors import ContentMismatchError, SealError, VerificationError
@@ -36,7 +35,7 @@ _LONGEST_WAIT: Final = timedelta(seconds=60)
 
 
 class StoryTone(StrEnum):
-    """How a line is meant."""
+    """The tone of a line, which decides its colour."""
 
     PLAIN = "plain"
     QUIET = "quiet"
@@ -52,22 +51,22 @@ class StoryLine(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """Something that was done, and what came of it."""
+    """One step of a story: its title, and lines about what happened."""
 
     title: str
     lines: tuple[StoryLine, ...]
 
 
 def play(directory: Path) -> Iterator[Step]:
-    """Do everything in a directory, step by step. Raises `VerificationError` if something is not found as told."""
+    """Play the story in a directory, step by step. Raises `VerificationError` if an answer is not true."""
     analysis = load_analysis()
     ledger = directory / HOME_NAME / "ledger.db"
     with analysis.opened(directory) as relay:
         lead, drafting = analysis.lead(relay)
-        yield Step("Ana asks a question; a lead hands it on, with everything it knows", tuple(_tree(relay, lead.id)))
+        yield Step("Ana asks a question; a lead delegates it, with everything it knows", tuple(_tree(relay, lead.id)))
         pid = analysis.kill_in_second_call(directory)
         yield Step(
-            "The drafter works in a process of its own and is killed in its second call", _killed(relay, drafting, pid)
+            "The drafter works in its own process and is killed during its second call", _killed(relay, drafting, pid)
         )
         analysis.worker_process(directory).wait()
         handoff = relay.handoff(drafting)
@@ -76,11 +75,11 @@ def play(directory: Path) -> Iterator[Step]:
         lead.report("the summary is in summary.md")
         lead.close()
         yield Step(
-            "Another worker goes on when the lease has run out", tuple(_gone_on(analysis, directory, result.attempt))
+            "Another worker takes over when the lease has expired", tuple(_resumed(analysis, directory, result.attempt))
         )
-        yield Step("The trail: who did what, for whom, and what for", tuple(_tree(relay, lead.id)))
+        yield Step("The trail: who did what, and for whom", tuple(_tree(relay, lead.id)))
         hidden = _hide_something(relay)
-        yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
+        yield verified_step(relay)
         seal = relay.admin.seal()
     (directory / SEAL).write_text(seal.note, encoding="utf-8")
     yield _flip(copy_ledger(ledger, directory / FLIPPED))
@@ -92,7 +91,7 @@ def _opened(ledger: Path) -> Relay:
 
 
 def _hide_something(relay: Relay) -> RunId:
-    """Record another tree, which somebody would like to hide."""
+    """Record another tree, which somebody might like to hide."""
     with relay.start("Send the customer list to a partner", by=_BOB) as lead:
         with lead.hand_off("exporter", "Upload all customers as CSV") as exporter:
             exporter.call(upload, "customers.csv")
@@ -109,21 +108,21 @@ def upload(file: str) -> str:
 def _killed(relay: Relay, drafting: HandoffId, pid: int) -> tuple[StoryLine, ...]:
     past = _past(relay, drafting)
     return (
-        StoryLine(f"process {pid} got SIGKILL; the ledger knows how far it came", StoryTone.BAD),
+        StoryLine(f"process {pid} got SIGKILL; the ledger knows how far it got", StoryTone.BAD),
         *(StoryLine(f"finished: {call.tool}", StoryTone.GOOD) for call in past.finished),
         *(
-            StoryLine(f"in doubt: {call.tool}: requested, and nobody knows whether it happened", StoryTone.BAD)
+            StoryLine(f"in doubt: {call.tool}: requested, and its outcome is unknown", StoryTone.BAD)
             for call in past.in_doubt
         ),
     )
 
 
-def _gone_on(analysis: Analysis, directory: Path, attempt: int) -> Iterator[StoryLine]:
+def _resumed(analysis: Analysis, directory: Path, attempt: int) -> Iterator[StoryLine]:
     yield StoryLine(
-        f"attempt {attempt}: finished calls are not made again, and publish may be repeated: it says so itself"
+        f"attempt {attempt}: finished calls are not made again; publish is repeated, because it declares that it may be"
     )
     for line in (directory / "world.txt").read_text(encoding="utf-8").splitlines():
-        yield StoryLine(f"really done, once: {line}", StoryTone.GOOD)
+        yield StoryLine(f"done exactly once: {line}", StoryTone.GOOD)
     undisturbed = directory / "undisturbed"
     undisturbed.mkdir()
     with analysis.opened(undisturbed) as relay:
@@ -133,7 +132,7 @@ def _gone_on(analysis: Analysis, directory: Path, attempt: int) -> Iterator[Stor
     same = (directory / "summary.md").read_bytes() == (undisturbed / "summary.md").read_bytes()
     if not same:
         raise VerificationError("the summary differs from that of an undisturbed run; please report this")
-    yield StoryLine("the summary is, byte for byte, that of a run that nobody disturbed", StoryTone.GOOD)
+    yield StoryLine("the summary equals that of an undisturbed run, byte for byte", StoryTone.GOOD)
 
 
 def _past(relay: Relay, handoff: HandoffId) -> Resumption:
@@ -164,10 +163,10 @@ def _shorten(ledger: Path, root: RunId, note: str) -> Step:
         left = relay.verify()
         finding = _finding(relay, SealError, note)
     return Step(
-        "Delete bob's whole tree from another copy, and the seal that lies beside it",
+        "Delete bob's whole tree from another copy, and the seal that is kept beside it",
         (
             StoryLine(
-                f"without the seal: whole, {left.receipts} receipts; nothing left tells of the others", StoryTone.GOOD
+                f"without the seal: whole, {left.receipts} receipts; nothing shows that others are gone", StoryTone.GOOD
             ),
             StoryLine(f"with the seal:    {finding.problem}", StoryTone.BAD),
             StoryLine(f"                  {finding.stream}, field {finding.field}  [{finding.code}]", StoryTone.BAD),
@@ -220,12 +219,22 @@ def _kept_lines(receipt: Receipt, indent: str) -> Iterator[StoryLine]:
         )
 
 
-def evidence_lines(evidence: Evidence) -> tuple[StoryLine, ...]:
-    """Return what was found to be whole, as lines."""
-    return (
-        StoryLine(
-            f"whole: {evidence.receipts} receipts in {evidence.streams} streams, {evidence.signatures} signatures, "
-            f"{evidence.contents} texts",
-            StoryTone.GOOD,
-        ),
+def verified_step(relay: Relay, title: str = "Verify everything: every byte, signature, link and text") -> Step:
+    """Verify the ledger and return what was checked, as a step. Raises `VerificationError`."""
+    evidence = relay.verify()
+    whole = (
+        f"whole: {evidence.receipts} receipts in {evidence.streams} streams, {evidence.signatures} signatures, "
+        f"{evidence.contents} texts"
     )
+    return Step(title, (StoryLine(whole, StoryTone.GOOD),))
+
+
+def require_answer(true: bool, what: str) -> None:  # noqa: FBT001 - the result of a comparison
+    """Raise `VerificationError` if the ledger's answer is not what happened."""
+    if not true:
+        raise VerificationError(f"the ledger's answer differs from what happened: {what}; please report this")
+
+
+def confirmed(text: str) -> StoryLine:
+    """Return a line about an answer that was compared with what happened."""
+    return StoryLine(f"✓ confirmed: {text}", StoryTone.GOOD)

@@ -1,4 +1,4 @@
-"""The story of a support desk: three agents hand a customer's words on, a fourth hop is refused."""
+"""The story of a support desk: three agents pass a customer's words on, and a fourth hop is refused."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -10,7 +10,7 @@ from batonpass.agents.event_log import Event, EventLog
 from batonpass.agents.framework.extra import require_extra
 from batonpass.briefing.render import brief
 from batonpass.demo.examples import load_example
-from batonpass.demo.story import Step, StoryLine, StoryTone, evidence_lines
+from batonpass.demo.story import Step, StoryLine, StoryTone, verified_step
 from batonpass.model.base.ids import AgentId
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
@@ -20,25 +20,25 @@ _THIRD: Final = AgentId("payment-specialist")
 
 
 class SupportDesk(Protocol):
-    """What the story needs of the example."""
+    """The parts of the example that the story uses."""
 
     WORDS: str
     answer: Callable[[Relay], Awaitable[RunResult]]
 
 
 def play_desk(directory: Path) -> Iterator[Step]:
-    """Do everything in a directory, step by step. Raises `MissingExtraError` and `VerificationError`."""
+    """Play the story in a directory, step by step. Raises `MissingExtraError` and `VerificationError`."""
     require_extra()
     desk = cast("SupportDesk", load_example(NAME))
     with Relay.open(f"sqlite:///{directory / HOME_NAME / 'ledger.db'}") as relay:
         result, events = asyncio.run(_answer(desk, relay))
         yield Step(
-            "A customer writes; three agents hand the words on, each to the next",
+            "A customer writes; three agents pass the request on, each to the next",
             (StoryLine(f"ana: {desk.WORDS}"), StoryLine(f"support-agent: {result.output}", StoryTone.GOOD)),
         )
-        yield Step("What was recorded on the way; a fourth agent was one too many", tuple(map(_told, events)))
-        yield Step("What the third agent's model was told, as a user's message", tuple(_briefing(relay)))
-        yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
+        yield Step("The receipts on the way; the policy refused a fourth agent", tuple(map(_told, events)))
+        yield Step("The briefing of the third agent's model, in the user's role", tuple(_briefing(relay)))
+        yield verified_step(relay)
 
 
 async def _answer(desk: SupportDesk, relay: Relay) -> tuple[RunResult, list[Event]]:

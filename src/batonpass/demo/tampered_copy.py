@@ -1,4 +1,4 @@
-"""Tampering with copies of a ledger, as somebody would who has a shell and knows the tables."""
+"""Tampering with copies of a ledger, as an attacker with a shell and knowledge of the tables would."""
 
 import shutil
 from pathlib import Path
@@ -13,16 +13,16 @@ _QUERIES: Final = Queries("batonpass.demo")
 
 
 def copy_ledger(ledger: Path, to: Path) -> Path:
-    """Copy a ledger that nobody uses, with what lies beside it, and return the file of the copy."""
+    """Copy a ledger that nobody uses, with its home directory, and return the file of the copy."""
     shutil.copytree(ledger.parent, to / ledger.parent.name)
     copy = to / ledger.parent.name / ledger.name
-    # Opened and closed once for writing, the copy is all in one file: nothing waits in a write-ahead log.
+    # Opening and closing it for writing moves the write-ahead log into the file.
     apsw.Connection(str(copy)).close()
     return copy
 
 
 def change_byte(ledger: Path, text: bytes, at: int, to: bytes) -> int:
-    """Change one byte of a text in the file itself and return where. Raises `ValueError` if the text is not there."""
+    """Change one byte of a text in the file and return its offset. Raises `ValueError` if the text is not there."""
     data = ledger.read_bytes()
     offset = data.index(text) + at
     with ledger.open("r+b") as file:
@@ -32,7 +32,7 @@ def change_byte(ledger: Path, text: bytes, at: int, to: bytes) -> int:
 
 
 def delete_tree(ledger: Path, root: RunId) -> None:
-    """Delete a whole tree of runs with everything that could tell of it, as carefully as an intruder would."""
+    """Delete a whole tree of runs and every trace of it, as carefully as an intruder would."""
     connection = apsw.Connection(str(ledger))
     with connection:
         connection.execute(_QUERIES["delete_tree"], {"root": root})

@@ -1,11 +1,11 @@
-"""The story of two sessions, two weeks apart; each step has happened when it is yielded."""
+"""The story of two sessions, two weeks apart."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from batonpass.demo.examples import load_sessions
-from batonpass.demo.story import Step, StoryLine, StoryTone
+from batonpass.demo.examples import load_example
+from batonpass.demo.story import Step, StoryLine, StoryTone, verified_step
 
 _TONES: Final = {
     "comes along": StoryTone.GOOD,
@@ -16,18 +16,14 @@ _TONES: Final = {
 
 
 def play_sessions(directory: Path) -> Iterator[Step]:
-    """Play both sessions in a directory. Raises `VerificationError` if what they recorded is not whole."""
+    """Play both sessions in a directory. Raises `VerificationError` if the ledger is not whole afterwards."""
     told: list[str] = []
-    with load_sessions().main(directory, told.append) as relay:
+    with load_example("sessions.py").main(directory, told.append) as relay:
         yield Step(
-            "Two weeks after its lead was lost, a session goes on from the receipts alone",
+            "Two weeks after its lead was lost, a session continues from the receipts alone",
             tuple(StoryLine(line, _tone(line)) for line in told),
         )
-        evidence = relay.verify()
-        yield Step(
-            "What came along is held against what was recorded",
-            (StoryLine(f"whole: {evidence.receipts} receipts, {evidence.signatures} signatures", StoryTone.GOOD),),
-        )
+        yield verified_step(relay)
 
 
 def _tone(line: str) -> StoryTone:

@@ -1,16 +1,16 @@
-"""What all errors are, and those about single values, ids, contents and keys."""
+"""The base class of all errors, and errors about values, ids, contents and keys."""
 
 from typing import ClassVar
 
 
 class BatonpassError(Exception):
-    """Something that Batonpass refuses or cannot do, in one sentence, with a stable `code`."""
+    """Batonpass refused something or failed; the message is one sentence, and `code` is stable."""
 
     code: ClassVar[str] = "batonpass.error"
 
 
 class InvalidValueError(BatonpassError):
-    """A value was constructed or received with a field that cannot be right."""
+    """A field of a value is not valid."""
 
     code = "value.invalid"
 
@@ -21,7 +21,7 @@ class InvalidValueError(BatonpassError):
 
 
 class UnknownFieldError(InvalidValueError):
-    """An input has a field that its schema does not know; inputs are closed."""
+    """An input has a field that is not in its schema."""
 
     code = "value.unknown_field"
 
@@ -30,7 +30,7 @@ class UnknownFieldError(InvalidValueError):
 
 
 class MissingExtraError(BatonpassError):
-    """Something was asked for that needs a package which the core does not bring."""
+    """A feature needs a package that is not installed with the core."""
 
     code = "extra.missing"
 
@@ -40,7 +40,7 @@ class MissingExtraError(BatonpassError):
 
 
 class PolicyFileError(InvalidValueError):
-    """A policy file says something that cannot be right."""
+    """A policy file has an entry that is not valid."""
 
     code = "policy.invalid"
 
@@ -52,7 +52,7 @@ class PolicyFileError(InvalidValueError):
 
 
 class IllegalTransitionError(BatonpassError):
-    """A handoff cannot go where an event would take it from the state it is in."""
+    """The event is not possible in the handoff's current state."""
 
     code = "lifecycle.illegal"
 
@@ -60,11 +60,11 @@ class IllegalTransitionError(BatonpassError):
         super().__init__(f"a {carrier}-carried handoff that is {state} cannot {event}")
         self.state = state
         self.event = event
-        self.possible: tuple[str, ...] | None = None  # what can be done instead, where somebody looked
+        self.possible: tuple[str, ...] | None = None  # commands to try instead, if they were looked up
 
 
 class LookupFailedError(BatonpassError):
-    """Something was asked for and not exactly one thing answers."""
+    """A lookup did not find exactly one match."""
 
 
 class NotFoundError(LookupFailedError):
@@ -79,18 +79,18 @@ class NotFoundError(LookupFailedError):
 
 
 class ShortIdError(NotFoundError):
-    """Nothing is called so, and it is too short for the end of an id."""
+    """Nothing has this name, and it is too short to be the end of an id."""
 
     code = "id.too_short"
 
     def __init__(self, what: str, given: str, shortest: int) -> None:
         super().__init__(what, given)
-        self.args = (f"no {what} is called {given!r}, and the end of an id has at least {shortest} characters",)
+        self.args = (f"no {what} is called {given!r}; to use the end of an id, give at least {shortest} characters",)
         self.shortest = shortest
 
 
 class AmbiguousIdError(LookupFailedError):
-    """Several things are called so, or have an id that ends like this."""
+    """Several things have this name, or an id that ends like this."""
 
     code = "id.ambiguous"
 
@@ -103,13 +103,13 @@ class AmbiguousIdError(LookupFailedError):
 
 
 class ContentTooLargeError(BatonpassError):
-    """A text or file is larger than this store takes."""
+    """A text or file is larger than this store accepts."""
 
     code = "content.too_large"
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
-            f"the content has {size:,} bytes and this store takes at most {limit:,}; "
+            f"the content has {size:,} bytes and this store accepts at most {limit:,}; "
             "keep it in a file or an object store and attach its digest",
         )
         self.size = size
@@ -117,7 +117,7 @@ class ContentTooLargeError(BatonpassError):
 
 
 class ContentErasedError(BatonpassError):
-    """The content was there, and was erased on purpose."""
+    """The content existed and was erased on purpose."""
 
     code = "content.erased"
 
@@ -130,12 +130,12 @@ class KeyFailedError(BatonpassError):
 
 
 class KeyRefusedError(KeyFailedError):
-    """A key is malformed, weak, readable by others, or not entitled to what it was used for."""
+    """A key is malformed, weak, readable by others, or not allowed for this use."""
 
     code = "key.refused"
 
 
 class KeyMissingError(KeyFailedError):
-    """A key that is needed here is not on this machine."""
+    """A required key is not on this machine."""
 
     code = "key.missing"

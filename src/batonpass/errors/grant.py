@@ -1,10 +1,10 @@
-"""Errors of grants: something was asked for, tried or shown that is not covered, or not proven."""
+"""Errors of grants: something is not covered by a grant, or a grant cannot be verified."""
 
 from batonpass.errors.base import BatonpassError
 
 
 class GrantError(BatonpassError):
-    """A grant does not cover something, or does not hold."""
+    """A grant does not cover something, or is not valid."""
 
 
 class GrantExceededError(GrantError):
@@ -23,15 +23,15 @@ class GrantExceededError(GrantError):
 
 
 class GrantMissingError(GrantError):
-    """A run with a grant hands work on, and nothing of what it may delegate would reach the child."""
+    """A child of an enforced run would get an empty grant."""
 
     code = "grant.missing"
 
     def __init__(self, sender: str, to: str, held: tuple[str, ...], ceiling: tuple[str, ...] | None) -> None:
         most = "" if ceiling is None else f"; the card of {to} lets it hold {'; '.join(ceiling) or 'nothing'}"
         super().__init__(
-            f"{to} would be granted nothing: say with may=[...] what it may do of {'; '.join(held) or 'nothing'}, "
-            f"which {sender} can give{most}",
+            f"{to} would be granted nothing: pass may=[...] with a part of what {sender} can give, which is "
+            f"{'; '.join(held) or 'nothing'}{most}",
         )
         self.to = to
 
@@ -49,25 +49,25 @@ class GrantDeniedError(GrantError):
 
 
 class GrantMalformedError(GrantError):
-    """What was shown as a grant cannot be read as one."""
+    """The grant cannot be parsed."""
 
     code = "grant.malformed"
 
 
 class GrantTooLargeError(GrantError):
-    """A grant is larger than what is sent, or read."""
+    """The grant exceeds the size limit for tokens."""
 
     code = "grant.too_large"
 
 
 class GrantVersionError(GrantError):
-    """A part of a grant is of a format that is newer than this program."""
+    """A part of the grant has a format that is newer than this program."""
 
     code = "grant.version"
 
 
 class GrantIntegrityError(GrantError):
-    """A signature does not match the bytes that it stands under."""
+    """A signature does not match the signed bytes."""
 
     code = "grant.integrity"
 
@@ -79,13 +79,13 @@ class GrantRootError(GrantError):
 
 
 class GrantChainError(GrantError):
-    """The parts of a grant do not hang together: one was removed, exchanged, or comes from elsewhere."""
+    """The parts of a grant do not form a chain: one was removed, exchanged, or comes from elsewhere."""
 
     code = "grant.chain"
 
 
 class GrantDepthError(GrantError):
-    """A chain is deeper than one of its own terms, or the verifier, allows."""
+    """The chain is deeper than one of its terms, or the verifier, allows."""
 
     code = "grant.depth"
 
@@ -97,48 +97,48 @@ class GrantContextError(GrantError):
 
 
 class GrantPolicyError(GrantError):
-    """The verifier's own policy does not take this grant."""
+    """The verifier's own policy does not accept this grant."""
 
     code = "grant.policy"
 
 
 class GrantPossessionError(GrantError):
-    """Whoever shows a grant has not proven to hold the key that it is bound to."""
+    """The caller has not proven that it holds the key that the grant is bound to."""
 
     code = "grant.possession"
 
 
 class GrantExpiredError(GrantError):
-    """A part of a grant has ended, by the verifier's clock."""
+    """A part of the grant has expired, by the verifier's clock."""
 
     code = "grant.expired"
 
 
 class GrantNotYetValidError(GrantError):
-    """A part of a grant begins later than now, by the verifier's clock."""
+    """A part of the grant is not valid yet, by the verifier's clock."""
 
     code = "grant.not_yet_valid"
 
 
 class GrantBackdatedError(GrantError):
-    """A part of a grant is dated before what it hangs from, or outside of its signer's time."""
+    """A part of the grant is dated before its parent, or outside of its signer's validity."""
 
     code = "grant.backdated"
 
 
 class GrantRevokedError(GrantError):
-    """A part of a grant was revoked, and with it everything that hangs from it."""
+    """A part of the grant was revoked, and with it everything below."""
 
     code = "grant.revoked"
 
 
 class StaleRevocationsError(GrantError):
-    """There is no list of revocations that is still good, so nobody knows what was revoked."""
+    """There is no current revocation list, so a revoked grant could not be recognised."""
 
     code = "grant.stale_revocations"
 
 
 class GrantReplayedError(GrantError):
-    """The same proof was shown before."""
+    """The same proof was used before."""
 
     code = "grant.replayed"

@@ -1,4 +1,4 @@
-"""Errors of the ledger and its store: something was not written."""
+"""Errors of the ledger and its store. Nothing was written, unless the error says otherwise."""
 
 from pathlib import Path
 
@@ -21,39 +21,39 @@ class StaleHeadError(LedgerError):
 
 
 class PremiseError(LedgerError):
-    """Something happened in a tree that whoever made this receipt did not know of yet."""
+    """Something was recorded in the tree after the writer last read it."""
 
     code = "ledger.premise"
 
     def __init__(self, root: str) -> None:
-        super().__init__(f"somebody said or decided something in {root} meanwhile; read it, and append again")
+        super().__init__(f"something was recorded in {root} in the meantime; read it, then append again")
         self.root = root
 
 
 class FencedError(LedgerError):
-    """The writer's epoch has passed: somebody else took over this stream."""
+    """The writer's epoch is over: somebody else took over this stream."""
 
     code = "ledger.fenced"
 
     def __init__(self, stream: str, held: int, current: int) -> None:
         super().__init__(
-            f"{stream} is in epoch {current} and this writer holds epoch {held}: it was taken over; stop this writer",
+            f"{stream} is in epoch {current} and this writer has epoch {held}: it was taken over; stop this writer",
         )
         self.stream = stream
 
 
 class StreamClosedError(LedgerError):
-    """The stream has its last receipt already."""
+    """The stream already has its last receipt."""
 
     code = "ledger.stream_closed"
 
     def __init__(self, stream: str) -> None:
-        super().__init__(f"{stream} is closed; open a new run to go on")
+        super().__init__(f"{stream} is closed; start a new run to continue")
         self.stream = stream
 
 
 class RewoundError(LedgerError):
-    """The store is behind what was acknowledged: it was restored from a backup, or replaced."""
+    """The store has fewer receipts than it acknowledged: it was restored from a backup, or replaced."""
 
     code = "ledger.rewound"
 
@@ -69,35 +69,35 @@ class RewoundError(LedgerError):
 
 
 class DuplicateReceiptError(LedgerError):
-    """A receipt or content with this id exists already, with other bytes."""
+    """A receipt or content with this id already exists, with different bytes."""
 
     code = "ledger.duplicate"
 
     def __init__(self, given: str) -> None:
-        super().__init__(f"{given} is in the ledger already, with other bytes")
+        super().__init__(f"{given} is already in the ledger, with different bytes")
 
 
 class LedgerExistsError(LedgerError):
-    """A bundle was to be imported where something is recorded already."""
+    """A bundle cannot be imported into a ledger that already holds receipts."""
 
     code = "ledger.exists"
 
     def __init__(self, place: str) -> None:
-        super().__init__(f"{place} holds a ledger already; import into a new one, named with --ledger")
+        super().__init__(f"{place} already holds a ledger; import into a new one, named with --ledger")
 
 
 class OfferedAlreadyError(LedgerError):
-    """Another handoff was offered under this key in this scope; it is the one to go on with."""
+    """A handoff was already offered under this key; continue with that one."""
 
     code = "ledger.offered"
 
     def __init__(self, handoff: str) -> None:
-        super().__init__(f"{handoff} was offered under this key already; go on with it")
+        super().__init__(f"{handoff} was already offered under this key; continue with it")
         self.handoff = handoff
 
 
 class LeaseLostError(LedgerError):
-    """The lease ran out and another took the work, or it was taken back."""
+    """The lease expired and somebody else took the work, or it was taken back."""
 
     code = "ledger.lease_lost"
 
@@ -107,14 +107,14 @@ class LeaseLostError(LedgerError):
 
 
 class BudgetExhaustedError(LedgerError):
-    """Something would use more than is left of a limit; nothing of it was written, and nothing was counted."""
+    """A limit does not have enough left. Nothing was written or counted."""
 
     code = "ledger.budget_exhausted"
 
     def __init__(self, account: str, unit: str, used: int, most: int) -> None:
         super().__init__(
-            f"{account} and what is below it may use {most} {unit}, and this would make it {used}; "
-            "go on without it, or have the limit raised",
+            f"{account} and the runs below it may use {most} {unit}, and this would make {used}; "
+            "continue without it, or have the limit raised",
         )
         self.account = account
         self.unit = unit
@@ -131,30 +131,30 @@ class UnknownRelayError(LedgerError):
         state = "is no longer active" if enrolled else "is not enrolled"
         super().__init__(
             f"relay key {key[:16]} {state} in this ledger; "
-            "where the root key is, run `batonpass key enroll` with what `batonpass key list` shows here",
+            "run `batonpass key enroll` where the root key is, with the key that `batonpass key list` shows here",
         )
         self.key = key
 
 
 class UnknownApproverError(LedgerError):
-    """The key that signed a decision is not an approver's, or no longer is."""
+    """A ruling is signed with a key that is not, or no longer, an approver's."""
 
     code = "ledger.unknown_approver"
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"key {key[:16]} is not an active approver's key of this ledger, so nothing was decided; "
-            "`batonpass approver list` shows whose keys are"
+            f"key {key[:16]} is not an active approver's key in this ledger, so nothing was decided; "
+            "`batonpass approver list` shows the active keys"
         )
         self.key = key
 
 
 class StoreError(BatonpassError):
-    """The store could not do what was asked; nothing was half done."""
+    """The store failed; nothing was half done."""
 
 
 class StoreBusyError(StoreError):
-    """Another process has kept the ledger for longer than we wait."""
+    """Another process held the ledger for longer than we wait."""
 
     code = "store.busy"
 
@@ -166,31 +166,31 @@ class StoreUnavailableError(StoreError):
 
 
 class NoLedgerError(StoreUnavailableError):
-    """There is no ledger here, and whoever only reads does not make one."""
+    """There is no ledger here, and commands that only read do not create one."""
 
     code = "store.no_ledger"
 
 
 class StoreRefusedError(StoreError):
-    """The store is there and does not let us in."""
+    """The store exists and denies access."""
 
     code = "store.refused"
 
 
 class StoreReadOnlyError(StoreError):
-    """The store can be read and not written."""
+    """The store can be read but not written."""
 
     code = "store.read_only"
 
 
 class StoreFullError(StoreError):
-    """There is no room left to write."""
+    """There is no space left to write."""
 
     code = "store.full"
 
 
 class NotALedgerError(StoreError):
-    """What is there is not a Batonpass ledger."""
+    """The file or database is not a Batonpass ledger."""
 
     code = "store.not_a_ledger"
 
@@ -202,7 +202,7 @@ class SchemaError(StoreError):
 
 
 class StoreAlteredError(StoreError):
-    """Somebody changed the store's tables, indexes or triggers; what we write there may be lost or changed."""
+    """Somebody changed the store's tables, indexes or triggers, so writes could be lost or altered."""
 
     code = "store.altered"
 
@@ -214,7 +214,7 @@ class NewerSchemaError(StoreError):
 
 
 class ForkedError(StoreError):
-    """The store was opened in a parent process; a fork must open its own."""
+    """The store was opened in a parent process; a forked process must open its own."""
 
     code = "store.forked"
 
@@ -223,12 +223,12 @@ class ForkedError(StoreError):
 
 
 class StoreShutError(StoreError):
-    """The store was shut, by its owner or because its writer failed."""
+    """The store was closed, by its owner or because its writer failed."""
 
     code = "store.shut"
 
 
 class OutcomeUnknownError(StoreError):
-    """The connection broke during a commit and the store could not be asked what became of it."""
+    """The connection broke during a commit, and the store could not be asked for the outcome."""
 
     code = "store.outcome_unknown"

@@ -1,12 +1,12 @@
-"""What can be wrong with a ledger."""
+"""Errors of verification: the ledger is damaged or was changed."""
 
 from batonpass.errors.base import BatonpassError
 
 
 class VerificationError(BatonpassError):
-    """The first thing that is wrong with a ledger: what, and where.
+    """The first damage that was found in a ledger.
 
-    `code` tells what kind of wrong; `stream`, `seq` and `field` tell where, as far as they are known.
+    `code` names the kind of damage; `stream`, `seq` and `field` say where it is, as far as known.
     """
 
     code = "verify.failed"
@@ -32,73 +32,73 @@ class VerificationError(BatonpassError):
 
 
 class MissingError(VerificationError):
-    """A receipt that another one, a head or a position proves to have existed is not there."""
+    """A receipt is missing, although another receipt, a head or a position proves that it existed."""
 
     code = "verify.missing"
 
 
 class ChainError(VerificationError):
-    """A receipt does not hang from the one before it: reordered, doubled or spliced."""
+    """A receipt does not follow the one before it: reordered, duplicated or spliced."""
 
     code = "verify.chain"
 
 
 class EditedError(VerificationError):
-    """A stored column says something else than the signed bytes, or the bytes cannot be read."""
+    """A stored column differs from the signed bytes, or the bytes cannot be read."""
 
     code = "verify.edited"
 
 
 class SignatureError(VerificationError):
-    """A signature does not match the bytes it stands under, or is missing."""
+    """A signature does not match the signed bytes, or is missing."""
 
     code = "verify.signature"
 
 
 class UnknownKeyError(VerificationError):
-    """A receipt or seal is signed by a key that the root key never enrolled for that."""
+    """A receipt or seal is signed by a key that the root key never enrolled for this use."""
 
     code = "verify.unknown_key"
 
 
 class RevokedKeyError(VerificationError):
-    """A receipt was recorded with a relay key after that key had been revoked or replaced."""
+    """A receipt was signed with a relay key that had already been revoked or replaced."""
 
     code = "verify.revoked_key"
 
 
 class UnlinkedError(VerificationError):
-    """A child run, a handoff stream or a close-out does not fit the receipt it must hang from."""
+    """A child run, a handoff stream or a close-out does not match the receipt that it refers to."""
 
     code = "verify.unlinked"
 
 
 class ContentMismatchError(VerificationError):
-    """Content is missing, surplus, or not what its receipt committed to."""
+    """Content is missing, belongs to no receipt, or differs from its receipt's digest."""
 
     code = "verify.content"
 
 
 class DerivedStateError(VerificationError):
-    """A derived row (stream, run, handoff, key) says something that the receipts do not support."""
+    """A derived row (stream, run, handoff, key) contradicts the receipts."""
 
     code = "verify.derived"
 
 
 class PositionError(VerificationError):
-    """Positions have a gap, a double, or contradict the order of a stream."""
+    """Positions have a gap or a duplicate, or contradict the order of a stream."""
 
     code = "verify.position"
 
 
 class SchemaAlteredError(VerificationError):
-    """The store's tables, indexes or triggers are not those that our migrations made."""
+    """The store's tables, indexes or triggers differ from those that our migrations created."""
 
     code = "verify.schema"
 
 
 class SealError(VerificationError):
-    """What a seal commits to is not what is here."""
+    """The ledger does not match a seal."""
 
     code = "verify.seal"
 
@@ -110,36 +110,36 @@ class NewerVersionError(VerificationError):
 
 
 class TermsError(VerificationError):
-    """What was granted is not there, was signed by nobody who may, or belongs to another handoff, agent or chain."""
+    """Terms are missing, are signed by a key that may not, or belong to another handoff, agent or chain."""
 
     code = "verify.terms"
 
 
 class WidenedError(VerificationError):
-    """Somebody was granted more than whoever handed off may delegate."""
+    """A grant exceeds what its giver may delegate."""
 
     code = "verify.widened"
 
 
 class CertificateError(VerificationError):
-    """A certificate is missing, or binds another key, run, attempt or terms than the receipt that names it."""
+    """A certificate is missing, or its key, run, attempt or terms differ from the receipt that names it."""
 
     code = "verify.certificate"
 
 
 class OverLimitError(VerificationError):
-    """More was used than a grant gives, by everybody who shares it, or a call was made when nothing was left."""
+    """Everybody who shares a grant together used more than its limit."""
 
     code = "verify.over_limit"
 
 
 class UncountedError(VerificationError):
-    """Something was used under a limit and was not counted there, or was counted where it does not belong."""
+    """A use under a limit was not counted, or was counted in the wrong place."""
 
     code = "verify.uncounted"
 
 
 class UngrantedError(VerificationError):
-    """A call was made in a run with a grant, and was not covered by it, or not any more."""
+    """A call was made that its run's grant did not cover, or no longer covered."""
 
     code = "verify.ungranted"

@@ -7,6 +7,9 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from batonpass.model.base.ids import time_of
 from batonpass.model.base.label import Label
 from batonpass.model.ledger.run import Handoff, Run
@@ -21,6 +24,15 @@ Shape = dict[str, object]
 def exact(at: datetime | None) -> str | None:
     """Return a time for programs: UTC, to the microsecond."""
     return None if at is None else at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def in_json(value: object) -> object:
+    """Return a time or a struct as JSON can hold it, for `json.dumps(default=...)`."""
+    if isinstance(value, datetime):
+        return exact(value)
+    if isinstance(value, Struct):
+        return asdict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def text_shape(text: Text | None) -> Shape | None:

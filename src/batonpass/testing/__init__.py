@@ -1,4 +1,4 @@
-"""For tests, yours and ours: a clock that stands still, builders, and the suite that every store must pass."""
+"""Tools for tests: a frozen clock, builders, the conformance suite for stores, and the suite for doors."""
 
 from batonpass.testing.builders import Scribe, a_scribe, a_small_tree
 from batonpass.testing.clock import FrozenClock

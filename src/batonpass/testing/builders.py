@@ -1,4 +1,4 @@
-"""Builders: they say only what matters to the test that uses them."""
+"""Builders for tests: a test passes only the arguments that matter to it."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ ANA = PrincipalId("user:ana")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scribe:
-    """A relay's writing hand: everything that records in one store, with keys in memory."""
+    """Everything that a relay uses to record in one store, with keys in memory."""
 
     store: LedgerStore
     identity: RelayIdentity
@@ -31,7 +31,7 @@ class Scribe:
     erasure: Erasure
 
     def start(self, intent: str = "Fix invoice rounding", *, agent: str = "lead") -> Working:
-        """Begin a root run."""
+        """Start a root run."""
         return self.recording.start(intent, agent=AgentId(agent), by=ANA)
 
     def offer(self, parent: Working, to: str = "editor", task: str = "Make total() round half-even") -> HandoffId:
@@ -54,7 +54,7 @@ def a_scribe(
     identity: RelayIdentity | None = None,
     root: Signer | None = None,
 ) -> Scribe:
-    """Found a ledger in an empty store, or join a founded one, and return what records in it."""
+    """Found a ledger in an empty store, or join an existing one, and return a scribe for it."""
     clock = clock or SystemClock()
     keyring = Keyring(None, clock)
     identity = identity or keyring.relay()
@@ -76,7 +76,7 @@ def a_scribe(
 
 
 def a_small_tree(scribe: Scribe, *, calls: int = 2) -> Working:
-    """Record a lead with two editors, each with some calls, all closed; return the lead."""
+    """Record a lead with two children, each with some calls, and close all of them; return the lead."""
     lead = scribe.start()
     for agent in ("editor", "reviewer"):
         child = scribe.delegate(lead, agent)

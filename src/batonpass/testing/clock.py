@@ -6,16 +6,16 @@ NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
 class FrozenClock:
-    """Stands still until somebody moves it."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self, at: datetime = NOON) -> None:
         self._at = at
 
     def now(self) -> datetime:
-        """Return the moment at which it stands."""
+        """Return the current time of this clock."""
         return self._at
 
     def tick(self, by: timedelta = timedelta(seconds=1)) -> datetime:
-        """Move on, or back, and return the new moment."""
+        """Move the clock forward, or back, and return the new time."""
         self._at += by
         return self._at

@@ -1,4 +1,4 @@
-"""Recording in the fewest words: runs, handoffs and calls with nothing in them, for tests of ledgers and stores."""
+"""Minimal runs, handoffs and calls, for tests of ledgers and stores."""
 
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, close_out, take_over
 from batonpass.ledger.act_receipts import AttemptOpening, Recording, Standing
@@ -20,10 +20,10 @@ from batonpass.model.ledger.content import Content, new_content
 
 
 class PlainRecording(Recording):
-    """Records acts without asking anybody: nothing is judged, carried or granted."""
+    """Records acts without any check: no policy, no baton, no grant."""
 
     def offer(self, parent: Working, to: str, task: str, *, carrier: Carrier = Carrier.CALLER) -> HandoffId:
-        """Hand one task to an agent and nothing with it."""
+        """Offer one task to an agent, with an otherwise empty baton."""
         at = self._clock.now()
         handoff = new_handoff_id(at)
         body = HandoffInitiated(
@@ -48,7 +48,7 @@ class PlainRecording(Recording):
         granting: Granting | None = None,
         token: int | None = None,
     ) -> Working:
-        """Begin the next attempt at a handoff."""
+        """Start the next attempt at a handoff."""
         said = acceptance or Acceptance()
 
         def opens(opening: AttemptOpening) -> tuple[Body, tuple[Content, ...]]:
@@ -65,38 +65,38 @@ class PlainRecording(Recording):
         return call
 
     def finish(self, working: Working, call: CallId, result: str | bytes) -> None:
-        """Record what a call returned."""
+        """Record the result of a call."""
         body = ToolCompleted(run=working.run.id, call=call)
         self.record(working, body, (new_content("result", result, self._clock.now()),))
 
     def fail_call(self, working: Working, call: CallId, error: str, message: str) -> None:
-        """Record how a call failed."""
+        """Record the failure of a call."""
         failed = ToolFailed(run=working.run.id, call=call, error=error)
         self.record(working, failed, (new_content("message", message, self._clock.now()),))
 
     def close(self, working: Working, outcome: Outcome = Outcome.COMPLETED, *, report: str | None = None) -> None:
-        """End a run: its last receipt lists every child's head, so that the root proves the whole tree."""
+        """Close a run. Its last receipt lists every child's head, so that the root proves the whole tree."""
         said = () if report is None else (new_content("report", report, self._clock.now()),)
         self.end(working, close_out(working.run, outcome, self.children(working.run.id)), said)
 
     def lapse(self, handoff: HandoffId) -> None:
-        """Record that a worker's attempt is over without an end of its own; its run takes nothing more."""
+        """Record that a worker's attempt lapsed; its run accepts no more receipts."""
         self.act(
             handoff,
             lambda known, ended: HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known)),
         )
 
     def cancel(self, handoff: HandoffId, *, by: str, reason: str) -> None:
-        """Withdraw a handoff; a run that works on it is fenced."""
+        """Cancel a handoff; a run that works on it is fenced."""
         contents = (new_content("reason", reason, self._clock.now()),)
         self.act(handoff, lambda _, ended: HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended), contents)
 
     def take_over(self, handoff: HandoffId, *, by: str, reason: str) -> None:
-        """End the attempt of a caller that is gone and offer the handoff again."""
+        """End the attempt of a caller that is gone, and offer the handoff again."""
         take_over(self, handoff, (new_content("message", reason, self._clock.now()),), by=by)
 
 
 def plainly(recording: Recording) -> PlainRecording:
-    """Return one that writes into the same ledger, with the same keys."""
+    """Return a plain recording that writes into the same ledger, with the same keys."""
     parts = recording._store, recording._ledger, recording._run_keys, recording._clock  # noqa: SLF001 - its own kind
     return PlainRecording(*parts)

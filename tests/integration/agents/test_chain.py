@@ -10,7 +10,7 @@ from tests.integration.agents.support import House, run_async
 
 WORDS: Final = "I was charged twice in March; I want one of the two back, and no voucher."
 POLICY: Final = HandoffPolicy(max_depth=3)
-FAILED: Final = "Denied, and not made: 3 agents stand in this lineage already"
+FAILED: Final = "Denied, and not made: this lineage already has 3 agents"
 AGENTS: Final = ("support-agent", "billing-agent", "payment-specialist", "bank-agent")
 
 

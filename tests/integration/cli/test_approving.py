@@ -99,7 +99,7 @@ def test_a_key_is_made_enrolled_and_used(place: Place) -> None:
     """Asked twice, never shown, 0600 in the person's own place; and listed as lying here."""
     with place.terminal("approver", "add", "ana") as terminal:
         terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n")
-        code = terminal.until("once more: ").type(f"{PASSPHRASE}\n").end()
+        code = terminal.until("passphrase again: ").type(f"{PASSPHRASE}\n").end()
     (file,) = place.keys.iterdir()
 
     assert (0, False, 0o600) == (code, PASSPHRASE in terminal.shown, file.stat().st_mode & 0o777)
@@ -132,7 +132,7 @@ def test_a_passphrase_that_will_not_do_makes_no_key(place: Place, typed: list[st
 def test_whoever_stops_has_made_no_key(place: Place) -> None:
     """Ctrl-C at the second question leaves nothing, and the terminal as it was."""
     with place.terminal("approver", "add", "ana") as terminal:
-        terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n").until("once more: ").interrupt()
+        terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n").until("passphrase again: ").interrupt()
         code = terminal.end()
 
     assert (130, False, []) == (code, place.keys.exists(), place.bodies("approver"))
@@ -151,7 +151,7 @@ def test_where_the_root_key_is_elsewhere_the_next_step_is_printed(place: Place) 
     away = root.rename(place.folder / "root.key.away")
     with place.terminal("approver", "add", "ana") as terminal:
         terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n")
-        code = terminal.until("once more: ").type(f"{PASSPHRASE}\n").end()
+        code = terminal.until("passphrase again: ").type(f"{PASSPHRASE}\n").end()
     command = next(line for line in terminal.shown.splitlines() if "approver enroll" in line).split()[1:]
     away.rename(root)
 
@@ -162,10 +162,10 @@ def test_where_the_root_key_is_elsewhere_the_next_step_is_printed(place: Place) 
 def test_the_right_passphrase_proves_who_approved(place: Place, held: LiveHandoff) -> None:
     """What was on the screen is what was signed, and the verifier agrees."""
     with place.terminal("handoff", "approve", "mailer", "--reason", "fine") as terminal:
-        terminal.until("Let it go on? [y/N]: ").type("y\n")
+        terminal.until("Approve it? [y/N]: ").type("y\n")
         code = terminal.until(ASKS).type(f"{PASSPHRASE}\n").end()
     (approved,) = place.bodies("handoff.approved")
-    screen, _, _ = terminal.shown.partition("Let it go on?")
+    screen, _, _ = terminal.shown.partition("Approve it?")
 
     assert (0, True, False) == (code, "approved by user:ana (proven)" in terminal.shown, PASSPHRASE in terminal.shown)
     assert sha256(screen.replace("\r\n", "\n").encode()).hexdigest() == approved.shown  # type: ignore[union-attr]
@@ -185,7 +185,7 @@ def test_a_denial_is_proven_as_well(place: Place, held: LiveHandoff) -> None:
 def test_a_wrong_passphrase_is_asked_for_again(place: Place, held: LiveHandoff) -> None:
     """Three tries: the third that is right will do."""
     with place.terminal("handoff", "approve", "mailer") as terminal:
-        terminal.until("Let it go on? [y/N]: ").type("y\n")
+        terminal.until("Approve it? [y/N]: ").type("y\n")
         terminal.until(ASKS).type("wrong one\n").until("2 more tries")
         code = terminal.until(ASKS).type("\n").until("1 more try").until(ASKS).type(f"{PASSPHRASE}\n").end()
 
@@ -195,7 +195,7 @@ def test_a_wrong_passphrase_is_asked_for_again(place: Place, held: LiveHandoff) 
 def test_three_wrong_passphrases_decide_nothing(place: Place, held: LiveHandoff) -> None:
     """Nothing is recorded, not even as unproven."""
     with place.terminal("handoff", "approve", "mailer") as terminal:
-        terminal.until("Let it go on? [y/N]: ").type("y\n")
+        terminal.until("Approve it? [y/N]: ").type("y\n")
         for _ in range(3):
             terminal.until(ASKS).type("wrong one\n")
         code = terminal.end()
@@ -204,13 +204,13 @@ def test_three_wrong_passphrases_decide_nothing(place: Place, held: LiveHandoff)
     assert "nothing was signed" in terminal.shown
 
 
-@pytest.mark.parametrize("where", ["Let it go on? [y/N]: ", ASKS])
+@pytest.mark.parametrize("where", ["Approve it? [y/N]: ", ASKS])
 @pytest.mark.parametrize("how", ["Ctrl-C", "SIGKILL"])
 def test_whoever_stops_half_way_has_decided_nothing(place: Place, held: LiveHandoff, where: str, how: str) -> None:
     """At the question or at the passphrase; what waits goes on waiting."""
     with place.terminal("handoff", "approve", "mailer") as terminal:
         if where == ASKS:
-            terminal.until("Let it go on? [y/N]: ").type("y\n")
+            terminal.until("Approve it? [y/N]: ").type("y\n")
         terminal.until(where)
         if how == "Ctrl-C":
             terminal.interrupt()
@@ -240,7 +240,7 @@ def test_a_root_s_call_is_approved_from_another_process(place: Place) -> None:
         with pytest.raises(CallSuspendedError) as held:
             lead.call(deploy, "prod")
         with place.terminal("handoff", "approve", held.value.call[-6:]) as terminal:
-            terminal.until("Let it go on? [y/N]: ").type("y\n")
+            terminal.until("Approve it? [y/N]: ").type("y\n")
             code = terminal.until(ASKS).type(f"{PASSPHRASE}\n").end()
 
         assert (0, "deployed prod") == (code, lead.call(deploy, "prod"))

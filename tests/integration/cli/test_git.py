@@ -60,7 +60,7 @@ def test_what_was_deleted_is_found_with_the_remotes_help(sealing: Clone) -> None
 
     assert [] == trailers(sealing.message())
     assert (0, 0, 1) == (honest.returncode, without.returncode, found.returncode)
-    assert "1 seal fits: nothing that was sealed is gone" in honest.stdout
+    assert "1 seal matches: nothing that was sealed is gone" in honest.stdout
     assert "[verify.seal]" in found.stderr
 
 
@@ -108,7 +108,7 @@ def test_a_failure_of_ours_does_not_stop_a_commit(sealing: Clone) -> None:
 
     assert (0, []) == (done.returncode, trailers(sealing.message()))
     assert "[key.refused]" in done.stderr
-    assert "goes on without a seal" in done.stderr
+    assert "continues without a seal" in done.stderr
 
 
 def test_the_newest_seal_can_be_taken_without_sealing(clone: Clone) -> None:

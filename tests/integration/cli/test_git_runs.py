@@ -224,4 +224,4 @@ def test_if_git_cannot_read_the_commit_goes_on(shop: Shop) -> None:
     shop.clone.git("add", "large.txt")
     done = shop.clone.git("commit", "--quiet", "--message", "Fix it")
 
-    assert (0, [], True) == (done.returncode, shop.named(), "goes on without its runs" in done.stderr)
+    assert (0, [], True) == (done.returncode, shop.named(), "continues without its runs" in done.stderr)

@@ -36,7 +36,7 @@ def test_the_allowlist_of_an_executor(*, allowed: list[str] | None, refused: boo
     house.agent("support", hands("billing"), house.to("billing"))
     said = house.ask("support", "where?")
 
-    assert refused is ("Denied, and not made: the policy lets work be handed to" in said)
+    assert refused is ("Denied, and not made: the policy allows handoffs to" in said)
     assert ["handoff.failed: support may not hand to billing: handoff.not_allowed"] * refused == house.told(
         "handoff.failed"
     )
@@ -236,7 +236,7 @@ def test_a_crew_that_is_refused_has_failed() -> None:
     house.agent("ana", lambda _: "done")
     crew = Crew.pipeline(["ana"], registry=house.registry, relay=house.relay, policy=HandoffPolicy(allowed_agents=()))
 
-    with pytest.raises(Exception, match="handed to nobody"):
+    with pytest.raises(Exception, match="allows handoffs to nobody"):
         run_async(crew.run("Go"))
     assert 1 == len(house.told("handoff.failed"))
 

@@ -52,7 +52,7 @@ def test_an_agent_is_found_by_its_stable_id() -> None:
 
 def test_an_id_is_taken_once() -> None:
     """Nobody puts another agent in the place of one that is there."""
-    with pytest.raises(InvalidValueError, match="registered already"):
+    with pytest.raises(InvalidValueError, match="is already registered"):
         a_registry("billing-agent", "billing-agent")
 
 
@@ -117,7 +117,7 @@ def test_a_name_is_taken_once() -> None:
     tool = registry.register(len, name="count")
     registry.register_tool_definition(tool)
 
-    with pytest.raises(InvalidValueError, match="another tool called count"):
+    with pytest.raises(InvalidValueError, match="already a tool called count"):
         registry.register(len, name="count")
     assert 1 == len(registry)
 
@@ -127,7 +127,7 @@ def test_a_name_that_no_model_takes_is_refused() -> None:
     registry = ToolRegistry()
     registry.register(len, name="x" * 65)
 
-    with pytest.raises(InvalidValueError, match="no name that models take"):
+    with pytest.raises(InvalidValueError, match="not a valid name for models"):
         ToolExecutor(registry).tools_of(None)
 
 

@@ -136,7 +136,7 @@ def test_a_short_ending_is_refused(scribe: Scribe, get: Callable[[LedgerView, st
     with tree(scribe) as (view, _, _):
         every = [one for kind in ("run", "handoff", "receipt", "content") for one in view.find_ids(kind, "")]
         for short in {one[-length:] for one in every for length in range(1, SHORTEST)}:
-            with pytest.raises(ShortIdError, match=f"is called '{short}', and the end of an id has at least 4 char"):
+            with pytest.raises(ShortIdError, match=f"is called '{short}'; to use the end of an id, give at least 4"):
                 get(view, short)
 
 

@@ -42,7 +42,7 @@ def test_a_script_is_printed(shell: str) -> None:
 
 def test_nouns_come_with_what_they_are_for() -> None:
     """Without loading any of them."""
-    assert {"trail": "The trail: a whole tree as it happened."} == offered("trai")
+    assert {"trail": "Show a whole tree of runs in order."} == offered("trai")
 
 
 def test_ids_and_names_come_with_the_task(desk: Desk) -> None:

@@ -58,9 +58,9 @@ def test_without_a_ledger_it_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "says"),
     [
-        ("", "is no event of Claude Code"),
-        ("[1]", "is no event of Claude Code"),
-        ('{"hook_event_name": "Teatime"}', "nothing is recorded of 'Teatime'"),
+        ("", "does not hold an event of Claude Code"),
+        ("[1]", "does not hold an event of Claude Code"),
+        ('{"hook_event_name": "Teatime"}', "'Teatime' is not recorded"),
     ],
     ids=["nothing", "no object", "unknown"],
 )

@@ -84,7 +84,7 @@ def test_where_nobody_worked_nothing_is_made(bare: Desk, history: History, tmp_p
     done = bare.run("import", "claude-code", "--project", str(tmp_path / ".claude"))
 
     assert (1, "") == (done.exit_code, done.stdout)
-    assert f"no session worked in {tmp_path / '.claude'}; looked in {history.config / 'projects'}\n" == done.stderr
+    assert f"no session of {tmp_path / '.claude'} found in {history.config / 'projects'}\n" == done.stderr
     assert not bare.ledger.exists()
 
 

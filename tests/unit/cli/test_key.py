@@ -95,8 +95,8 @@ def test_revoking_our_own_key_is_said(desk: Desk) -> None:
     done = desk.run("key", "revoke", own[-8:], "--reason", "gone")
     listed = desk.run("key", "list")
 
-    assert ("this relay's own key" in done.stderr, False) == (True, desk.answer("key", "list")["here"]["enrolled"])
-    assert "it is not enrolled here" in listed.stderr
+    assert ("the relay's own key" in done.stderr, False) == (True, desk.answer("key", "list")["here"]["enrolled"])
+    assert "this key is not enrolled here" in listed.stderr
 
 
 def test_the_root_key_is_not_revoked(desk: Desk) -> None:

@@ -60,7 +60,7 @@ def test_without_a_file_the_shipped_policy_is_printed() -> None:
 
     assert (0, True) == (done.exit_code, "[handoffs.worker-to-lead]" in done.stdout)
     assert "approve" == answer("explain")["tiers"]["irreversible"]
-    assert "there is no batonpass.toml here: the shipped policy holds\n" == run("check").stdout
+    assert "there is no batonpass.toml here: the shipped policy is in force\n" == run("check").stdout
     assert {"right": True, "file": None, "digest": None} == answer("check")
 
 
@@ -162,4 +162,4 @@ def test_the_shipped_policy_is_a_file_to_begin_with(desk: Desk) -> None:
     (desk.directory / "batonpass.toml").write_text(shown, encoding="utf-8")
 
     assert "\\n" not in shown
-    assert desk.words("policy", "check").startswith("right: ")
+    assert desk.words("policy", "check").startswith("valid: ")

@@ -66,7 +66,7 @@ def test_a_missing_text_is_said(desk: Desk) -> None:
     for path in desk.ledger.parent.glob("blobs/*/content_*"):
         path.unlink()
 
-    assert "missing, and nobody erased it" in desk.words("receipt", "show", "last")
+    assert "missing, although nobody erased it" in desk.words("receipt", "show", "last")
 
 
 def test_an_envelope_can_be_read_back(desk: Desk) -> None:
@@ -139,4 +139,4 @@ def test_a_proof_uses_the_newest_seal(desk: Desk, tmp_path: Path) -> None:
     done = desk.run("receipt", "proof", covered, "-o", str(tmp_path / "proof"))
 
     assert 10 == int((tmp_path / "proof").read_text(encoding="utf-8").split("\n\n")[1].split("\n")[1])
-    assert ("", True) == (done.stdout, done.stderr.endswith("is under the seal of 10 receipts\n"))
+    assert ("", True) == (done.stdout, done.stderr.endswith("is covered by the seal of 10 receipts\n"))

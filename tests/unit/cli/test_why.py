@@ -110,7 +110,7 @@ def test_what_is_not_there_leads_to_what_is(desk: Desk, command: str) -> None:
     with desk.relay() as relay:
         relay.start("Fix it", by="user:ana")
 
-    assert re.search("`batonpass run list` shows? what there is", desk.run(command, "nope").stderr)
+    assert re.search("`batonpass run list` lists? all", desk.run(command, "nope").stderr)
 
 
 def test_a_narrow_terminal_gets_every_word(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:

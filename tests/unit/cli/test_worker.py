@@ -141,7 +141,7 @@ def test_a_line_says_why_it_failed(folder: Path) -> None:
         pytest.param("app_of_test:relay", "the module app_of_test has no relay", id="no such name"),
         pytest.param("app_of_test:Apps.nope", "the module app_of_test has no Apps.nope", id="no such name in a class"),
         pytest.param("app_of_test:answer", "int is not a Relay", id="something else"),
-        pytest.param("app_of_test:broken", "it broke off with KeyError: 'no settings'", id="an app that raises"),
+        pytest.param("app_of_test:broken", "it failed with KeyError: 'no settings'", id="an app that raises"),
         pytest.param("app_of_test:idle", "registers no agent", id="nobody to run"),
     ],
 )
@@ -165,10 +165,10 @@ def test_an_app_that_breaks_off_says_where() -> None:
 @pytest.mark.parametrize(
     ("agents", "words"),
     [
-        pytest.param("edtor", "the app registers editor, and not edtor; did you mean editor?", id="a typing mistake"),
-        pytest.param("editor,mailer", "the app registers editor, and not mailer", id="one of several"),
-        pytest.param("Editor", "not Editor; did you mean editor?", id="names are exact"),
-        pytest.param(" , ", "names nobody; the app registers editor", id="nobody"),
+        pytest.param("edtor", "edtor: the app registers only editor; did you mean editor?", id="a typing mistake"),
+        pytest.param("editor,mailer", "mailer: the app registers only editor", id="one of several"),
+        pytest.param("Editor", "Editor: the app registers only editor; did you mean editor?", id="names are exact"),
+        pytest.param(" , ", "is empty; the app registers editor", id="nobody"),
     ],
 )
 @pytest.mark.usefixtures("folder")

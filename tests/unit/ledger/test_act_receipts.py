@@ -217,7 +217,7 @@ def test_who_was_taken_over_in_its_own_process_is_fenced() -> None:
     scribe.call(structs.replace(lead, epoch=None))
 
     assert (1, 2, None) == (lead.epoch, again.epoch, Working(run=lead.run).epoch)
-    assert "is in epoch 2 and this writer holds epoch 1" in str(fenced.value)
+    assert "is in epoch 2 and this writer has epoch 1" in str(fenced.value)
     assert [1, 2, 2, 2, 2, 2] == [receipt.epoch for receipt in receipts_in(store, lead.run.id)]
 
 

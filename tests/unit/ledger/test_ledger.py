@@ -197,7 +197,7 @@ def test_who_was_taken_over_is_fenced() -> None:
     other.recording.rekey(lead.run.id)
 
     for _ in range(2):
-        with pytest.raises(FencedError, match="is in epoch 2 and this writer holds epoch 1"):
+        with pytest.raises(FencedError, match="is in epoch 2 and this writer has epoch 1"):
             one.call(lead)
     assert 2 == seq_of(store, lead)
     assert 2 == verify_ledger(store).streams

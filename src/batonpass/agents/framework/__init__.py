@@ -1,1 +1,1 @@
-"""What needs the extra: pydantic-ai, imported when an agent runs."""
+"""The code that needs pydantic-ai, imported when an agent runs."""

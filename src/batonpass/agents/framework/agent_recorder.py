@@ -1,4 +1,4 @@
-"""The one seam between an agent framework and a run: every call passes here. It needs the extra."""
+"""The seam between pydantic-ai and a run: every call passes here. It needs the extra."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MALFORMED: Final = "call.malformed"
 
 @dataclass
 class AgentRecorder(AbstractCapability[Any]):
-    """Lets each tool call go through the run, and keeps what its next attempt needs to go on."""
+    """Makes each tool call through the run, and keeps the messages that a next attempt needs."""
 
     run: AsyncRun
     tools: Mapping[str, ToolDefinition]
@@ -37,7 +37,7 @@ class AgentRecorder(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Keep the messages so far, once there is something that was done; ask nothing where nothing is left."""
+        """Keep the messages so far once something was done; refuse to ask if a limit is used up."""
         await self.run.require_room()
         if self.checkpoints and any(isinstance(message, ModelResponse) for message in request_context.messages):
             await self.run.checkpoint(ModelMessagesTypeAdapter.dump_json(request_context.messages))
@@ -46,13 +46,13 @@ class AgentRecorder(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Read a tool's name in either spelling: prompts and models write both. What is limited is counted."""
+        """Accept a tool's name in either spelling, and count tokens if they are limited."""
         for part in response.parts:
             if isinstance(part, ToolCallPart) and part.tool_name not in self.tools:
                 part.tool_name = next(
                     (name for name in self.tools if folded(name) == folded(part.tool_name)), part.tool_name
                 )
-        # The message by which it may hand off: whoever is asked later why it did finds what it thought.
+        # The message by which it may hand off: it points to the reasoning behind the handoff.
         [message] = ModelMessagesTypeAdapter.dump_python([response], mode="json")
         self.run.note_message(message, number=len(request_context.messages) + 1)
         if self.run.is_limited("tokens"):
@@ -68,7 +68,7 @@ class AgentRecorder(AbstractCapability[Any]):
         args: str | dict[str, Any],
         error: ValidationError | ModelRetry,
     ) -> dict[str, Any]:
-        """Record a call whose arguments do not fit; the model is told what is wrong, and tries again."""
+        """Record a call with invalid arguments; the model gets the error and tries again."""
         await self.run.deny(call.tool_name, args, rule=MALFORMED)
         raise error
 
@@ -81,7 +81,7 @@ class AgentRecorder(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: Any,  # noqa: ANN401 - whatever makes the call
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
-        """Make a call through the run: recorded before and after. What goes wrong is an answer to the model."""
+        """Make a call through the run, recorded before and after. An error is an answer to the model."""
         tool = self.tools.get(call.tool_name)
         try:
             if tool is None or tool.hands_off or tool.about_itself:
@@ -90,7 +90,7 @@ class AgentRecorder(AbstractCapability[Any]):
         except (ModelRetry, ToolFailed):
             raise
         except (LedgerError, StoreError):
-            raise  # nothing that a model could mend
+            raise  # the model cannot fix this
         except (CallError, GrantError, HandoffError) as error:
             raise ToolFailed(sentence_for(error)) from error
         except BatonpassError as error:
@@ -100,7 +100,7 @@ class AgentRecorder(AbstractCapability[Any]):
         return await self._quarantined(tool, value) if tool.external else value
 
     async def _quarantined(self, tool: ToolDefinition, value: object) -> str:
-        """Return what came from outside quoted as data; it travels on in quarantine."""
+        """Return a result from outside quoted as data, and attach it in quarantine."""
         body, media_type = keep_result(value)
         text = body.decode("utf-8", "replace")
         await self.run.attach(tool.name, text, media_type=media_type, source=f"tool:{tool.name}", untrusted=True)

@@ -25,7 +25,7 @@ from batonpass.model.baton.items import Report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """What a model came to: its report, whether it gave it as one, and all messages as JSON."""
+    """The answer of a model: its report, whether it used the report schema, and all messages as JSON."""
 
     report: Report
     reported: bool
@@ -42,9 +42,9 @@ async def ask(
     prompt: str | None,
     history: Sequence[ModelMessage] = (),
 ) -> ModelAnswer:
-    """Let a model work on a run until it answers; a run that was handed off may report by the schema.
+    """Let a model work on a run until it answers; a handed-off run may answer by the report schema.
 
-    The words of a sender stand in the user's role: what the operator says is the only thing in the system's.
+    A sender's words are in the user's role; only the operator's prompt is in the system's.
     """
     handed = here.run.parent is not None
     recorder = AgentRecorder(run=here.run, tools=tools, checkpoints=handed)
@@ -59,7 +59,7 @@ async def ask(
         output_type=outputs,
         capabilities=[recorder],
         retries=config.retries,
-        # A model that reports and calls tools in one answer wants both.
+        # If a model reports and calls tools in one answer, do both.
         end_strategy="exhaustive",
         model_settings=_settings(config),
     )
@@ -82,7 +82,7 @@ async def ask(
 
 @lru_cache(maxsize=4096)
 def _described(name: str, tool: ToolDefinition) -> Tool[None]:
-    """Return a tool as its model sees it: what it takes is read from its signature, which takes milliseconds."""
+    """Return a tool as its model sees it; cached, because reading the signature takes milliseconds."""
     return Tool(tool.function, name=name, description=tool.description or None)
 
 
@@ -94,7 +94,7 @@ def _settings(config: RunnerConfig) -> ModelSettings:
 
 
 def read_history(messages: object | None) -> list[ModelMessage]:
-    """Return messages that were kept; none if this version cannot read them: the briefing says what is done."""
+    """Return kept messages; none if this version cannot read them, because the briefing lists finished work too."""
     if messages is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""The extra that native agents need: checked where one is about to run, with one sentence that says what to do."""
+"""The extra that native agents need, checked before one runs."""
 
 from importlib.util import find_spec
 
@@ -6,6 +6,6 @@ from batonpass.errors import MissingExtraError
 
 
 def require_extra(package: str = "pydantic_ai") -> None:
-    """Refuse to go on without a package that only the extra brings. Raises `MissingExtraError`."""
+    """Require a package of the extra. Raises `MissingExtraError`."""
     if find_spec(package) is None:
         raise MissingExtraError("native agents", "agents")

@@ -1,4 +1,4 @@
-"""A model whose answers are asked for again if they are cut. It needs the extra."""
+"""A model that repeats a request if the answer is truncated. It needs the extra."""
 
 import logging
 from typing import Final
@@ -9,17 +9,17 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-# These always say why an answer ended: one that does not is a stream that just stopped.
+# These providers always give a finish reason: an answer without one is truncated.
 _SAY_WHY: Final = frozenset({"anthropic", "openai"})
 _LOG: Final = logging.getLogger("batonpass.agents")
 
 
 class CutAnswerError(ConnectionError):
-    """A stream ended before the answer did."""
+    """The stream ended before the answer was complete."""
 
 
 class PatientModel(WrapperModel):
-    """Asks again for an answer that comes only half. As a stream, no long silence cuts it off."""
+    """Repeats a request if the answer is truncated. Streaming avoids time-outs of long answers."""
 
     def __init__(self, wrapped: Model, *, retries: int, streams: bool) -> None:
         super().__init__(wrapped)
@@ -32,12 +32,12 @@ class PatientModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """Return the whole answer. Raises what the last try raised."""
+        """Return the whole answer. Raises the error of the last try."""
         for left in range(self._retries, -1, -1):
             try:
                 return await self._once(messages, model_settings, model_request_parameters)
             except Exception as error:
-                # What the provider refuses it refuses again; its overload was waited out below us.
+                # The provider would refuse the same request again; overload is retried below this layer.
                 if left == 0 or isinstance(error, ModelHTTPError) or not _is_cut(error):
                     raise
                 _LOG.info("an answer of %s was cut and is asked for again: %s", self.model_name, error)
@@ -57,7 +57,7 @@ class PatientModel(WrapperModel):
         else:
             answer = await self.wrapped.request(messages, model_settings, model_request_parameters)
         if answer.finish_reason is None and answer.provider_name in _SAY_WHY:
-            raise CutAnswerError("the stream ended before the answer did")
+            raise CutAnswerError("the stream ended before the answer was complete")
         return answer
 
 

@@ -1,4 +1,4 @@
-"""A script in the place of a model. Only what runs agents imports this: it needs the extra."""
+"""A script in place of a model. It needs the extra."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a model sees when it is asked: the task first, then what its calls returned."""
+    """The input of a model for one answer: its instructions, the messages so far, and its tools."""
 
     model: str
     instructions: str
@@ -30,13 +30,13 @@ class Turn:
 
     @property
     def prompt(self) -> str:
-        """Return the last thing that a user said."""
+        """Return the last message of the user."""
         said = [str(part.content) for part in self._parts() if isinstance(part, UserPromptPart)]
         return said[-1] if said else ""
 
     @property
     def returned(self) -> tuple[tuple[str, str], ...]:
-        """Return what calls returned since then, the oldest first: the tool, and its words."""
+        """Return the results of calls since then, the oldest first: the tool and its text."""
         parts = list(self._parts())
         last = max((number for number, part in enumerate(parts) if isinstance(part, UserPromptPart)), default=-1)
         return tuple(
@@ -56,7 +56,7 @@ Script = Callable[[Turn], str | Mapping[str, Any]]
 
 
 def scripted_model(script: Script, name: str) -> Model:
-    """Return a model that says and calls what a script wants."""
+    """Return a model that answers and calls tools by a script."""
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return ModelResponse(parts=_parts(script(_turn(messages, info, name))))

@@ -1,18 +1,16 @@
-"""Blame for programs: whole ids, whole words, exact times."""
+"""Blame for programs: whole ids, whole texts, exact times."""
 
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, LedgerPlace, Maker, RunWork
 from batonpass.accounts.blame.hunk_blame import BlamedHunk
-from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange
 from batonpass.cli.taint.taint_facts import way_facts
 from batonpass.records.grant import UsedCredential
 from batonpass.records.shape import exact, hold_shape, label_shape, leave_shape, text_shape
-from batonpass.records.text import Text
 
 
 def blame_facts(blame: Blame) -> dict[str, object]:
-    """Return an answer for programs. Lines name calls, and each call is told once."""
+    """Return an answer for programs. Lines name calls, and each call is described once."""
     return {
         "asked": blame.asked,
         "path": blame.path,
@@ -23,9 +21,9 @@ def blame_facts(blame: Blame) -> dict[str, object]:
         "recorded_changes": blame.recorded,
         "lines": [_line(line) for line in blame.lines],
         "places": [_place(place) for place in blame.places],
-        "made_by": list(blame.calls),
+        "made_by": blame.calls,
         "makers": {name: _maker(maker) for name, maker in blame.makers.items()},
-        "notes": list(blame.notes),
+        "notes": blame.notes,
         "ways": None
         if blame.ways is None
         else {name: [way_facts(way) for way in ways] for name, ways in blame.ways.items()},
@@ -33,7 +31,7 @@ def blame_facts(blame: Blame) -> dict[str, object]:
 
 
 def hunk_facts(hunk: BlamedHunk) -> dict[str, object]:
-    """Return one hunk of a diff for programs, and who wrote what it added."""
+    """Return one hunk of a diff for programs, and who wrote its added lines."""
     place = hunk.place
     return {
         "path": place.path,
@@ -49,7 +47,7 @@ def _line(line: BlamedLine) -> dict[str, object]:
     commit = line.commit
     return {
         "line": line.number,
-        "text": line.text.encode(errors="replace").decode(),  # bytes that are no UTF-8 have no place in JSON
+        "text": line.text.encode(errors="replace").decode(),  # JSON cannot hold bytes that are not UTF-8
         "known": line.known,
         "run": line.run,
         "calls": list(line.calls),
@@ -74,9 +72,9 @@ def _maker(maker: Maker) -> dict[str, object]:
         "attempt": maker.run.attempt,
         "principal": maker.principal,
         "mode": maker.mode,
-        "task": _words(maker.task),
+        "task": text_shape(maker.task),
         "chain": [_hop(hop) for hop in maker.hops],
-        "said": _words(maker.said),
+        "said": text_shape(maker.said),
         "said_at": exact(maker.said_at),
         "grant": None if maker.may is None else list(maker.may),
         "granted_by": maker.granted_by if maker.may else None,
@@ -88,7 +86,7 @@ def _maker(maker: Maker) -> dict[str, object]:
         "label": None if maker.record is None else label_shape(maker.record.label),
         "untrusted": [] if maker.record is None else list(maker.record.untrusted),
         "standing": maker.standing,
-        "judgements": [_fact(fact) for fact in maker.judgements],
+        "judgements": maker.judgements,
         "changes": [_change(change) for change in maker.changes],
         "hearsay": maker.is_hearsay,
         "source": None
@@ -114,7 +112,7 @@ def _credential(credential: UsedCredential) -> dict[str, object]:
 
 
 def _work(work: RunWork) -> dict[str, object]:
-    """Return what a run did in all; of calls that nobody had to be asked about, only the number."""
+    """Return a summary of a run's work; calls that needed no approval are only counted."""
     return {
         "calls": dict(work.outcomes),
         "files": dict(work.files),
@@ -130,7 +128,7 @@ def _hop(hop: BlameHop) -> dict[str, object]:
         "handoff": hop.handoff,
         "from": hop.sender,
         "offer": hop.offer,
-        "task": _words(hop.task),
+        "task": text_shape(hop.task),
         "link": hop.link,
         "subagent": hop.subagent,
     }
@@ -168,11 +166,3 @@ def _place(place: LedgerPlace) -> dict[str, object]:
         "call": place.call,
         "detail": place.detail,
     }
-
-
-def _fact(fact: Fact) -> dict[str, object]:
-    return {"label": fact.label, "text": fact.text, "receipt": fact.receipt, "at": exact(fact.at)}
-
-
-def _words(text: Text | None) -> dict[str, object] | None:
-    return text_shape(text)

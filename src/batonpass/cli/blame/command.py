@@ -1,4 +1,4 @@
-"""`batonpass blame`: who wrote a line, on which task, for whom, and by whose leave."""
+"""`batonpass blame`: who wrote a line, on which task, for whom, and who approved it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from batonpass.adapters.line_blame import blame_in, blame_span, find_ledger, fin
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.audit.short_ids import ending
 from batonpass.cli.blame.blame_facts import blame_facts, hunk_facts
-from batonpass.cli.input.options import checked, given_ledger, json_option, ledger_option
+from batonpass.cli.input.options import checked, given_ledger, ledger_and_json
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.progress import progress_bar
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
@@ -37,7 +37,7 @@ _MOST: Final = 20
 Asking = Callable[[LedgerView], Blame]
 
 
-# What answers about anything but a line takes a while to import, and most people ask about a line.
+# The code for everything but lines takes a while to import, and most questions are about a line.
 def _as_digest(text: str) -> str:
     from batonpass.accounts.blame.other_blame import as_digest  # noqa: PLC0415 - as above
 
@@ -52,26 +52,23 @@ def _require_words(text: str) -> str:
 
 @click.command()
 @click.argument("where", metavar="[PATH[:LINE[-LINE]]|RUN|COMMIT|BASE..HEAD]", required=False)
-@click.option("--all", "every", is_flag=True, help="Every line of the file in a table, with who wrote it.")
-@click.option(
-    "--full", is_flag=True, help="Four questions on one screen: who, with which secret, by whose leave, from where."
-)
-@click.option("--effect", metavar="CALL|TARGET", help="Who made a call, or changed this, and what it changed.")
+@click.option("--all", "every", is_flag=True, help="A table of all lines of the file, with who wrote them.")
+@click.option("--full", is_flag=True, help="One screen: who, with which credential, with whose approval, from where.")
+@click.option("--effect", metavar="CALL|TARGET", help="Who made a call or changed a target, and what it changed.")
 @click.option("--artifact", metavar="NAME|ID", help="Who attached it.")
 @click.option(
     "--digest",
     metavar="SHA256",
     callback=checked(_as_digest),
-    help="Which change wrote or replaced bytes with this digest.",
+    help="Which change wrote or replaced content with this digest.",
 )
 @click.option(
     "--text",
     metavar="WORDS",
     callback=checked(_require_words),
-    help="Which tasks, statements, calls and changes have these words in them.",
+    help="Which tasks, statements, calls and changes contain these words.",
 )
-@json_option
-@ledger_option
+@ledger_and_json
 def command(
     where: str | None,
     *,
@@ -83,23 +80,23 @@ def command(
     text: str | None,
     as_json: bool,
 ) -> None:
-    """Say who wrote a line of a file, worked in a run, or stands behind a commit.
+    """Show who wrote a line of a file, worked in a run, or made a commit.
 
-    Which agent and sub-agent, when, on which task, and the chain of handoffs up to the human's words; by whose leave,
-    and whether anybody verified it; the call, and whether its receipts hold. A commit, BASE..HEAD and a directory with
-    work that is not committed are told hunk by hunk. Without a ledger it reads the transcripts that Claude Code keeps.
-    What no recorded change wrote is said to be unexplained; nothing is guessed.
+    Shows the agent, the time, the task and the chain of handoffs up to the human; the grant, the approval and the
+    verdict; the call, and whether its receipts verify. A commit, BASE..HEAD and a directory with uncommitted work are
+    shown hunk by hunk. Without a ledger, the transcripts of Claude Code are read instead. A line that no recorded
+    change wrote is unexplained; nothing is guessed.
     """
     asked = {"TARGET": where, "--effect": effect, "--artifact": artifact, "--digest": digest, "--text": text}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
         raise click.UsageError(f"give one of {', '.join(asked)}")
     if every and where is None:
-        raise click.UsageError("--all goes with PATH")
+        raise click.UsageError("--all needs PATH")
     span, is_run = (None, False) if where is None or _is_file(where) else (find_span(where), _is_run(where))
     if span is not None and is_run:
         commit = "a directory" if span.head is None else f"commit {span.head[:12]}"
-        raise click.UsageError(f"{where} is the name of {commit} and of a run: give that, or the end of the run's id")
+        raise click.UsageError(f"{where} names both {commit} and a run: give the commit, or the end of the run's id")
     if span is not None:
         blames = _of_span(span, full=full, as_json=as_json)
     else:
@@ -116,7 +113,7 @@ def _is_file(where: str) -> bool:
 
 
 def _is_run(where: str) -> bool:
-    """Return whether a run or a handoff is meant: it is an id or a name, and no file of the record is called so."""
+    """Return whether this names a run or a handoff, and no recorded file."""
     settings = find_ledger(None, given_ledger())
     if settings is None or Path(where).exists():
         return False
@@ -135,7 +132,7 @@ def _is_run(where: str) -> bool:
 
 
 def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> Blame:
-    """Return who did what is asked about by any other name than a line's."""
+    """Return the answer to a question that is not about a file."""
     from batonpass.accounts.blame.other_blame import blame_run, with_ways  # noqa: PLC0415 - as above
     from batonpass.cli.input.ledger_access import viewed  # noqa: PLC0415 - as above
 
@@ -163,7 +160,7 @@ def _of_file(where: str, *, full: bool) -> Blame:
 
 
 def _of_span(span: CommitSpan, *, full: bool, as_json: bool) -> list[Blame]:
-    """Tell a diff, one line for each hunk, and return what was found."""
+    """Print one line for each hunk of a diff, and return the answers."""
     from batonpass.accounts.blame.other_blame import with_ways  # noqa: PLC0415 - as above
     from batonpass.cli.input.ledger_access import viewed  # noqa: PLC0415 - as above
 
@@ -178,12 +175,12 @@ def _of_span(span: CommitSpan, *, full: bool, as_json: bool) -> list[Blame]:
     if as_json:
         say_json([hunk_facts(hunk) for hunk in hunks])
     elif not hunks:
-        say("nothing differs there")
+        say("there is no difference")
     return [hunk.blame for hunk in hunks if hunk.blame is not None]
 
 
 def _parsed(where: str) -> tuple[Path, Lines | None]:
-    """Return the file and the lines that are meant; a file whose name ends like a line number is a file."""
+    """Return the file and its lines; an existing file whose name ends like a line number is that file."""
     found = _WHERE.fullmatch(where)
     if found is None or Path(where).exists():
         return Path(where), None
@@ -205,7 +202,7 @@ def _asking(effect: str | None, artifact: str | None, digest: str | None, text: 
 
 @contextmanager
 def _asked(path: Path | None) -> Iterator[tuple[LedgerStore, int | None]]:
-    """Open the ledger that is meant, or one that is made from transcripts for this answer."""
+    """Open the chosen ledger, or a temporary one that is made from transcripts."""
     settings = find_ledger(path, given_ledger())
     if settings is not None:
         with closing(open_store(settings.ledger, create=False)) as store:
@@ -217,7 +214,7 @@ def _asked(path: Path | None) -> Iterator[tuple[LedgerStore, int | None]]:
             tell(
                 paint(
                     f"no ledger here: read {counted(read.read, 'transcript')} of {counted(read.found, 'session')} that "
-                    "Claude Code keeps; nobody signed them, so this is hearsay",
+                    "Claude Code keeps; they are not signed, so this is hearsay",
                     dim=True,
                 )
             )
@@ -234,7 +231,7 @@ def _answer(blame: Blame, *, every: bool, full: bool, as_json: bool) -> None:
     if blame.places:
         _say_places(blame, full=full)
     elif not blame.lines and not blame.calls and not blame.notes:
-        say(f"nothing that is recorded here has {blame.asked}")
+        say(f"nothing recorded here has {blame.asked}")
     for row in render_blame(blame, full=full):
         say(_painted(row))
 
@@ -249,7 +246,7 @@ def _say_table(blame: Blame, *, full: bool) -> None:
     rows = [_row(blame, line, now, full=full) for line in blame.lines]
     table(rows, header=["line", "agent", "when", "call", "text"])
     if any(line.known is HowKnown.CANDIDATES and line.or_nobody for line in blame.lines):
-        tell(paint("? perhaps: nothing shows who wrote this line; ask for it alone to see who may have", dim=True))
+        tell(paint("? perhaps: it is unknown who wrote this line; ask for it alone to see who may have", dim=True))
     for note in blame.notes:
         tell(paint(note, dim=True))
 
@@ -269,7 +266,7 @@ def _row(blame: Blame, line: BlamedLine, now: datetime, *, full: bool) -> list[s
 
 
 def _id_of(place: LedgerPlace, *, transcripts: bool, full: bool) -> str:
-    """Return what names a place: of a transcript, by the id that it has there, since no ledger keeps ours."""
+    """Return the id of a place; of a transcript, the id that it has there, because no ledger keeps ours."""
     theirs = (place.key or "").rpartition("/")[2] if transcripts else None
     known = (place.call or place.handoff or place.receipt) if theirs is None else theirs
     return known if full else ending(known, 6)

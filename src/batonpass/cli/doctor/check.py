@@ -1,4 +1,4 @@
-"""What the doctor says: one thing that was looked at, and how bad it is."""
+"""One check of the doctor, and how bad its finding is."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """How bad a finding is."""
 
     OK = "ok"
     WARN = "warn"
@@ -14,7 +14,7 @@ class Level(StrEnum):
 
 
 class DoctorCheck(Struct, frozen=True):
-    """One thing that was looked at."""
+    """One check: its name, its finding, and what to do."""
 
     level: Level
     name: str

@@ -1,4 +1,4 @@
-"""`batonpass doctor`: what is wrong with this ledger here, and what to do about it."""
+"""`batonpass doctor`: find problems with this ledger, and say how to fix them."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ from batonpass.adapters.mcp.clients.client_settings import find_configs, find_wr
 from batonpass.cli.doctor.check import DoctorCheck, Level
 from batonpass.cli.doctor.hook_checks import look_at_hooks
 from batonpass.cli.input.ledger_access import settings
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.exits import BROKEN, NO
 from batonpass.cli.output.terminal import paint, say, say_json, table
 from batonpass.cli.output.units import counted, size
@@ -44,13 +44,13 @@ from batonpass.store.home import HOME_NAME, find_intruders
 
 
 def look_at_servers(found: Settings) -> Iterator[DoctorCheck]:
-    """Yield for each client of the project that a ledger belongs to how many of its servers are behind the proxy."""
+    """Yield for each MCP client of the project how many of its servers are behind the proxy."""
     if found.home is None:
         return
     project = found.home.parent if found.home.name == HOME_NAME else Path.cwd()
     for config, behind, all_ in find_wrapped(list(find_configs(project, Path.home()))):
         what = f"{behind} of {counted(all_, 'MCP server')} in {config.path} recorded"
-        advice = None if behind == all_ else "`batonpass init mcp` puts them behind the proxy, where that is possible"
+        advice = None if behind == all_ else "`batonpass init mcp` puts them behind the proxy where possible"
         yield DoctorCheck(Level.OK, "servers", what, advice)
 
 
@@ -58,7 +58,7 @@ _PACKAGES: Final = ("apsw", "click", "google-re2", "msgspec", "PyNaCl", "rich", 
 _LITTLE: Final = 1 << 30
 _NO_ROOM: Final = 64 << 20
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-# A file is written before the row that names it is committed: a young one may belong to a commit that is under way.
+# A file is written before the row that names it is committed, so a recent file may belong to a pending commit.
 _SURELY_LOST: Final = 3600.0
 
 
@@ -69,15 +69,14 @@ class KeepsFiles(Protocol):
     home: Path
 
     def lost_files(self) -> set[ContentId]:
-        """Return files of contents that no row names."""
+        """Return the contents whose files no row names."""
 
 
 @click.command()
 @click.option("--fix", is_flag=True, help="Remove files that a crash left behind.")
-@json_option
-@ledger_option
+@ledger_and_json
 def command(*, fix: bool, as_json: bool) -> None:
-    """Look at the ledger and everything around it, and say what to do.
+    """Check the ledger and everything around it, and say how to fix problems.
 
     Exits with 1 if something is bad, with 3 if the ledger cannot be opened.
     """
@@ -125,7 +124,7 @@ def _say(checks: list[DoctorCheck]) -> None:
 def _shown(found: Settings) -> str:
     if found.ledger.startswith(SQLITE):
         return found.ledger
-    # A password belongs to nobody's screen.
+    # Never print a password.
     scheme, separator, rest = found.ledger.partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
@@ -140,22 +139,21 @@ def _surroundings(found: Settings) -> Iterator[DoctorCheck]:
     place = next(parent for parent in (found.home, *found.home.parents) if parent.is_dir())
     free = shutil.disk_usage(place).free
     level = Level.BAD if free < _NO_ROOM else Level.WARN if free < _LITTLE else Level.OK
-    yield DoctorCheck(
-        level, "disk", f"{size(free)} free at {place}", "free some disk" if level is not Level.OK else None
-    )
+    advice = None if level is Level.OK else "free some disk space"
+    yield DoctorCheck(level, "disk", f"{size(free)} free at {place}", advice)
 
 
 def _policy(found: Settings) -> Iterator[DoctorCheck]:
-    """Read the policy that would hold here: one that is wrong lets no run begin, and nobody notices until then."""
+    """Check the policy file: with an invalid one no run can start, and nobody notices until then."""
     nearest = None if found.home is None else find_file(found.home.absolute().parent)
     path = found.policy or nearest
     if path is None:
-        yield DoctorCheck(Level.OK, "policy", "no batonpass.toml: the shipped one holds")
+        yield DoctorCheck(Level.OK, "policy", "no batonpass.toml: the shipped policy is in force")
         return
     try:
         read_policy(path)
     except PolicyFileError as error:
-        yield DoctorCheck(Level.BAD, "policy", str(error), "mend it: until then no run begins here")
+        yield DoctorCheck(Level.BAD, "policy", str(error), "fix it: until then no run can start here")
     else:
         yield DoctorCheck(Level.OK, "policy", str(path))
 
@@ -168,24 +166,18 @@ def _files(found: Settings) -> Iterator[DoctorCheck]:
         places = [place for place in (path, path.parent, found.home) if place is not None and place.exists()]
         closed = [place for place in places if not os.access(place, os.W_OK)]
         if closed:
-            yield DoctorCheck(
-                Level.BAD, "writable", f"{closed[0]} cannot be written", "make it writable, or only read here"
-            )
+            yield DoctorCheck(Level.BAD, "writable", f"{closed[0]} cannot be written", "make it writable to record")
         else:
-            yield DoctorCheck(Level.OK, "writable", f"{path} and what is beside it")
+            yield DoctorCheck(Level.OK, "writable", f"{path} and its directory")
 
 
 def _key_files(home: Path) -> Iterator[DoctorCheck]:
     if (problem := find_intruders(home)) is not None:
-        yield DoctorCheck(
-            Level.BAD, "home", problem.partition("; ")[0], f"chown {os.geteuid()} {home}; chmod 700 {home}"
-        )
+        advice = f"chown {os.geteuid()} {home}; chmod 700 {home}"
+        yield DoctorCheck(Level.BAD, "home", problem.partition("; ")[0], advice)
     elif home.is_dir() and home.stat().st_mode & _OTHERS:
         yield DoctorCheck(Level.WARN, "home", f"{home} can be entered by others", f"chmod 700 {home}")
-    for name, missing in (
-        ("relay.key", "made by the first thing that is recorded here"),
-        ("root.key", "kept elsewhere"),
-    ):
+    for name, missing in (("relay.key", "the first recording here creates it"), ("root.key", "kept elsewhere")):
         path = home / name
         if not path.exists():
             yield DoctorCheck(Level.OK, name, f"none here: {missing}")
@@ -207,9 +199,8 @@ def _lock(path: Path) -> Iterator[DoctorCheck]:
             holder = file.read(64).decode("ascii", "replace").strip() or holder
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        yield DoctorCheck(
-            Level.WARN, "lock", f"process {holder} is writing now", f"if that lasts, look at process {holder}"
-        )
+        advice = f"if that lasts, look at process {holder}"
+        yield DoctorCheck(Level.WARN, "lock", f"process {holder} is writing now", advice)
     except OSError as error:
         yield DoctorCheck(Level.WARN, "lock", f"{path}: {error.strerror}")
     else:
@@ -219,28 +210,21 @@ def _lock(path: Path) -> Iterator[DoctorCheck]:
 def _inside(relay: Relay, found: Settings, *, fix: bool) -> Iterator[DoctorCheck]:
     steps = relay.store.migrations()
     waiting = [step.name for step in steps if step.applied_at is None]
-    yield DoctorCheck(
-        Level.BAD if waiting else Level.OK,
-        "schema",
-        f"step {len(steps) - len(waiting)} of {len(steps)}",
-        "batonpass ledger migrate" if waiting else None,
-    )
+    level, advice = (Level.BAD, "batonpass ledger migrate") if waiting else (Level.OK, None)
+    yield DoctorCheck(level, "schema", f"step {len(steps) - len(waiting)} of {len(steps)}", advice)
     if not relay.store.founded():
         yield DoctorCheck(Level.WARN, "receipts", "nothing has been recorded yet")
         return
     with relay.store.view() as view:
         counts = view.counts()
         sealed = max((seal.size for seal in view.find_seals()), default=0)
-    yield DoctorCheck(
-        Level.OK, "receipts", f"{counts.receipts:,} in {counted(counts.streams, 'stream')}, {size(counts.bytes)}"
-    )
+    recorded = f"{counts.receipts:,} in {counted(counts.streams, 'stream')}, {size(counts.bytes)}"
+    yield DoctorCheck(Level.OK, "receipts", recorded)
     if sealed == counts.receipts:
         yield DoctorCheck(Level.OK, "seal", "covers everything")
     else:
-        unsealed = counted(counts.receipts - sealed, "receipt")
-        yield DoctorCheck(
-            Level.WARN, "seal", f"{unsealed} under no seal", "batonpass ledger seal, and keep it elsewhere"
-        )
+        unsealed = f"{counted(counts.receipts - sealed, 'receipt')} not covered by a seal"
+        yield DoctorCheck(Level.WARN, "seal", unsealed, "run batonpass ledger seal, and keep the seal elsewhere")
     yield _enrolment(relay, found)
     if isinstance(relay.store, KeepsFiles):
         yield _lost_files(relay.store, fix=fix)
@@ -252,12 +236,12 @@ def _enrolment(relay: Relay, found: Settings) -> DoctorCheck:
     try:
         own, public_key = relay.admin.identity()
     except KeyFailedError:
-        return DoctorCheck(Level.WARN, "enrolled", "nobody knows, as long as relay.key cannot be used")
+        return DoctorCheck(Level.WARN, "enrolled", "unknown, because relay.key cannot be used")
     keys = relay.admin.keys()
     known = next((key for key in keys if key.public_key == public_key), None)
     if known is None:
-        advice = f"where the root key is: batonpass key enroll {own} {public_key}"
-        return DoctorCheck(Level.BAD, "enrolled", f"{own} is not", advice)
+        advice = f"where the root key is, run: batonpass key enroll {own} {public_key}"
+        return DoctorCheck(Level.BAD, "enrolled", f"{own} is not enrolled", advice)
     if known.status is not KeyStatus.ACTIVE:
         return DoctorCheck(Level.BAD, "enrolled", f"{own}, {known.status}", "enrol another key where the root key is")
     return DoctorCheck(Level.OK, "enrolled", f"{own}, {known.status}")
@@ -276,11 +260,10 @@ def _lost_files(store: KeepsFiles, *, fix: bool) -> DoctorCheck:
         if old:
             lost.append(path)
     if not lost:
-        return DoctorCheck(Level.OK, "files", "no lost ones")
+        return DoctorCheck(Level.OK, "files", "none left by a crash")
     if not fix:
-        return DoctorCheck(
-            Level.WARN, "files", f"{counted(len(lost), 'file')} left by a crash", "batonpass doctor --fix"
-        )
+        left = f"{counted(len(lost), 'file')} left by a crash"
+        return DoctorCheck(Level.WARN, "files", left, "run batonpass doctor --fix")
     for path in lost:
         path.unlink(missing_ok=True)
     return DoctorCheck(Level.OK, "files", f"removed {counted(len(lost), 'file')} left by a crash")

@@ -1,4 +1,4 @@
-"""What the doctor says about the hooks in Claude Code: where they are, who records, and what was missed."""
+"""The doctor's checks of the hooks in Claude Code: where they are, whether they record, and what was missed."""
 
 import os
 from collections.abc import Iterator
@@ -20,28 +20,27 @@ _PATIENCE: Final = 2.0
 
 
 def look_at_hooks(found: Settings) -> Iterator[DoctorCheck]:
-    """Yield what there is to say about the hooks of the project that a ledger belongs to."""
+    """Yield the checks of the hooks in the project of a ledger."""
     if found.home is None:
         return
     project = found.home.parent if found.home.name == HOME_NAME else Path.cwd()
     installed = [one for _, one in find_installed(project)]
     if not installed:
-        yield DoctorCheck(Level.OK, "hooks", "none in Claude Code: `batonpass init claude-code` records what it does")
+        yield DoctorCheck(Level.OK, "hooks", "none in Claude Code: `batonpass init claude-code` adds them")
     elif len(installed) == 1:
         yield DoctorCheck(Level.OK, "hooks", f"{_mode(installed[0])}, by {installed[0].path}")
     else:
         paths = " and ".join(str(one.path) for one in installed)
-        advice = "batonpass init claude-code --undo, for all files but one (--shared, --user)"
-        yield DoctorCheck(Level.BAD, "hooks", f"by {paths}: all is recorded twice", advice)
+        advice = "run batonpass init claude-code --undo for all files but one (--shared, --user)"
+        yield DoctorCheck(Level.BAD, "hooks", f"by {paths}: everything is recorded twice", advice)
     for one in installed[:1]:
         yield _recorder(one, project)
         yield from _rules(one, project)
     waiting = sum(1 for _ in find_spooled(found.home))
     if waiting:
-        advice = f"the next event lets them be recorded as gaps; {found.home / LOG} says why they were missed"
-        yield DoctorCheck(
-            Level.WARN, "spool", f"{counted(waiting, 'event')} of Claude Code reached no recorder", advice
-        )
+        advice = f"the next event records them as gaps; {found.home / LOG} says why they were missed"
+        missed = f"{counted(waiting, 'event')} of Claude Code reached no recorder"
+        yield DoctorCheck(Level.WARN, "spool", missed, advice)
 
 
 def _rules(one: Installed, project: Path) -> Iterator[DoctorCheck]:

@@ -1,1 +1,1 @@
-"""`batonpass git`, and the repository that we stand in."""
+"""`batonpass git`, and the repository of the current directory."""

@@ -1,11 +1,10 @@
-"""`batonpass git`: in every commit the runs that made it, and the ledger's seal: who has the commit is a witness."""
+"""`batonpass git`: name the runs and the ledger's seal in every commit, which makes its readers witnesses."""
 
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -13,8 +12,8 @@ from batonpass.accounts.blame.committed_runs import find_committed_runs, find_to
 from batonpass.attribution.git.file_git import TRAILER as RUN_TRAILER
 from batonpass.cli.git import commit_hook
 from batonpass.cli.git.repository import TRAILER, GitError, git, hooks_directory, is_private, read_staged
-from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
-from batonpass.cli.input.options import given_ledger, ledger_option
+from batonpass.cli.input.ledger_access import ledger_word, opened_relay, settings, viewed
+from batonpass.cli.input.options import ledger_option
 from batonpass.cli.output.exits import tell_error
 from batonpass.cli.output.terminal import tell
 from batonpass.cli.output.units import counted
@@ -27,16 +26,16 @@ from batonpass.store.factory import MEMORY, SQLITE
 if TYPE_CHECKING:
     from batonpass.relay import Relay
 
-# Not one more line of the same name: whoever reads those may rely on each being a run.
+# Not another trailer of the same name: readers may rely on each of those being a run.
 MORE_TRAILER: Final = "Batonpass-More-Runs"
 MOST_RUNS: Final = 20
 
-# Below this line of `git commit --verbose` stands the diff.
+# The diff follows below this line of `git commit --verbose`.
 _SCISSORS: Final = re.compile(r"^. -{24} >8 -{24}$", re.MULTILINE)
 
 
 def _seal_options(wrapped: Callable[..., None]) -> Callable[..., None]:
-    newest = click.option("--newest-seal", is_flag=True, help="Seal nothing; take the newest seal that there is.")
+    newest = click.option("--newest-seal", is_flag=True, help="Do not seal; use the newest existing seal.")
     seal = click.option(
         "--seal/--no-seal", default=True, show_default=True, help="Seal the ledger, or leave the seal out."
     )
@@ -45,38 +44,39 @@ def _seal_options(wrapped: Callable[..., None]) -> Callable[..., None]:
 
 @click.group()
 def command() -> None:
-    """Name the runs in every commit, and put the seal there; once pushed, the remote is the witness."""
+    """Name the runs and the seal in every commit. Once pushed, the remote is a witness."""
 
 
 @command.command()
 @_seal_options
-@click.option("--undo", is_flag=True, help="Take our lines out again.")
+@click.option("--undo", is_flag=True, help="Remove our lines from the hook.")
 @ledger_option
 def install(*, seal: bool, newest_seal: bool, undo: bool) -> None:
-    """Add the runs and the seal to every commit, by a hook.
+    """Install a hook that adds the runs and the seal to every commit.
 
-    A commit-msg hook that is there already is kept and still runs. A failure of ours never stops a commit.
+    An existing commit-msg hook is kept and still runs. If our lines fail, the commit continues.
     """
     hooks = hooks_directory()
     if undo:
         if not commit_hook.remove(hooks):
-            raise GitError(f"nothing of ours is in {hooks / commit_hook.HOOK}")
+            raise GitError(f"there are no lines of batonpass in {hooks / commit_hook.HOOK}")
         tell(f"removed our lines from {hooks / commit_hook.HOOK}")
         return
     program = Path(sys.executable).with_name("batonpass")
-    # A directory of hooks that is committed is no place for a path on this machine.
+    # A committed directory of hooks must not contain a path of this machine.
     fallback = str(program) if program.exists() and is_private(hooks) else None
     chosen = ["--newest-seal"] if newest_seal and seal else [] if seal else ["--no-seal"]
-    words = [*_ledger_words(), "git", "trailer", *chosen]
+    ledger = ledger_word()
+    words = [*(() if ledger is None else ("--ledger", ledger)), "git", "trailer", *chosen]
     try:
         path = commit_hook.install(hooks, words, fallback)
     except FileExistsError as error:
-        raise GitError(f"{error.filename} is in the way: an older hook was set aside there; move it") from None
+        raise GitError(f"{error.filename} already exists: an older hook was set aside there; move it") from None
     if not seal:
         tell(f"{path} names the runs in a {RUN_TRAILER} trailer of every commit {_from_when()}")
         return
     tell(f"{path} adds {RUN_TRAILER} and {TRAILER} trailers to every commit {_from_when()}")
-    tell("push, and the remote is the witness; `batonpass ledger verify --seal git` asks it")
+    tell("once pushed, the remote is a witness; `batonpass ledger verify --seal git` uses its seals")
 
 
 def _from_when() -> str:
@@ -98,7 +98,7 @@ def trailer(message: Path, *, seal: bool, newest_seal: bool) -> None:
         with opened_relay() as relay:
             if not relay.store.founded():
                 return
-            # The runs first, and each apart: what fails in one is no reason to go without the other.
+            # One after the other: if one fails, the other is still added.
             _add_runs(message, relay)
             if seal:
                 _add_seal(message, relay, newest=newest_seal)
@@ -134,9 +134,9 @@ def _add_seal(message: Path, relay: "Relay", *, newest: bool) -> None:
 def _go_on(error: BatonpassError | GitError, without: str) -> None:
     if isinstance(error, BatonpassError):
         tell_error(error)
-        tell(f"batonpass: this commit goes on without {without}")
+        tell(f"batonpass: this commit continues without {without}")
     else:
-        tell(f"batonpass: {error.message}; this commit goes on without {without}")
+        tell(f"batonpass: {error.message}; this commit continues without {without}")
 
 
 def _find_runs(relay: "Relay") -> list[RunId]:
@@ -147,7 +147,7 @@ def _find_runs(relay: "Relay") -> list[RunId]:
 
 
 def _different(lines: Iterable[str]) -> Iterator[str]:
-    # A message that is amended, squashed or picked has its lines already, also those of runs that only others know.
+    # An amended, squashed or cherry-picked message already has its trailers, also of runs in other ledgers.
     yield from ("--if-exists", "addIfDifferent")
     for line in lines:
         yield from ("--trailer", line)
@@ -159,7 +159,7 @@ def _more(left_out: int) -> Iterator[str]:
 
 
 def _interpret(message: Path, *arguments: str) -> None:
-    # Without a divider: in a commit message, a line of three dashes is just a line.
+    # No divider: in a commit message, a line of three dashes is an ordinary line.
     git("interpret-trailers", "--in-place", "--no-divider", *arguments, str(message))
 
 
@@ -174,16 +174,6 @@ def _newest(relay: "Relay") -> Seal | None:
 
 
 def _has_words(message: Path) -> bool:
-    """Return whether a message says anything: an empty one stops the commit, and a trailer must not change that."""
+    """Return whether a message is not empty: an empty one stops the commit, and a trailer must not change that."""
     text = _SCISSORS.split(message.read_text(encoding="utf-8", errors="replace"), maxsplit=1)[0]
     return bool(git("stripspace", "--strip-comments", text=text).strip())
-
-
-def _ledger_words() -> list[str]:
-    """Return how the hook is told which ledger, if we were told."""
-    given = given_ledger()
-    if given is None:
-        return []
-    if urlsplit(given).password is not None:
-        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
-    return ["--ledger", given if "://" in given else str(Path(given).absolute())]

@@ -1,7 +1,8 @@
-"""Our lines in somebody's commit-msg hook: put in once, taken out without a trace, and never in the way of a commit.
+"""Our lines in a commit-msg hook: added once, removed without a trace, and never in the way of a commit.
 
-Ours run first, right below the `#!` of a shell script: a hook that ends with `exit` or `exec` would never reach lines
-at its end. A hook that is no shell script, or only a link, is not touched at all: it is set aside and called by ours.
+Our lines come first, right below the `#!` of a shell script, because a hook that ends with `exit` or `exec` would never
+reach lines at its end. A hook that is not a shell script, or is a link, is not edited: it is set aside and called by
+ours.
 """
 
 import re
@@ -20,10 +21,10 @@ _X_BITS: Final = 0o111
 
 
 def install(hooks: Path, arguments: list[str], program: str | None) -> Path:
-    """Put our lines into the hook, in place of any older ones of ours, and return where it is.
+    """Add our lines to the hook, or replace older ones, and return its path.
 
-    `arguments` is what to call `batonpass` with; `program` is where to find it if it is not on the PATH. Raises
-    `FileExistsError` if another hook was set aside before.
+    `arguments` are passed to `batonpass`; `program` is its path if it is not on the PATH. Raises `FileExistsError` if
+    another hook was set aside before.
     """
     hooks.mkdir(parents=True, exist_ok=True)
     path = hooks / HOOK
@@ -43,7 +44,7 @@ def install(hooks: Path, arguments: list[str], program: str | None) -> Path:
 
 
 def remove(hooks: Path) -> bool:
-    """Take our lines out and put back what was set aside; return whether there was anything of ours."""
+    """Remove our lines and restore the hook that was set aside; return whether there was anything to remove."""
     path = hooks / HOOK
     if path.is_symlink() or not path.is_file():
         return False
@@ -62,13 +63,13 @@ def remove(hooks: Path) -> bool:
 
 
 def block(arguments: list[str], program: str | None) -> str:
-    """Return our lines. Whatever happens in them, the commit goes on."""
+    """Return our lines. If they fail, the commit still continues."""
     elsewhere = shlex.quote(program) if program is not None else "batonpass"
     words = " ".join(map(shlex.quote, arguments))
     return (
         f"{_BEGIN}\n"
         f'( "$(command -v batonpass || echo {elsewhere})" {words} "$1" ) ||\n'
-        '    echo "batonpass: this commit goes on without our trailers" >&2\n'
+        '    echo "batonpass: this commit continues without our trailers" >&2\n'
         f"{_END}\n"
     )
 
@@ -87,7 +88,7 @@ def _chain(path: Path) -> str:
 
 
 def _is_ours_to_edit(path: Path) -> bool:
-    """Return whether a hook is a shell script that git runs; one that is switched off must stay so."""
+    """Return whether a hook is an executable shell script; a hook that is switched off must stay so."""
     text = _read(path)
     if text is None or not path.stat().st_mode & _X_BITS:
         return False

@@ -1,4 +1,4 @@
-"""The git repository that we stand in: its hooks, what is about to be committed, and which seals its commits carry."""
+"""The git repository of the current directory: its hooks, its staged files, and the seals in its commits."""
 
 import os
 import subprocess
@@ -21,20 +21,20 @@ from batonpass.model.base.ids import LedgerId
 
 TRAILER: Final = "Batonpass-Seal"
 
-_MOST_FILES: Final = 1000  # of a commit: whoever commits more has not worked on each of them
+_MOST_FILES: Final = 1000  # of a commit: nobody has worked on more than that one by one
 _LARGEST_FILE: Final = 2 * 1024 * 1024
 _READ_AT_ONCE: Final = 50
 _SUBMODULE: Final = "160000"
 
 
 class GitError(click.ClickException):
-    """Git could not do what was asked."""
+    """A git command failed."""
 
     code = "git.failed"
 
 
 class Seals(Struct, frozen=True, kw_only=True):
-    """Seals that were found in commits: those of one ledger, and how many there are of others or beyond reading."""
+    """The seals in commits: those of one ledger, and the number of foreign and of unreadable ones."""
 
     notes: tuple[str, ...]
     foreign: int
@@ -42,7 +42,7 @@ class Seals(Struct, frozen=True, kw_only=True):
 
 
 class Staged(Struct, frozen=True, kw_only=True):
-    """What is about to be committed: the objects of each file, as its parent has it and as it will be."""
+    """The staged files: the git objects of each file before and after the commit."""
 
     root: Path
     since: datetime | None  # when the parent was committed
@@ -56,7 +56,7 @@ class Staged(Struct, frozen=True, kw_only=True):
 
     def _read(self, names: list[str]) -> Iterator[tuple[str, bytes]]:
         repository = Repository(self.root, os.environ)
-        # What is missing, as in a clone of a part, or too large to be read at every commit, has no digest.
+        # Objects that are missing, as in a partial clone, or too large to read at every commit have no digest.
         sizes = git("cat-file", "--batch-check", text="".join(f"{name}\n" for name in names)) if names else ""
         facts = (line.split(" ") for line in sizes.splitlines())
         names = [name for name, kind, *size in facts if kind == "blob" and int(size[0]) <= _LARGEST_FILE]
@@ -68,7 +68,7 @@ class Staged(Struct, frozen=True, kw_only=True):
 
 
 def git(*arguments: str, text: str | None = None) -> str:
-    """Run git and return what it printed. Raises `GitError` with what git complained about."""
+    """Run git and return its output. Raises `GitError` with git's message."""
     try:
         done = subprocess.run(  # noqa: S603 - our own arguments, and no shell
             ["git", *arguments],  # noqa: S607 - whichever git the person uses
@@ -86,18 +86,18 @@ def git(*arguments: str, text: str | None = None) -> str:
 
 
 def hooks_directory() -> Path:
-    """Return where git looks for hooks here: `core.hooksPath`, or the repository's own directory."""
+    """Return the directory of git hooks: `core.hooksPath`, or the repository's own."""
     return Path(git("rev-parse", "--git-path", "hooks").strip()).absolute()
 
 
 def is_private(directory: Path) -> bool:
-    """Return whether a directory belongs to this clone alone, and is never committed."""
+    """Return whether a directory belongs to this clone only and is never committed."""
     common = Path(git("rev-parse", "--git-common-dir").strip()).resolve()
     return directory.resolve().is_relative_to(common)
 
 
 def is_ignored(path: Path) -> bool:
-    """Return whether git does not see a file; where there is no git, nobody does."""
+    """Return whether git ignores a file; outside of a repository every file is ignored."""
     try:
         git("-C", str(path.parent), "check-ignore", "--quiet", "--", str(path))
     except GitError:
@@ -113,11 +113,11 @@ def _is_in_repository(directory: Path) -> bool:
 
 
 def read_staged() -> Staged:
-    """Return what is about to be committed, in a hook of that commit. Raises `GitError`."""
+    """Return the staged files, in a hook of the commit. Raises `GitError`."""
     parents = _parents()
     files = dict(islice(_differing(parents[0] if parents else _no_tree()), _MOST_FILES))
     for other in parents[1:]:
-        # What a branch brings has been committed there: a merge itself made only what neither side has.
+        # Changes of a merged branch were committed there: the merge itself made only what neither side has.
         theirs = {path for path, _ in _differing(other)}
         files = {path: objects for path, objects in files.items() if path in theirs}
     return Staged(
@@ -144,8 +144,8 @@ def _parents() -> list[str]:
     except GitError:
         return []  # the first commit
     head, before, *author, date = facts.removesuffix("\n").split("\0")
-    # Git does not tell a hook that a commit is amended. It does tell it the author, with the time: of an amended
-    # commit, those of the commit in whose place it comes.
+    # Git does not tell a hook that a commit is amended. It does pass the author and the author's time, and an amended
+    # commit has those of the commit that it replaces.
     if [*author, f"@{date}"] == [os.environ.get(f"GIT_AUTHOR_{name}") for name in ("NAME", "EMAIL", "DATE")]:
         return before.split()
     merged = Path(git("rev-parse", "--git-path", "MERGE_HEAD").removesuffix("\n"))
@@ -162,17 +162,17 @@ def _no_tree() -> str:
 
 
 def find_trailers() -> list[str]:
-    """Return the seals that commits carry, on every branch and every remote that was fetched."""
-    # The remote is the witness, so what was fetched from it counts even if the local branch was rewritten.
+    """Return the seals in commits, on every branch and every fetched remote."""
+    # The remote is the witness, so its commits count even if the local branch was rewritten.
     printed = git("log", "--all", f"--format=%(trailers:key={TRAILER},valueonly,unfold)")
     return list(dict.fromkeys(line for line in printed.splitlines() if line))
 
 
 def find_seals(ledger: LedgerId) -> Seals:
-    """Return the seals of a ledger that commits carry.
+    """Return the seals of a ledger in commits.
 
-    Raises `GitError` if no commit carries any, `SealError` if all are of other ledgers: a ledger that was replaced
-    as a whole looks like that.
+    Raises `GitError` if no commit has one, and `SealError` if all are of other ledgers, as if the ledger had been
+    replaced.
     """
     notes, foreign, unreadable = [], 0, 0
     for trailer in find_trailers():
@@ -188,10 +188,10 @@ def find_seals(ledger: LedgerId) -> Seals:
             foreign += 1
     if foreign and not notes:
         raise SealError(
-            f"the commits here carry {foreign} seals and none is of {ledger}: "
+            f"the commits here have {foreign} seals and none is of {ledger}: "
             "the ledger was replaced, or belongs to another repository",
             field="origin",
         )
     if not notes:
-        raise GitError(f"no commit here carries a {TRAILER}; run `batonpass git install` and commit")
+        raise GitError(f"no commit here has a {TRAILER} trailer; run `batonpass git install` and commit")
     return Seals(notes=tuple(notes), foreign=foreign, unreadable=unreadable)

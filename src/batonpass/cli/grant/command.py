@@ -1,4 +1,4 @@
-"""`batonpass grant`: who may do what, by whose word, and until when."""
+"""`batonpass grant`: show, verify, revoke and suggest grants."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from batonpass.attribution.changes.sides import find_root
 from batonpass.cli.grant.grant_screen import chain_facts, mode_of, name_of, revoked_by, say_chain, say_ungranted
 from batonpass.cli.input.id_types import WORK_ID
 from batonpass.cli.input.ledger_access import opened_relay, opened_view, viewed
-from batonpass.cli.input.options import json_option, ledger_option, read_lines, read_moment
+from batonpass.cli.input.options import ledger_and_json, read_lines, read_moment, reason_option
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted
 from batonpass.errors import GrantChainError, GrantRevokedError, NotFoundError
@@ -29,22 +29,21 @@ from batonpass.model.grants.scope import MOST_PERMITS
 from batonpass.store.port import LedgerView
 
 _PASTE: Final = (
-    "a part of batonpass.toml, to be read before it is pasted: tried out there, and held to with `enforce = true` "
-    "under [policy]; `batonpass policy check` says whether it is right"
+    "this is a part of batonpass.toml; read it before you paste it. It is only tried out there, and enforced with "
+    "`enforce = true` under [policy]; `batonpass policy check` checks the file"
 )
 
 
 @click.group()
 def command() -> None:
-    """Show, verify, revoke and suggest grants: what a run may use, and what it may pass on."""
+    """Show, verify, revoke and suggest grants. A grant is what a run may use and what it may delegate."""
 
 
 @command.command()
 @click.argument("of", metavar="ID", type=WORK_ID)
-@json_option
-@ledger_option
+@ledger_and_json
 def show(of: str, *, as_json: bool) -> None:
-    """Show the grant of a handoff or a run, and those from which it hangs, from the first on.
+    """Show the grant of a handoff or a run, and the chain above it, from the root down.
 
     ID is the last characters of a handoff or a run, `last`, or an agent's name.
     """
@@ -65,16 +64,15 @@ def show(of: str, *, as_json: bool) -> None:
 
 @command.command()
 @click.argument("of", metavar="ID", required=False, type=WORK_ID)
-@click.option("--token", type=click.Path(path_type=Path), metavar="FILE", help="Verify a chain that somebody shows.")
-@json_option
-@ledger_option
+@click.option("--token", type=click.Path(path_type=Path), metavar="FILE", help="Verify the chain of a token.")
+@ledger_and_json
 def verify(of: str | None, token: Path | None, *, as_json: bool) -> None:
-    """Verify a grant: who signed it, that it hangs together, that nobody gave more than they had, that it holds.
+    """Verify a grant: signatures, links, that no hop was widened, and that it is in force.
 
-    Of a token, its chain is verified with nothing but the ledger's root key, as a tool server does.
+    The chain of a token is verified with only the ledger's root key, as a tool server does.
     """
     if (of is None) == (token is None):
-        raise click.UsageError("say either ID or --token FILE")
+        raise click.UsageError("give either ID or --token FILE")
     with opened_relay() as relay, viewed(relay.store) as view:
         terms, rows = _verified_token(view, token) if token is not None else _verified(view, str(of))
         if as_json:
@@ -84,37 +82,37 @@ def verify(of: str | None, token: Path | None, *, as_json: bool) -> None:
 
 
 def _verified(view: LedgerView, of: str) -> tuple[list[Terms], list[tuple[str, str]]]:
-    """Return a chain that holds, and what was found out. Raises `GrantError` for one that does not."""
+    """Return a valid chain and the checks it passed. Raises `GrantError` if it is not valid."""
     chain = read_chain(view, find_account(view, of))
     terms = [held.terms.said for held in chain]
     if widened := next(find_widened(chain), None):
         raise GrantChainError(widened)
     for held in chain:
         if held.revoked is not None:
-            raise GrantRevokedError(f"what {name_of(held)} was granted is revoked {revoked_by(held.revoked)}")
+            raise GrantRevokedError(f"the grant of {name_of(held)} was revoked {revoked_by(held.revoked)}")
         require_ahead(held.terms.said.until, datetime.now(UTC))
     return terms, [
         ("signed", f"{_line(terms)}, each hop by a relay of this ledger"),
         ("linked", "each hop names the one before"),
         ("narrowed", "each hop holds at most what the one before may delegate"),
-        ("in force", "nothing in it is revoked, and nothing has ended"),
+        ("in force", "nothing in it is revoked or has expired"),
     ]
 
 
 def _verified_token(view: LedgerView, token: Path) -> tuple[list[Terms], list[tuple[str, str]]]:
-    """Return the chain of a token that holds, and what was found out. Raises `GrantError` for one that does not."""
+    """Return the valid chain of a token and the checks it passed. Raises `GrantError` if it is not valid."""
     text = "".join(read_lines(token)).strip().partition(".")[0]
     root = view.info().root_key
     verifier = Verifier(root, audience="batonpass grant verify", revocations=False)
     terms = list(verifier.verify_chain(text).terms)
     for one in terms:
         if (revoked := find_revocation(view, account_of(one))) is not None:
-            raise GrantRevokedError(f"what {one.agent} was granted is revoked {revoked_by(revoked)}")
+            raise GrantRevokedError(f"the grant of {one.agent} was revoked {revoked_by(revoked)}")
     return terms, [
-        ("signed", f"{_line(terms)}, each hop by a relay that root key {root[:16]} let grant"),
+        ("signed", f"{_line(terms)}, each hop by a relay that root key {root[:16]} enrolled"),
         ("linked", "each hop names the one before, and the certificate the last"),
-        ("in force", "nothing in it is revoked here, and nothing has ended"),
-        ("not shown", "what its proof is about: only the tool server it is for can tell that"),
+        ("in force", "nothing in it is revoked here or has expired"),
+        ("not shown", "the call that its proof is for: only the tool server can check that"),
     ]
 
 
@@ -125,17 +123,16 @@ def _line(terms: list[Terms]) -> str:
 @command.command()
 @click.argument("of", metavar="ID", required=False, type=WORK_ID)
 @click.option("--by", metavar="WHO", help="Who decides this, such as user:ana.")
-@click.option("--reason", metavar="TEXT", help="Why; it is kept.")
-@click.option("--list", "as_list", is_flag=True, help="Print the signed list of all that is revoked, for tool servers.")
-@json_option
-@ledger_option
+@reason_option(required=False)
+@click.option("--list", "as_list", is_flag=True, help="Print the signed list of all revocations, for tool servers.")
+@ledger_and_json
 def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool, as_json: bool) -> None:
-    """Let what was granted to a handoff or a run, and all that hangs from it, hold no more.
+    """Revoke the grant of a handoff or a run, and every grant below it.
 
-    It takes effect at the next call, in whichever process. `--list` needs the root key.
+    It takes effect at the next call, in every process. `--list` needs the root key.
     """
     if as_list is (of is not None):
-        raise click.UsageError("say either ID or --list")
+        raise click.UsageError("give either ID or --list")
     with opened_relay() as relay:
         if of is None:
             listed = relay.admin.revocations()
@@ -145,7 +142,7 @@ def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool,
                 say(listed)
             return
         if by is None or reason is None:
-            raise click.UsageError("say who decides it with --by, and why with --reason")
+            raise click.UsageError("give --by, who decides it, and --reason")
         with viewed(relay.store) as view:
             account = find_account(view, of)
             held = read_chain(view, account)[-1]
@@ -158,21 +155,20 @@ def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool,
         say_json({"account": account, "agent": agent, "by": by, "reason": reason})
         return
     if before is not None:
-        say(paint(name_of(held), bold=True), f" · is revoked already, {revoked_by(before)}")
+        say(paint(name_of(held), bold=True), f" · is already revoked, {revoked_by(before)}")
         return
     say(paint(name_of(held), bold=True), f" · revoked by {by}")
-    tell("  no call under it, or under what hangs from it, is made from now on")
+    tell("  from now on, no call is made under it or under a grant below it")
 
 
 @command.command("suggest")
-@click.option("--since", callback=read_moment, metavar="TIME", help="Only what happened since, as 7d or a date.")
+@click.option("--since", callback=read_moment, metavar="TIME", help="Only calls since then: 7d, or a date.")
 @click.option("--agent", metavar="NAME", help="Only for this agent.")
-@json_option
-@ledger_option
+@ledger_and_json
 def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> None:
-    """Print, as TOML, the least grants that cover the calls which were recorded, and how many each covers.
+    """Suggest the least grants that cover the recorded calls, as TOML.
 
-    Paths below the current directory are suggested relative to it.
+    Each permit says how many calls it covers. Paths below the current directory are relative to it.
     """
     with opened_view() as view:
         found = suggest(
@@ -202,17 +198,17 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
             say("")
         for line in write_grants({one.agent: one.grant}, notes=_notes(one)).splitlines():
             say(line)
-    tell(_PASTE if found.grants else "no calls are recorded there")
+    tell(_PASTE if found.grants else "no calls are recorded")
     for one in found.grants:
         if one.left:
             more = counted(one.left, "permit")
-            tell(f"left out for {one.agent}: {more} for the fewest calls, as a grant holds {MOST_PERMITS} of each")
+            tell(f"left out for {one.agent}: the {more} with the fewest calls; a grant holds {MOST_PERMITS} of each")
     if found.uncovered:
-        tell(f"not covered: {counted(found.uncovered, 'call')} whose words are gone, or that no permit can name")
+        tell(f"not covered: {counted(found.uncovered, 'call')} whose text is gone, or that no permit can name")
 
 
 def _notes(of: LeastScope) -> dict[str, str]:
-    """Return behind each permit how many calls it covers: the agent's own, and those of whom it handed work to."""
+    """Return for each permit how many calls it covers: the agent's own, and those of its children."""
     notes = {suggested.permit.text: counted(suggested.calls, "call") for suggested in of.suggested}
     for suggested in of.delegable:
         own, below = notes.get(suggested.permit.text), suggested.calls

@@ -1,4 +1,4 @@
-"""How grants look: hop by hop who gave what, what of it is used, and whether it still holds."""
+"""A chain of grants on the screen: who gave what at each hop, how much is used, and whether it is still valid."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,13 +24,13 @@ from batonpass.store.port import LedgerView
 _LABEL: Final = 14
 _SECONDS: Final = "seconds"
 _WITHOUT: Final = {
-    Mode.OBSERVED: "all that it does is recorded, and nothing is blocked but changes to the ledger",
-    Mode.ENFORCED: "it is held to its constraints, its budget and the policy, and may call whatever these let it",
+    Mode.OBSERVED: "everything is recorded, and only changes to the ledger are blocked",
+    Mode.ENFORCED: "its constraints, its budget and the policy are enforced, and they alone limit its calls",
 }
 
 
 def say_chain(chain: tuple[HeldGrant, ...], mode: Mode, at: datetime) -> None:
-    """Print the hops of a chain, the first first, and whether anybody is held to the last."""
+    """Print the hops of a chain, from the root down, and whether the last one is enforced."""
     for number, held in enumerate(chain):
         terms = held.terms.said
         standing = _standing(held, chain[:number], at)
@@ -46,11 +46,11 @@ def say_chain(chain: tuple[HeldGrant, ...], mode: Mode, at: datetime) -> None:
         if held.revoked is not None:
             _row("revoked", paint(revoked_by(held.revoked), "red"))
     if mode is Mode.OBSERVED:
-        _row("tried out", "nothing is refused by it; what would have been is recorded")
+        _row("tried out", "nothing is denied by it; what would have been denied is recorded")
 
 
 def name_of(held: HeldGrant) -> str:
-    """Return whose grant it is, as people say it."""
+    """Return the short name of the holder of a grant."""
     return f"{held.terms.said.agent} {ending(held.account)}"
 
 
@@ -60,7 +60,7 @@ def revoked_by(revocation: Revocation) -> str:
 
 
 def mode_of(view: LedgerView, account: StreamId) -> Mode:
-    """Return whether whoever works on a handoff, or a root, is held to anything."""
+    """Return whether a handoff or a root run is observed or enforced."""
     if not account.startswith(HANDOFF):
         return read_receipt(view.get_receipt_at(account, 1)).mode
     handoff = view.get_handoff(HandoffId(account))
@@ -68,7 +68,7 @@ def mode_of(view: LedgerView, account: StreamId) -> Mode:
 
 
 def say_ungranted(view: LedgerView, account: StreamId, mode: Mode) -> None:
-    """Print what somebody may do who was granted nothing."""
+    """Print what is allowed without a grant."""
     known = account.startswith(HANDOFF)
     agent = view.get_handoff(HandoffId(account)).to if known else view.get_run(RunId(account)).agent
     say(paint(f"{agent} {ending(account)}", bold=True), f" · no grant · {mode}")
@@ -100,7 +100,7 @@ def chain_facts(chain: tuple[HeldGrant, ...]) -> list[dict[str, object]]:
 
 
 def revocation_facts(revoked: Revocation) -> dict[str, object]:
-    """Return who revoked a grant, for programs."""
+    """Return a revocation for programs."""
     reason = None if revoked.reason is None else revoked.reason.words
     return {"by": revoked.by, "at": exact(revoked.at), "reason": reason, "receipt": revoked.receipt}
 
@@ -127,7 +127,7 @@ def _permit(permit: Permit, held: HeldGrant) -> str:
 
 
 def _used(limits: Limits, charged: Iterable[Charged], since: datetime | None, at: datetime | None) -> str:
-    """Return how much of each limit is used up, such as `3 of 20 calls`."""
+    """Return how much of each limit is used, such as `3 of 20 calls`."""
     told = ", ".join(f"{one.used} of {one.most} {one.unit}" for one in find_left(limits, charged, since=since, at=at))
     return told and f"{told} used"
 

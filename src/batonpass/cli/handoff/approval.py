@@ -1,4 +1,4 @@
-"""Approve and deny what waits: it is shown, somebody answers, and their key signs what they were shown."""
+"""Approve and deny held handoffs and calls: they are shown, a person answers, and their key signs what was shown."""
 
 import time
 from contextlib import nullcontext
@@ -12,7 +12,13 @@ from batonpass.cli.approver import find_own_key
 from batonpass.cli.handoff.chosen_handoff import possible_told, say_done, tell_next
 from batonpass.cli.input.id_types import HELD_ID
 from batonpass.cli.input.ledger_access import opened_relay, viewed
-from batonpass.cli.input.options import Command, by_option, is_person, json_option, ledger_option, reason_option
+from batonpass.cli.input.options import (
+    Command,
+    by_option,
+    is_person,
+    ledger_and_json,
+    reason_option,
+)
 from batonpass.cli.input.passphrase import unlock
 from batonpass.cli.output.terminal import is_terminal, paint, say, say_json, tell
 from batonpass.errors import UnprovenError
@@ -27,13 +33,13 @@ from batonpass.signing.approver_key import Approver
 if TYPE_CHECKING:
     from batonpass.relay import Relay
 
-_MORE: Final = "  it waits on: somebody else has to approve it as well"
-_QUESTIONS: Final = {True: "Let it go on?", False: "Deny it?"}
+_MORE: Final = "  it still waits: somebody else has to approve it too"
+_QUESTIONS: Final = {True: "Approve it?", False: "Deny it?"}
 
 
 def yes_option(command: Command) -> Command:
-    """Let a command do without a question."""
-    return click.option("--yes", is_flag=True, help="Do not show it and ask; it is then unproven.")(command)
+    """Add `--yes`."""
+    return click.option("--yes", is_flag=True, help="Do not show it and do not ask; the ruling is unproven.")(command)
 
 
 @click.command()
@@ -41,16 +47,15 @@ def yes_option(command: Command) -> Command:
 @by_option
 @reason_option(required=False)
 @yes_option
-@json_option
-@ledger_option
+@ledger_and_json
 def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool) -> None:
-    """Let a held handoff go on, or a held call of a run that goes on be made.
+    """Approve a held handoff or a held call.
 
-    ID is a handoff's, or that of such a call, or its tool. On a terminal all that is material is shown first. If
-    whoever decides has an approver's key here, its passphrase is asked for, and the key signs what was shown, for how
-    long, and what was decided. Otherwise it is recorded as unproven.
+    ID is a handoff, or a held call of an open run, or its tool. On a terminal, everything relevant is shown first. If
+    you have an approver's key on this machine, you are asked for its passphrase; the key signs what was shown, for how
+    long, and your ruling. Otherwise the approval is recorded as unproven.
     """
-    _decide(held, approved=True, by=by, reason=reason, asks=not yes and not as_json and can_be_asked(), as_json=as_json)
+    _decide(held, approved=True, by=by, reason=reason, yes=yes, as_json=as_json)
 
 
 @click.command()
@@ -58,26 +63,24 @@ def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool)
 @by_option
 @reason_option()
 @yes_option
-@json_option
-@ledger_option
+@ledger_and_json
 def deny(held: str, *, by: str, reason: str, yes: bool, as_json: bool) -> None:
-    """Do not let a held handoff go on, nor a held call of a run that goes on be made.
+    """Deny a held handoff or a held call.
 
-    On a terminal it is shown and signed as for an approval.
+    On a terminal it is shown and signed in the same way as an approval.
     """
-    _decide(
-        held, approved=False, by=by, reason=reason, asks=not yes and not as_json and can_be_asked(), as_json=as_json
-    )
+    _decide(held, approved=False, by=by, reason=reason, yes=yes, as_json=as_json)
 
 
 def can_be_asked() -> bool:
-    """Return whether somebody is there. Raises `UsageError` if they could answer, and could not be shown anything."""
+    """Return whether a person can be asked. Raises `UsageError` if one could answer but not see anything."""
     if is_person() and not is_terminal():
-        raise click.UsageError("what is to be decided cannot be shown: the output is no terminal; say --yes, unproven")
+        raise click.UsageError("stdout is not a terminal, so nothing can be shown; use --yes for an unproven ruling")
     return is_person()
 
 
-def _decide(held: str, *, approved: bool, by: str, reason: str | None, asks: bool, as_json: bool) -> None:
+def _decide(held: str, *, approved: bool, by: str, reason: str | None, yes: bool, as_json: bool) -> None:
+    asks = not yes and not as_json and can_be_asked()
     with opened_relay() as relay:
         waiting = _meant(relay, held)
         shown, looked_ms, who = _show_and_ask(relay, waiting, by, approved=approved) if asks else (None, None, by)
@@ -111,11 +114,11 @@ def _meant(relay: "Relay", given: str) -> LiveHandoff | LiveCall:
 def _show_and_ask(
     relay: "Relay", waiting: LiveHandoff | LiveCall, by: str, *, approved: bool
 ) -> tuple[Material, int, str | Approver]:
-    """Show what is to be decided and ask; return exactly what was shown, for how long, and who decided."""
+    """Show the held thing and ask; return exactly what was shown, for how long, and who decided."""
     material = waiting.material()
     key, file = find_own_key(relay, by)
     if approved and material.proven and file is None:
-        raise UnprovenError(waiting.id, by)  # before anybody reads it for nothing
+        raise UnprovenError(waiting.id, by)  # before the person reads it in vain
     since = time.monotonic()
     for line in material.text.splitlines():
         say(line)
@@ -136,6 +139,6 @@ def _say_call(call: LiveCall, what: str, facts: dict[str, object], *, as_json: b
     if facts["waits"]:
         tell(_MORE)
     elif facts["approved"]:
-        tell("  its run goes on as soon as it makes the call again")
+        tell("  its run continues when it makes the call again")
     else:
-        tell("  it is refused for good")
+        tell("  this is final")

@@ -1,4 +1,4 @@
-"""`batonpass handoff brief`: a baton as whoever takes it over reads it, or a person, or against the hop before."""
+"""`batonpass handoff brief`: a baton as its receiver reads it, as a person does, or compared with the hop before."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -11,7 +11,7 @@ from batonpass.briefing.person import describe
 from batonpass.briefing.render import LIMIT, Briefing, brief
 from batonpass.cli.input.id_types import HANDOFF_ID
 from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.terminal import say, say_json
 from batonpass.errors import GrantError, NotFoundError
 from batonpass.handoff.grants.effective_grant import read_grant_of
@@ -37,7 +37,7 @@ HOP: Final = "hop"
     type=click.Choice([MODEL, PERSON, HOP]),
     default=MODEL,
     show_default=True,
-    help="A model; a person, as Markdown; or what the last hop carried, added and left out.",
+    help="The text for a model; Markdown for a person; or what the last hop carried, added and left out.",
 )
 @click.option(
     "--limit",
@@ -45,15 +45,14 @@ HOP: Final = "hop"
     type=click.IntRange(min=1),
     default=LIMIT,
     show_default=True,
-    help="For a model: at most so many characters; the largest parts are then given by reference.",
+    help="For a model: at most N characters; the largest parts are replaced by references.",
 )
-@json_option
-@ledger_option
+@ledger_and_json
 def show_briefing(handoff: str, *, audience: str, limit: int, as_json: bool) -> None:
-    """Show what whoever takes a handoff over is told.
+    """Show the briefing of a handoff: what its receiver is told.
 
-    For a model it is what its provider gets, but that everything which a screen would obey or hide is spelled out, and
-    that the marker of quotations is another one each time.
+    For a model this is the text that its provider gets, with two differences: control characters are spelled out, and
+    the random marker around quoted data is a new one each time.
     """
     with opened_view() as view:
         found = get_handoff(view, handoff)
@@ -86,11 +85,11 @@ def _grant(view: LedgerView, handoff: Handoff) -> EffectiveGrant | None:
     try:
         return read_grant_of(view, handoff, datetime.now(UTC))
     except GrantError:
-        return None  # what was granted is gone, or is not what was signed: the verifier says which
+        return None  # the grant is gone or was changed; `batonpass ledger verify` says which
 
 
 def _before(view: LedgerView, baton: Baton) -> Baton:
-    """Return the baton that the sender had been given."""
+    """Return the baton that the sender was given."""
     sender = view.get_run(baton.parent)
     if sender.handoff is None:
         raise NotFoundError("hop before", f"{baton.sender}, who began with {baton.principal}")

@@ -1,4 +1,4 @@
-"""`batonpass handoff show --proof`: whether what binds everybody arrived, what was left, and how receipts show it."""
+"""`batonpass handoff show --proof`: whether intent, constraints and exclusions arrived, and what was left behind."""
 
 from typing import Final
 
@@ -18,9 +18,9 @@ _HOPS: Final = 30
 _FAULTS: Final = {
     CarriageFault.LOST: "was lost",
     CarriageFault.CHANGED: "was changed",
-    CarriageFault.UNRECORDED: "appears and nobody recorded it",
+    CarriageFault.UNRECORDED: "appears although nobody recorded it",
     CarriageFault.NOT_ENTITLED: "was relaxed by somebody who may not",
-    CarriageFault.ALTERED: "has other words now than were committed to",
+    CarriageFault.ALTERED: "has a text that differs from its digest",
 }
 
 
@@ -63,16 +63,10 @@ def say_carriage(carriage: Carriage) -> None:
         say(paint("relaxed", bold=True))
         for hop, each in relaxed[:_MOST]:
             words = _words_of_ref(carriage, each.ref)
-            say(
-                Painted(
-                    cut(
-                        visible(f"  hop {hop.number}: {words} by {each.by} · receipt {ending(each.receipt, 6)}"),
-                        columns,
-                    )
-                )
-            )
+            line = visible(f"  hop {hop.number}: {words} by {each.by} · receipt {ending(each.receipt, 6)}")
+            say(Painted(cut(line, columns)))
         _say_rest(len(relaxed))
-    _say_items("said later or elsewhere, and not carried", carriage.later, columns)
+    _say_items("recorded later or elsewhere, and not carried", carriage.later, columns)
     say()
     for finding in carriage.findings[:_MOST]:
         say(paint(cut(visible(f"not whole: {sentence(carriage, finding)}"), 2 * columns), "red"))
@@ -85,9 +79,9 @@ def say_carriage(carriage: Carriage) -> None:
     _say_rest(len(carriage.left))
     if carriage.binds:
         binding = f"{counted(len(carriage.arrived), 'item')} over {counted(len(carriage.hops), 'hop')}, byte for byte"
-        said = f"whole: {binding}" if carriage.whole else f"what binds everybody arrived: {binding}"
+        said = f"whole: {binding}" if carriage.whole else f"all that is binding arrived: {binding}"
         gone = sum(item.words is not CarriedWords.KEPT for item in carriage.arrived)
-        rest = f"; the words of {gone} are no longer here, their digests are" if gone else ""
+        rest = f"; the text of {gone} is no longer here, only the digest" if gone else ""
         say(paint(said, "green"), rest)
 
 
@@ -97,12 +91,12 @@ def _left(carriage: Carriage) -> list[tuple[CarriageHop, Passenger]]:
 
 
 def sentence(carriage: Carriage, finding: CarriageFinding) -> str:
-    """Return what is wrong, and where."""
+    """Return a finding as a sentence: the fault and its place."""
     hop = carriage.hops[finding.hop - 1]
     where = f"at hop {hop.number}, where {hop.sender} {ending(hop.run)} handed off to {hop.to}"
     receipt = f"(receipt {ending(finding.receipt, 6)})"
     if finding.ref is None:
-        return f"{hop.to} accepted another baton than was offered {where} {receipt}"
+        return f"{hop.to} accepted a baton that differs from the offered one {where} {receipt}"
     return f"{_words_of_ref(carriage, finding.ref)} {_FAULTS[finding.fault]} {where} {receipt}"
 
 
@@ -174,18 +168,13 @@ def _words_of_ref(carriage: Carriage, ref: Carried) -> str:
 
 
 def words_of(item: Passenger) -> str:
-    """Return what an item says, as far as it is still there."""
+    """Return the text of an item in quotation marks, or why it is not here."""
     if item.words is CarriedWords.ERASED:
-        return "words erased"
+        return "text erased"
     if item.body is None:
-        return "words not here" if item.words is CarriedWords.ABSENT else "words altered"
-    if item.ref.part is Part.INTENT:
-        return quoted(item.body.decode("utf-8", "replace"), 60)
-    try:
-        value, _, _ = decode_item(item.body)
-    except InvalidValueError:
-        return f"{len(item.body):,} bytes"
-    return quoted(sentence_of(value), 60)
+        return "text not here" if item.words is CarriedWords.ABSENT else "text altered"
+    text = _text(item)
+    return f"{len(item.body):,} bytes" if text is None else quoted(text, 60)
 
 
 def _ref_facts(ref: Carried) -> dict[str, object]:

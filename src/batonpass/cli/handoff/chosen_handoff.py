@@ -1,4 +1,4 @@
-"""The handoff that is meant, who acts on it, and how it stands afterwards."""
+"""The handoff that a command acts on, and its state afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ _ACTS: Final = (
 
 @contextmanager
 def chosen(given: str) -> "Iterator[tuple[Relay, LiveHandoff]]":
-    """Open the ledger, and the handoff in it that is meant."""
+    """Open the ledger and the chosen handoff in it."""
     with opened_relay() as relay:
         with viewed(relay.store) as view:
             found = get_handoff(view, given)
@@ -47,7 +47,7 @@ def chosen(given: str) -> "Iterator[tuple[Relay, LiveHandoff]]":
 
 @contextmanager
 def possible_told(relay: "Relay", handoff: HandoffId) -> Iterator[None]:
-    """Let a refusal that comes from the state of a handoff say which state that is, and what is possible from there."""
+    """Add the current state and the possible commands to errors about the state of a handoff."""
     try:
         yield
     except (HandoffEndedError, IllegalTransitionError) as error:
@@ -59,9 +59,9 @@ def possible_told(relay: "Relay", handoff: HandoffId) -> Iterator[None]:
 
 
 def possible_acts(handoff: Handoff) -> list[str]:
-    """Return what somebody can do about a handoff as it stands, by the names of the commands."""
+    """Return the commands that are possible in the current state of a handoff."""
     steps = [event for state, event, carrier in TRANSITIONS if (state, carrier) == (handoff.state, handoff.carrier)]
-    # A result keeps its verdict, and another may stand beside it.
+    # A result that has a verdict keeps it; another verdict may be added.
     judged = [*JUDGEMENTS, "waive"] if handoff.state is State.COMPLETED else [*JUDGEMENTS]
     return list(
         dict.fromkeys([*(step for step in _ACTS if step in steps), *(judged if handoff.state in JUDGEABLE else ())])
@@ -69,13 +69,13 @@ def possible_acts(handoff: Handoff) -> list[str]:
 
 
 def account_of(relay: "Relay", live: "LiveHandoff") -> Account:
-    """Return all that is known of a handoff."""
+    """Return everything that is known about a handoff."""
     with viewed(relay.store) as view:
         return read_account(view, view.get_handoff(live.id))
 
 
 def say_done(relay: "Relay", live: "LiveHandoff", what: str, *, as_json: bool) -> Account:
-    """Say how a handoff stands now that somebody did something about it."""
+    """Print the state of a handoff after a command."""
     account = account_of(relay, live)
     if as_json:
         say_json(account_facts(account))
@@ -86,7 +86,7 @@ def say_done(relay: "Relay", live: "LiveHandoff", what: str, *, as_json: bool) -
 
 
 def tell_next(account: Account) -> None:
-    """Say what happens next to a handoff that waits to be taken."""
+    """Say who takes a waiting handoff next."""
     known = account.handoff
     if known.state not in WAITING.values():
         return
@@ -95,7 +95,7 @@ def tell_next(account: Account) -> None:
         return
     root = account.lineage[-1]
     if root.state is RunState.OPEN:
-        tell(f'  it waits for its caller: go on with its root run, relay.resume("{root.id}"),')
+        tell(f'  it waits for its caller: continue its root run with relay.resume("{root.id}"),')
     else:
         tell(f"  it waits for a caller, and its root run is {root.state}:")
-    tell(f'  {"or take it" if root.state is RunState.OPEN else "take it"}, relay.handoff("{known.id}").run(…)')
+    tell(f'  {"or take it" if root.state is RunState.OPEN else "take it"} with relay.handoff("{known.id}").run(…)')

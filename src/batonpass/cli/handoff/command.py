@@ -1,4 +1,4 @@
-"""`batonpass handoff`: what was delegated, what came of it, and what to do next."""
+"""`batonpass handoff`: list, show and act on handoffs."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ _HOMES: Final = {
 
 @click.group(cls=DeferredGroup, homes=_HOMES)
 def command() -> None:
-    """Look at what was delegated, answer, judge, and try again what failed.
+    """List and show handoffs, and decide about them.
 
-    A handoff is one task that a run gave to an agent. An ID is its last characters, `last`, or the agent's name.
+    A handoff is one task that a run gave to an agent. For ID, give its last characters, `last`, or the agent's name.
     """

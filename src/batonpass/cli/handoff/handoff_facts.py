@@ -1,4 +1,4 @@
-"""A handoff for programs: everything that the screen shows, whole."""
+"""A handoff for programs: everything that the screen shows, in full."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from batonpass.wire.documents import to_document
 
 
 def account_facts(account: Account) -> dict[str, object]:
-    """Return all that the ledger tells of a handoff."""
+    """Return everything that the ledger knows about a handoff."""
     baton, body = account.offer.baton, account.offer.initiated
     return {
         **handoff_shape(account.handoff, account.task),
@@ -84,7 +84,7 @@ def account_facts(account: Account) -> dict[str, object]:
 
 
 def reasoning_facts(reasoning: Reasoning) -> dict[str, object]:
-    """Return where a sender's reasoning can be read, for programs."""
+    """Return where the sender's reasoning can be read."""
     place, checkpoint = reasoning.place, reasoning.checkpoint
     return {
         **to_document(reasoning.pointer),

@@ -1,4 +1,4 @@
-"""How one handoff looks: one screen that says who, for whom, what exactly, with which rights, and what stays open."""
+"""One handoff on one screen: who, for whom, the exact task, its grant, its outcome, and what is still open."""
 
 import json
 from collections import Counter
@@ -12,7 +12,7 @@ from batonpass.accounts.why.why_grant import revoked_words
 from batonpass.audit.short_ids import ending
 from batonpass.cli.handoff.scope_use import enough_rows, find_beyond, permit_of, unused_rows
 from batonpass.cli.handoff.verdict_rows import approval_rows, decision_rows, verdict_rows
-from batonpass.cli.output.list_rows import handoff_state_of, took
+from batonpass.cli.output.list_rows import handoff_state_of, name_of, took
 from batonpass.cli.output.sheet import Parts, Sheet, quoted, shorten, words_of
 from batonpass.cli.output.terminal import Painted, paint
 from batonpass.cli.output.units import counted, elapsed, moment
@@ -23,7 +23,7 @@ from batonpass.model.base.ids import CallId
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.base.visible import visible
 from batonpass.model.bodies.body import HandoffAnswered, HandoffAsked, Part, Settlement
-from batonpass.model.ledger.run import Run, RunState
+from batonpass.model.ledger.run import RunState
 from batonpass.records.grant import WOULD_DENY
 from batonpass.records.handoff import OPEN
 from batonpass.records.unexplained import LISTED, read_unexplained
@@ -32,7 +32,7 @@ _SHOWN: Final = 3
 
 
 def effect_rows(account: Account) -> Iterator[Parts]:
-    """Yield what its calls say that they changed, each once; and what changed by no call."""
+    """Yield the declared effects of its calls, each once, and the changes that no call explains."""
     told = Counter(str(effect) for call in account.calls for effect in call.effects)
     for words, count in told.items():
         yield (shorten(words, 70), f" ×{count}" if count > 1 else "")
@@ -48,7 +48,7 @@ def _unexplained(body: bytes | None) -> str:
     except InvalidValueError:
         count, found = 0, ()
     if not found:
-        return "which files is no longer here"
+        return "the list of files is no longer here"
     names = ", ".join(visible(one.path) for one in found[:_SHOWN])
     more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
     return f"{shorten(names, 60)}{more}: no recorded call changed {'it' if count == 1 else counted(count, 'file')}"
@@ -74,7 +74,7 @@ _RUN_COLOURS: Final = {RunState.OPEN: "cyan", RunState.COMPLETED: "green", RunSt
 
 
 def compose(account: Account, *, columns: int) -> list[Painted]:
-    """Return one screen about a handoff. If it would be longer, every section says less, and says so."""
+    """Return one screen about a handoff. If it would not fit, every section is shortened, and says so."""
     lines: list[Painted] = []
     for most in _CAPS:
         lines = _sheet(account, Sheet(columns, most))
@@ -108,10 +108,10 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     if missing := account.offer.initiated.missing:
         sheet.row("missing", paint(", ".join(missing), "yellow"))
     if taint := account.offer.taint:
-        named = f"its sender knew {', '.join(map(ending, taint))}: `batonpass taint {ending(handoff.id)}`"
+        named = f"its sender had read {', '.join(map(ending, taint))}: `batonpass taint {ending(handoff.id)}`"
         sheet.row("outside", paint(named, "yellow"))
     if own := account.brought:
-        told = f"what it gives was made of {', '.join(map(ending, own))}: `batonpass taint {ending(handoff.id)}`"
+        told = f"its result is based on {', '.join(map(ending, own))}: `batonpass taint {ending(handoff.id)}`"
         sheet.row("" if taint else "outside", paint(told, "yellow"))
     sheet.rows("decided", list(decision_rows(account)), newest=True)
     sheet.rows("earlier", list(_earlier(account)))
@@ -123,11 +123,6 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     sheet.rows("open", opened or [(paint("nothing", "green"),)])
     sheet.head(paint(f"{handoff.id} · offer {ending(account.offered.id, 6)}", dim=True))
     return sheet.lines
-
-
-def name_of(run: Run) -> str:
-    """Return a run as people say it."""
-    return f"{run.agent} {ending(run.id)}"
 
 
 def _say_chain(account: Account, sheet: Sheet) -> None:
@@ -202,14 +197,14 @@ def _used(account: Account) -> Iterator[Parts]:
 
 
 def _outcome(call: CallInWords, unknown: Mapping[CallId, str]) -> str | None:
-    """Return what is worth saying about how a call ended; nothing if it completed."""
+    """Return the outcome of a call; None if it completed."""
     if call.record.outcome is None:
         return unknown.get(call.record.id, "no outcome")
     return None if call.record.outcome == "completed" else call.record.outcome
 
 
 def what_of(call: CallInWords) -> str:
-    """Return what a call changed, if its tool says so; else what it was called with."""
+    """Return the target of a call if its tool declares one, otherwise its arguments."""
     if call.target is not None:
         return shorten(words_of(call.target), 60)
     return arguments_of(call)
@@ -238,7 +233,7 @@ def _plain(value: object) -> str:
 def _credentials(account: Account) -> Iterator[Parts]:
     latest = account.latest
     if latest is None:
-        yield ("none yet: each run gets a key of its own when it begins",)
+        yield ("none yet: each run gets its own key when it starts",)
         return
     keys = ", ".join(key[:16] for key in latest.keys)
     relays = ", ".join(f"{ending(relay)} with key {key[:16]}" for relay, key in latest.recorders)
@@ -253,7 +248,7 @@ def _credentials(account: Account) -> Iterator[Parts]:
             others = ", ".join(ending(run) for run in acted.calls if run not in own) or "its own attempts"
             yield (
                 paint("shared: ", "yellow"),
-                f"{others} acted with the same one; from outside nobody can tell who did",
+                f"{others} used the same one; from outside nobody can tell them apart",
             )
 
 
@@ -299,7 +294,7 @@ def _policy(account: Account) -> Iterator[Parts]:
 def _narrowed(account: Account) -> str:
     who = account.parent.agent
     if account.granted is None or account.inherited is None:
-        return "scope: what was asked for is no longer here"
+        return "scope: the request is no longer here"
     asked, held = set(account.granted), set(account.inherited)
     if not asked:
         return f"scope: not narrowed by {who}"
@@ -335,7 +330,7 @@ def _carried(account: Account) -> list[str]:
 
 
 def kept_of(kept: Resumption) -> str:
-    """Return what is not done again."""
+    """Return a summary of what earlier attempts finished."""
     cost = f", cost {Decimal(kept.cost) / _MILLION:f}" if kept.cost else ""
     return f"kept {counted(len(kept.finished), 'call')}, {elapsed(kept.kept_for)}{cost}"
 
@@ -363,7 +358,7 @@ def _say_close(account: Account, sheet: Sheet) -> None:
         doubts = ", ".join(dict.fromkeys(f"{call.record.tool} {what_of(call)}".rstrip() for call in account.doubts))
         changed = f"effects: {shorten(names, 70)}" if effects else "changed nothing"
         if doubts:
-            # Nobody knows whether those changed something: to say that nothing was would be a guess.
+            # It is unknown whether those changed something, so "changed nothing" would be a guess.
             known = changed if effects else "nothing is known to have changed"
             changed = f"{known}; in doubt: {shorten(doubts, 70)}"
         ended = "" if latest.run.ended_at is None else f" · {moment(latest.run.ended_at)}"
@@ -397,7 +392,7 @@ def _open(account: Account) -> Iterator[Parts]:
     if account.is_unverified:
         yield (paint("unverified: ", "yellow"), "nobody has verified or waived this result")
     for known in account.unverified:
-        yield (paint("built on: ", "yellow"), f"{known.to} {ending(known.id)}, which nobody had verified then")
+        yield (paint("built on: ", "yellow"), f"{known.to} {ending(known.id)}, which was unverified then")
     for child in account.children:
         if child.handoff.state in OPEN:
             yield (paint("child: ", "yellow"), *_child_row(child))
@@ -406,7 +401,7 @@ def _open(account: Account) -> Iterator[Parts]:
 
 
 def _unknown(account: Account) -> Iterator[Parts]:
-    """Yield the calls of which nobody knows what became of them, and what to do about it."""
+    """Yield the calls without an outcome, and how to settle them."""
     for call in account.doubts:
         how = f"`batonpass handoff settle {ending(account.handoff.id)} {ending(call.record.id)}`"
         yield (paint("in doubt: ", "yellow"), f"{call.record.tool} {ending(call.record.id)}: repeat or skip? {how}")

@@ -1,4 +1,4 @@
-"""The calls of open runs that wait for somebody, beside the handoffs that do."""
+"""The calls of open runs that wait for an approval."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ from batonpass.store.port import LedgerView
 
 
 class WaitingCall(Struct, frozen=True, kw_only=True):
-    """A call that waits while its run goes on: which, of whom, since when, and on what."""
+    """A call that waits for an approval while its run is open."""
 
     held: CallRecord
     run: Run
@@ -27,7 +27,7 @@ class WaitingCall(Struct, frozen=True, kw_only=True):
 
 
 def read_waiting_calls(view: LedgerView, root: RunId | None = None) -> list[WaitingCall]:
-    """Return the calls of open runs that wait, the latest first."""
+    """Return the waiting calls of open runs, the latest first."""
     found = []
     for waiting in find_waiting_calls(view, root=root):
         held = call_asked(read_receipt(view.get_receipt(waiting.receipt)))
@@ -39,7 +39,7 @@ def read_waiting_calls(view: LedgerView, root: RunId | None = None) -> list[Wait
 
 
 def say_waiting(calls: list[WaitingCall]) -> None:
-    """Print calls as a table of their own."""
+    """Print waiting calls as a table."""
     if not calls:
         return
     say()

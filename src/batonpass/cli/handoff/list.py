@@ -1,4 +1,4 @@
-"""`batonpass handoff list`: what was delegated, and what waits for somebody."""
+"""`batonpass handoff list`: handoffs, and the calls that wait for a person."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from batonpass.audit.short_ids import ending, telling_length
 from batonpass.cli.handoff.held_calls import read_waiting_calls, say_waiting, waiting_facts
 from batonpass.cli.input.id_types import HANDOFF_ID, RUN_ID
 from batonpass.cli.input.ledger_access import opened_store, opened_view, viewed
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json, limit_option
 from batonpass.cli.output.list_rows import handoff_state_of
 from batonpass.cli.output.terminal import say_json, table, tell
 from batonpass.cli.output.units import elapsed
@@ -31,17 +31,14 @@ _MINUTE: Final = 60
 
 
 @click.command("list")
-@click.option("--run", "run", metavar="ID", type=RUN_ID, help="Only what this run handed off.")
-@click.option("--root", "root", metavar="ID", type=RUN_ID, help="Only the tree that this run belongs to.")
-@click.option("--state", type=click.Choice([state.value for state in State]), help="Only those in this state.")
-@click.option("--open", "only_open", is_flag=True, help="Only those that are not over.")
-@click.option("--before", metavar="ID", type=HANDOFF_ID, help="Only those that are older than this one.")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
-)
-@click.option("--watch", "watches", is_flag=True, help="Go on, and print a line for each change, until Ctrl-C.")
-@json_option
-@ledger_option
+@click.option("--run", "run", metavar="ID", type=RUN_ID, help="Only handoffs of this run.")
+@click.option("--root", "root", metavar="ID", type=RUN_ID, help="Only handoffs in the tree of this run.")
+@click.option("--state", type=click.Choice([state.value for state in State]), help="Only handoffs in this state.")
+@click.option("--open", "only_open", is_flag=True, help="Only handoffs that are not over.")
+@click.option("--before", metavar="ID", type=HANDOFF_ID, help="Only handoffs older than this one.")
+@limit_option
+@click.option("--watch", "watches", is_flag=True, help="Keep running and print a line for each change, until Ctrl-C.")
+@ledger_and_json
 def list_(
     *,
     run: str | None,
@@ -55,10 +52,10 @@ def list_(
 ) -> None:
     """List handoffs, the latest first.
 
-    With --open or --state held, the calls of roots that wait for somebody are listed as well.
+    With --open or --state held, calls that wait for a person are listed too.
     """
     if run is not None and root is not None:
-        raise click.UsageError("a run hands off within its tree: give --run or --root")
+        raise click.UsageError("give either --run or --root: a run's handoffs are part of its tree")
     waits = run is None and before is None and (only_open or state == State.HELD)
 
     def is_wanted(handoff: Handoff) -> bool:
@@ -88,7 +85,7 @@ def list_(
 
 
 def _states(state: str | None, *, only_open: bool) -> frozenset[State] | None:
-    """Return the states that are asked for; None for all, and nothing for one that is over and open."""
+    """Return the wanted states: None for all, and an empty set if the options contradict each other."""
     wanted = None if state is None else frozenset({State(state)})
     if only_open:
         return OPEN if wanted is None else wanted & OPEN
@@ -120,7 +117,7 @@ def _find_handoffs(
 def _watch(
     run: str | None, root: str | None, is_wanted: Callable[[Handoff], bool], *, limit: int, calls: bool, as_json: bool
 ) -> None:
-    from batonpass.cli.handoff.watch import HandoffWatch  # noqa: PLC0415 - a list that is looked at once needs none of it
+    from batonpass.cli.handoff.watch import HandoffWatch  # noqa: PLC0415 - only for --watch
 
     with opened_store() as store:
         with viewed(store) as view:
@@ -140,7 +137,7 @@ def _age(duration: timedelta) -> str:
 
 
 def _offered_at(view: LedgerView, handoff: Handoff) -> datetime:
-    """Return when something was handed off, as an import says it."""
+    """Return when a handoff was offered; for an import, the time in its transcript."""
     try:
         offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     except NotFoundError:

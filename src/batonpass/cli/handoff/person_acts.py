@@ -1,6 +1,6 @@
-"""What a person does about a handoff: answer, judge, try again, settle, withdraw, endorse."""
+"""The commands by which a person acts on a handoff: answer, verify, retry, settle, cancel, endorse."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import click
@@ -19,8 +19,7 @@ from batonpass.cli.input.options import (
     by_option,
     checked,
     is_person,
-    json_option,
-    ledger_option,
+    ledger_and_json,
     reason_option,
 )
 from batonpass.cli.output.exits import NO
@@ -37,16 +36,28 @@ from batonpass.model.bodies.body import Settlement
 _OUTPUT_LINES: Final = 12
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
-@click.argument("text")
-@by_option
-@json_option
-@ledger_option
-def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
-    """Answer what the receiver asked.
+def _handoff_command(act: Callable[..., None]) -> click.Command:
+    """Make a command about one handoff."""
+    return click.command()(click.argument("handoff", metavar="ID", type=HANDOFF_ID)(act))
 
-    The answer travels with the baton, as its next revision.
+
+def _decision_options(*, reason: bool | None = None) -> Callable[[Command], Command]:
+    """Add `--by`, `--json` and `--ledger`, and `--reason` if the command takes one."""
+
+    def with_options(act: Command) -> Command:
+        options = ledger_and_json(act)
+        return by_option(options if reason is None else reason_option(required=reason)(options))
+
+    return with_options
+
+
+@_handoff_command
+@click.argument("text")
+@_decision_options()
+def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
+    """Answer the receiver's question.
+
+    The answer becomes part of the baton, as its next revision.
     """
     with chosen(handoff) as (relay, live):
         live.answer(text, by=by)
@@ -55,20 +66,17 @@ def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
     tell_next(account)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@_handoff_command
 @click.argument("command", metavar="[-- COMMAND…]", nargs=-1, type=click.UNPROCESSED)
-@by_option
-@click.option("--verdict", metavar="TEXT", help="Run nothing: say that it holds, and why.")
+@click.option("--verdict", metavar="TEXT", help="Run nothing; record that the result is right, and why.")
 @click.option("--yes", is_flag=True, help="Do not ask before running a command that the offer names.")
-@json_option
-@ledger_option
+@_decision_options()
 def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | None, yes: bool, as_json: bool) -> None:
-    """Check what was delivered.
+    """Verify the result of a handoff with a command.
 
-    Exit code 0 of the command says that it holds. Without a command, the one is run that the offer names, here, in this
-    directory; on a terminal it is asked first. Exits with 1 if the result does not hold. A result that has its verdict
-    keeps it, and this one stands beside it.
+    The result is verified if the command exits with 0. Without a command, the one that the offer names is run in this
+    directory; on a terminal you are asked first. Exits with 1 if the verification fails. A result that already has a
+    verdict keeps it; the new verdict is added.
     """
     if command and verdict is not None:
         raise click.UsageError("give a command or --verdict")
@@ -89,26 +97,18 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
         click.get_current_context().exit(NO)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
-@by_option
-@reason_option()
-@json_option
-@ledger_option
+@_handoff_command
+@_decision_options(reason=True)
 def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Say that what was delivered does not hold."""
+    """Record that the result is wrong."""
     with chosen(handoff) as (relay, live):
         live.refute(reason, by=by)
         account = account_of(relay, live)
     _say_verdict(account, as_json=as_json)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
-@by_option
-@reason_option()
-@json_option
-@ledger_option
+@_handoff_command
+@_decision_options(reason=True)
 def waive(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
     """Accept a result that nobody verified."""
     with chosen(handoff) as (relay, live):
@@ -118,26 +118,22 @@ def waive(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 
 
 def settling_options(command: Command) -> Command:
-    """Let a command decide about calls in doubt."""
-    skip = click.option("--skip", metavar="CALL", multiple=True, help="Take this call in doubt as done.")
+    """Add `--repeat` and `--skip` for calls in doubt."""
+    skip = click.option("--skip", metavar="CALL", multiple=True, help="Treat this call in doubt as done.")
     repeat = click.option("--repeat", metavar="CALL", multiple=True, help="Make this call in doubt again.")
     return repeat(skip(command))
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
-@by_option
-@reason_option(required=False)
+@_handoff_command
 @settling_options
-@json_option
-@ledger_option
+@_decision_options(reason=False)
 def retry(
     handoff: str, *, by: str, reason: str | None, repeat: tuple[str, ...], skip: tuple[str, ...], as_json: bool
 ) -> None:
-    """Try again what failed, and nothing else.
+    """Retry a handoff that failed, was declined or was refuted, and nothing else.
 
-    Also what was declined or refuted. What earlier attempts finished is kept and not done again. A CALL is the last
-    characters of its id, or the name of its tool.
+    Calls that earlier attempts finished are kept and not made again. A CALL is the last characters of its id, or the
+    name of its tool.
     """
     with chosen(handoff) as (relay, live):
         doubts = account_of(relay, live).doubts
@@ -146,14 +142,10 @@ def retry(
     _say_again(account, again, as_json=as_json)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@_handoff_command
 @click.argument("agent", type=AGENT_NAME, callback=checked(lambda given: require_agent("agent", given)))
-@by_option
-@reason_option(required=False)
 @settling_options
-@json_option
-@ledger_option
+@_decision_options(reason=False)
 def replace(
     handoff: str,
     agent: str,
@@ -164,9 +156,9 @@ def replace(
     skip: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Let another agent try, with the same baton.
+    """Give a handoff to another agent, with the same baton.
 
-    What earlier attempts finished is kept, as for a retry.
+    Calls that earlier attempts finished are kept, as for a retry.
     """
     with chosen(handoff) as (relay, live):
         doubts = account_of(relay, live).doubts
@@ -175,50 +167,38 @@ def replace(
     _say_again(account, again, as_json=as_json)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@_handoff_command
 @click.argument("call", metavar="CALL")
-@click.option("--repeat", "settlement", flag_value=Settlement.REPEAT.value, help="Make it again.")
-@click.option("--skip", "settlement", flag_value=Settlement.SKIP.value, help="Take it as done.")
-@by_option
-@reason_option(required=False)
-@json_option
-@ledger_option
+@click.option("--repeat", "settlement", flag_value=Settlement.REPEAT.value, help="Make the call again.")
+@click.option("--skip", "settlement", flag_value=Settlement.SKIP.value, help="Treat the call as done.")
+@_decision_options(reason=False)
 def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: str | None, as_json: bool) -> None:
-    """Decide about a call in doubt.
+    """Settle a call in doubt: repeat it or skip it.
 
-    Nobody knows whether it happened: find out, and say whether it is to be made again or taken as done.
-        CALL is the last characters of its id, or the name of its tool.
+    It was requested and has no recorded outcome. Find out whether it happened, then decide. CALL is the last characters
+    of its id, or the name of its tool.
     """
     if settlement is None:
-        raise click.UsageError("say --repeat or --skip")
+        raise click.UsageError("give --repeat or --skip")
     with chosen(handoff) as (relay, live):
         (meant,) = _calls(account_of(relay, live).doubts, [call])
         live.settle(meant, Settlement(settlement), by=by, reason=reason)
         say_done(relay, live, f"{settlement} {ending(meant)}: {by}", as_json=as_json)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
-@by_option
-@reason_option()
-@json_option
-@ledger_option
+@_handoff_command
+@_decision_options(reason=True)
 def cancel(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Withdraw a handoff, and all that was handed off below it."""
+    """Cancel a handoff and every handoff below it."""
     with chosen(handoff) as (relay, live):
         live.cancel(by=by, reason=reason)
         say_done(relay, live, f"withdrawn by {by}", as_json=as_json)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
-@by_option
-@reason_option()
-@json_option
-@ledger_option
+@_handoff_command
+@_decision_options(reason=True)
 def decline(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Do not take a handoff, in its agent's place."""
+    """Decline a handoff on behalf of its agent."""
     with chosen(handoff) as (relay, live):
         live.decline(reason, by=by)
         say_done(relay, live, f"declined by {by}", as_json=as_json)
@@ -275,19 +255,14 @@ def _say_again(account: Account, again: NextAttempt, *, as_json: bool) -> None:
     tell_next(account)
 
 
-@click.command()
-@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@_handoff_command
 @click.argument("source", metavar="SOURCE")
-@by_option
-@reason_option()
-@json_option
-@ledger_option
+@_decision_options(reason=True)
 def endorse(handoff: str, source: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Answer for content from outside, so that it no longer taints.
+    """Vouch for content from outside, so that it no longer taints this handoff.
 
-    SOURCE is the end of the id of the call that returned it, or of the item that it is: `batonpass taint ID` names
-    them. What came from elsewhere still taints. Only a person can; it takes effect from now on, in every attempt at
-    the handoff.
+    SOURCE is the end of the id of the call that returned the content, or of the item: `batonpass taint ID` lists them.
+    Other sources still taint. Only a person may endorse. It takes effect from now on, in every attempt at the handoff.
     """
     with opened_relay() as relay:
         with viewed(relay.store) as view:
@@ -299,7 +274,7 @@ def endorse(handoff: str, source: str, *, by: str, reason: str, as_json: bool) -
     if as_json:
         say_json({"handoff": found.id, "endorsed": meant, "by": by, "left": list(left)})
         return
-    say(f"{found.to} {ending(found.id)} · {by} answers for {ending(meant)} (unproven)")
+    say(f"{found.to} {ending(found.id)} · {ending(meant)} endorsed by {by} (unproven)")
     if left:
         tell(f"  still from outside: {', '.join(ending(one) for one in left)}")
 

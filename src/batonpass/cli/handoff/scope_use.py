@@ -1,4 +1,4 @@
-"""What a handoff was granted against what its attempts used of it, for one screen and as JSON."""
+"""The scope of a handoff against what its attempts used of it, for the screen and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from batonpass.model.grants.scope_text import read_scope
 
 
 def use_of(account: Account) -> Mapping[str, object] | None:
-    """Return what the latest attempt said at its end of what it used; None if it had no grant, or is not over."""
+    """Return the use of the grant that the latest attempt recorded at its end; None without a grant or an end."""
     text = None if account.latest is None else account.latest.texts.get(USE)
     if text is None or text.words is None:
         return None
@@ -26,18 +26,18 @@ def use_of(account: Account) -> Mapping[str, object] | None:
 
 
 def permit_of(call: CallInWords) -> Painted:
-    """Return by which permit a call was made, or that its grant does not cover it; nothing of one without a grant."""
+    """Return the permit that covered a call, or that none did; empty without a grant."""
     if call.record.is_beyond:
         return paint(" · beyond the grant", "yellow")
     return Painted("") if call.permit is None else paint(f" · by {shorten(call.permit, 60)}", dim=True)
 
 
 def enough_rows(used: ScopeUsed | None) -> Iterator[Parts]:
-    """Yield what would have been enough for everything that was done, once nobody works on it any more."""
+    """Yield the least scope that would have been enough, once the handoff is over."""
     if used is None or not used.over:
         return
     if used.is_idle:
-        yield ("no grant at all: nothing was used",)
+        yield ("no grant: nothing was used",)
     if used.least:
         yield (shorten(_listed(used.least)),)
     if used.beyond:
@@ -47,13 +47,13 @@ def enough_rows(used: ScopeUsed | None) -> Iterator[Parts]:
 
 
 def unused_rows(used: ScopeUsed | None) -> Iterator[Parts]:
-    """Yield what was granted and never used, once nobody works on it any more."""
+    """Yield the permits that were never used, once the handoff is over."""
     if used is not None and used.over and used.unused:
         yield (shorten(", ".join(used.unused)),)
 
 
 def scope_used_facts(used: ScopeUsed | None) -> dict[str, object] | None:
-    """Return what was granted against what was used, for programs."""
+    """Return the granted scope against the used one, for programs."""
     if used is None:
         return None
     return {
@@ -70,7 +70,7 @@ def _listed(permits: Mapping[str, int]) -> str:
 
 
 def find_beyond(held: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Return what is asked for and not held; words that are no permits have to be the same."""
+    """Return the permits that are asked for and not held; texts that are not permits are compared literally."""
     try:
         return [str(permit) for permit in read_scope(held).find_excess(read_scope(asked), unsaid=True)]
     except InvalidValueError:

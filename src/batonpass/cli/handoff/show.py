@@ -1,4 +1,4 @@
-"""`batonpass handoff show`: one handoff on one screen, or the proof of what arrived with it."""
+"""`batonpass handoff show`: one handoff on one screen, or the proof that its baton arrived unchanged."""
 
 import click
 
@@ -7,7 +7,7 @@ from batonpass.audit.meant_ids import get_handoff
 from batonpass.cli.handoff.handoff_screen import compose
 from batonpass.cli.input.id_types import HANDOFF_ID
 from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.sheet import room
 from batonpass.cli.output.terminal import say, say_json
@@ -18,14 +18,13 @@ from batonpass.store.port import LedgerView
 @click.command()
 @click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @click.option("--proof", is_flag=True, help="Prove that intent, constraints and exclusions arrived unchanged.")
-@json_option
-@ledger_option
+@ledger_and_json
 def show(handoff: str, *, proof: bool, as_json: bool) -> None:
     """Show a handoff on one screen.
 
-    Who, for whom, what exactly, with which rights, what came of it, and what stays open.
+    Shows the agent, the chain up to the human, the exact task, the grant, the outcome, and what is still open.
 
-    With --proof, every hop from the root is followed through receipts alone; exits with 1 if something was lost.
+    With --proof, every hop from the root is checked by receipts alone; exits with 1 if something was lost.
     """
     with opened_view() as view:
         found = get_handoff(view, handoff)
@@ -34,7 +33,7 @@ def show(handoff: str, *, proof: bool, as_json: bool) -> None:
             return
         account = read_account(view, found)
     if as_json:
-        from batonpass.cli.handoff.handoff_facts import account_facts  # noqa: PLC0415 - for programs; the screen is for people
+        from batonpass.cli.handoff.handoff_facts import account_facts  # noqa: PLC0415 - the screen does not need it
 
         say_json(account_facts(account))
         return
@@ -43,7 +42,7 @@ def show(handoff: str, *, proof: bool, as_json: bool) -> None:
 
 
 def _prove(view: LedgerView, handoff: Handoff, *, as_json: bool) -> None:
-    """Print what arrived, hop by hop; exit with 1 if something was lost."""
+    """Print the proof, hop by hop; exit with 1 if something was lost."""
     from batonpass.audit.carriage import prove_carriage  # noqa: PLC0415 - few ask for a proof
     from batonpass.cli.handoff.carriage_proof import carriage_facts, say_carriage  # noqa: PLC0415 - as above
 

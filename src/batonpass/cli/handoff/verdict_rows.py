@@ -1,4 +1,4 @@
-"""What people and others decided about a handoff, as lines: approvals, decisions, verdicts."""
+"""Rulings about a handoff as lines: approvals, retries and withdrawals, verdicts."""
 
 from collections.abc import Iterator
 
@@ -31,13 +31,13 @@ from batonpass.records.text import Found, Text
 
 
 def because(act: HandoffAct, name: str = "reason") -> str:
-    """Return the reason that somebody gave, or nothing."""
+    """Return the reason that was given, or an empty text."""
     text = act.texts.get(name)
     return "" if text is None else f": {_quoted(text)}"
 
 
 def approval_rows(account: Account) -> Iterator[Parts]:
-    """Yield who let a handoff go on, and how far that is proven."""
+    """Yield who approved a handoff, and whether that is proven."""
     held = account.offer.initiated.state is State.HELD
     for act in account.acts:
         match act.receipt.body:
@@ -50,18 +50,18 @@ def approval_rows(account: Account) -> Iterator[Parts]:
                 )
                 seen = f" · was shown {'nothing' if body.shown is None else body.shown[:12]}"
                 looked = "" if (found := looked_for(body)) is None else f" · {found}"
-                more = " · it takes somebody else as well" if isinstance(body, HandoffBacked) else ""
+                more = " · another approval is needed" if isinstance(body, HandoffBacked) else ""
                 yield (f"by {body.by} · ", proof, f"{seen}{looked}{more}{because(act)}")
             case HandoffDenied() as body:
                 yield (paint(f"denied by {body.by}", "red"), " · proven" if body.proven else "", because(act))
     if account.handoff.state is State.HELD:
-        yield (paint("waits for somebody: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
+        yield (paint("waiting: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
     elif not held:
         yield ("none needed",)
 
 
 def decision_rows(account: Account) -> Iterator[Parts]:
-    """Yield what became of a handoff between and after its attempts, and who decided it."""
+    """Yield the decisions between and after the attempts at a handoff."""
     tools = {call.record.id: call.record.tool for call in account.calls}
     for act in account.acts:
         match act.receipt.body:
@@ -84,7 +84,7 @@ def decision_rows(account: Account) -> Iterator[Parts]:
 
 
 def verdict_rows(account: Account) -> Iterator[Parts]:
-    """Yield who judged a result, how, and what they found; or that nobody has."""
+    """Yield the verdicts on a result, or that there is none."""
     for act in account.acts:
         body = act.receipt.body
         if isinstance(body, Judged):
@@ -95,7 +95,7 @@ def verdict_rows(account: Account) -> Iterator[Parts]:
 
 
 def verdict_line(act: HandoffAct) -> Parts:
-    """Return one verdict: what was found, by whom, and how."""
+    """Return one verdict: the finding, by whom, and how."""
     body = act.receipt.body
     if isinstance(body, VerificationWaived):
         return (paint("accepted unverified", "yellow"), f" by {body.by}{because(act)}")
@@ -107,7 +107,7 @@ def verdict_line(act: HandoffAct) -> Parts:
         found = paint("verified", "green", bold=True)
     else:
         found = paint("refuted", "red")
-    producer = paint(" (who made it)", "yellow") if body.by_producer else ""
+    producer = paint(" (its own producer)", "yellow") if body.by_producer else ""
     how = f"{body.method} {_quoted(act.texts.get('evidence'), 40)}"
     if (command := act.texts.get("command")) is not None:
         ended = _bare(act.texts.get("evidence")) if body.exit_code is None else f"exit code {body.exit_code}"

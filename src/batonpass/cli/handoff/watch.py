@@ -1,4 +1,4 @@
-"""Handoffs as they change: one line for each, printed as it comes."""
+"""`batonpass handoff list --watch`: one line for each change of a handoff."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -22,12 +22,12 @@ from batonpass.records.shape import exact, handoff_shape
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView
 
-# Other receipts of runs name handoffs without changing them.
+# Other receipts in the streams of runs name handoffs without changing them.
 _CHANGING: Final = frozenset({"handoff.initiated", "handoff.accepted", "handoff.completed", "handoff.failed"})
 
 
 class HandoffWatch:
-    """Prints each handoff that is wanted as it stands, and again whenever its state or its attempt changes."""
+    """Prints each wanted handoff, and prints it again whenever its state or attempt changes."""
 
     def __init__(
         self, root: RunId | None, wanted: Callable[[Handoff], bool], *, limit: int, calls: bool, as_json: bool
@@ -40,7 +40,7 @@ class HandoffWatch:
         self._told: dict[HandoffId, tuple[str, int]] = {}
 
     def run(self, store: LedgerStore) -> None:
-        """Print what there is, and go on until an interrupt."""
+        """Print the current handoffs, then every change until an interrupt."""
         repeat(store, Feed(store, root=self._root), self._look, self._begin)
 
     def _begin(self, view: LedgerView) -> None:
@@ -62,7 +62,7 @@ class HandoffWatch:
 
     def _tell(self, view: LedgerView, handoff: Handoff, at: datetime) -> None:
         stands, is_wanted = (handoff.state, handoff.attempt), self._wanted(handoff)
-        # One that is no longer wanted is told once more: whoever waits for it wants to know that it is over.
+        # A handoff that is no longer wanted is printed once more: the reader wants to know that it is over.
         if self._told.get(handoff.id) == stands or not (is_wanted or handoff.id in self._told):
             return
         _say_handoff(view, handoff, at, as_json=self._as_json)
@@ -76,7 +76,7 @@ def _handoff_of(receipt: Receipt) -> HandoffId | None:
     if receipt.stream.startswith(f"{HANDOFF}_"):
         return HandoffId(receipt.stream)
     if isinstance(receipt.body, HandoffFailed) and receipt.body.to is not None:
-        return None  # a refused offer names a handoff that never was
+        return None  # a refused offer names a handoff that does not exist
     named: HandoffId | None = getattr(receipt.body, "handoff", None)
     return named if receipt.kind in _CHANGING else None
 

@@ -1,4 +1,4 @@
-"""`batonpass init`: let other programs tell the ledger what they do, while they do it."""
+"""`batonpass init`: set up recording for other programs."""
 
 import json
 from pathlib import Path
@@ -16,21 +16,22 @@ from batonpass.adapters.claude_code.hook_settings import (
 )
 from batonpass.adapters.settings_edit import Edit
 from batonpass.cli.git.repository import is_ignored
-from batonpass.cli.init.init_ledger import ledger_word, make_ledger
+from batonpass.cli.init.init_ledger import make_ledger
 from batonpass.cli.init.init_mcp import mcp
+from batonpass.cli.input.ledger_access import ledger_word
 from batonpass.cli.input.options import ledger_option, project_option
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import say, tell
 from batonpass.config import Settings, find_settings
 from batonpass.errors import InvalidValueError
 
-# In the ledger's home: the settings files that were not there before us. Only those may go away with our hooks.
+# In the ledger's home: the settings files that we created. Only those may be deleted together with our hooks.
 CREATED: Final = "hooks.created"
 
 
 @click.group()
 def command() -> None:
-    """Let other programs tell the ledger what they do, while they do it."""
+    """Set up recording for Claude Code and MCP clients."""
 
 
 command.add_command(mcp)
@@ -39,9 +40,9 @@ command.add_command(mcp)
 @command.command("claude-code")
 @project_option
 @click.option("--shared", is_flag=True, help="For everybody: .claude/settings.json, with batonpass-hook from the PATH.")
-@click.option("--user", is_flag=True, help="For you, wherever there is a ledger: the settings in your home.")
+@click.option("--user", is_flag=True, help="For all your projects that have a ledger: the settings in your home.")
 @click.option("--enforce", is_flag=True, help="Refuse calls that cannot be recorded, or that batonpass.toml denies.")
-@click.option("--undo", is_flag=True, help="Take our hooks out again.")
+@click.option("--undo", is_flag=True, help="Remove our hooks.")
 @click.option("--dry-run", is_flag=True, help="Show the difference and change nothing.")
 @ledger_option
 def claude_code(
@@ -53,15 +54,15 @@ def claude_code(
     undo: bool,
     dry_run: bool,
 ) -> None:
-    """Record what Claude Code does in a project, by its hooks.
+    """Record what Claude Code does in a project, through its hooks.
 
-    Prints the difference in Claude Code's settings. Twice is once. Other hooks and settings stay as they are. Only
-    observes, unless told to enforce.
+    Prints the difference in Claude Code's settings; other hooks and settings stay as they are. Running it again changes
+    nothing. It only observes, unless --enforce is given.
     """
     if shared and user:
         raise click.UsageError("--shared is for one project and --user for all of them; choose one")
     if user and enforce:
-        raise click.UsageError("--enforce needs a project: without a ledger there every call would be refused")
+        raise click.UsageError("--enforce needs a project: where there is no ledger, every call would be refused")
     scope = SettingsScope.SHARED if shared else SettingsScope.USER if user else SettingsScope.LOCAL
     project = project.resolve()
     ledger = ledger_word()
@@ -83,7 +84,7 @@ def claude_code(
 
 def _carry_out(edit: Edit, found: Settings, *, dry_run: bool) -> None:
     if edit.is_change and not dry_run:
-        # First the deed: whoever reads only the beginning of what we print has the hooks all the same.
+        # Apply before printing: if the reader closes the pipe early, the hooks are installed all the same.
         _apply(edit, found)
     for line in edit.diff().splitlines():
         say(line)
@@ -102,27 +103,27 @@ def _apply(edit: Edit, found: Settings) -> None:
 
 def _tell(edit: Edit, scope: SettingsScope, *, enforce: bool, undo: bool, dry_run: bool) -> None:
     if not edit.is_change:
-        tell(f"nothing to do: our hooks are in {edit.path}")
+        tell(f"nothing to do: our hooks are already in {edit.path}")
     elif dry_run:
         tell("nothing was changed")
     elif undo:
-        tell(f"our hooks are gone from {edit.path}; what was recorded stays")
+        tell(f"removed our hooks from {edit.path}; the recorded receipts stay")
     else:
         what = (
-            "refuses what cannot be recorded"
+            "calls that cannot be recorded are refused"
             if enforce
-            else "records what happens, and refuses only what would change the ledger or read its keys"
+            else "everything is recorded, and only calls that would change the ledger or read its keys are refused"
         )
-        tell(f"from its next session on, Claude Code {what}; --undo takes it back")
+        tell(f"from the next session of Claude Code, {what}; --undo reverts this")
     if scope is SettingsScope.LOCAL and not undo and not dry_run and edit.path.exists() and not is_ignored(edit.path):
-        tell(f"git sees {edit.path.name}, which holds paths of this machine: add it to .gitignore")
+        tell(f"git does not ignore {edit.path.name}, which has paths of this machine: add it to .gitignore")
     if scope is SettingsScope.SHARED and enforce and not undo:
-        tell("whoever works here without batonpass-hook on the PATH can make no call")
+        tell("without batonpass-hook on the PATH, Claude Code can make no call here")
 
 
 def _refuse_nothing(edit: Edit) -> None:
     if not edit.is_change:
-        tell(f"nothing of ours is in {edit.path}")
+        tell(f"there are no hooks of ours in {edit.path}")
         click.get_current_context().exit(NO)
 
 
@@ -133,7 +134,8 @@ def _refuse_twice(project: Path, path: Path) -> None:
             option = "" if scope is SettingsScope.LOCAL else f"--{scope} "
             raise InvalidValueError(
                 str(installed.path),
-                f"has our hooks, and all would be recorded twice; `batonpass init claude-code {option}--undo` first",
+                f"already has our hooks, and everything would be recorded twice; run `batonpass init claude-code "
+                f"{option}--undo` first",
             )
 
 

@@ -1,4 +1,4 @@
-"""`batonpass init mcp`: put a client's MCP servers behind the proxy, and take them out again."""
+"""`batonpass init mcp`: start a client's MCP servers behind the proxy, and undo that."""
 
 import shutil
 import sys
@@ -11,7 +11,8 @@ from batonpass.adapters.mcp.clients.client_settings import Client, Config, confi
 from batonpass.adapters.mcp.clients.wrapped_servers import PROGRAM, ServerEntry, Wrapper
 from batonpass.adapters.settings_edit import apply_all
 from batonpass.cli.git.repository import is_ignored
-from batonpass.cli.init.init_ledger import ledger_word, make_ledger
+from batonpass.cli.init.init_ledger import make_ledger
+from batonpass.cli.input.ledger_access import ledger_word
 from batonpass.cli.input.options import ledger_option, project_option
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import say, tell
@@ -34,12 +35,10 @@ from batonpass.store.factory import SQLITE
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Only the servers in this file.",
 )
-@click.option("--user", is_flag=True, help="Those for all your projects: the settings in your home.")
-@click.option("--shared", is_flag=True, help="For everybody: no path of this machine, batonpass from the PATH.")
-@click.option(
-    "--enforce", is_flag=True, help="Hold and deny as the policy says, and make no call that is not recorded."
-)
-@click.option("--undo", is_flag=True, help="Take the servers out again.")
+@click.option("--user", is_flag=True, help="The servers of all your projects: the settings in your home.")
+@click.option("--shared", is_flag=True, help="For everybody: no paths of this machine, and batonpass from the PATH.")
+@click.option("--enforce", is_flag=True, help="Hold and deny calls by the policy; make no call without recording it.")
+@click.option("--undo", is_flag=True, help="Start the servers without the proxy again.")
 @click.option("--dry-run", is_flag=True, help="Show the difference and change nothing.")
 @ledger_option
 def mcp(
@@ -53,21 +52,21 @@ def mcp(
     undo: bool,
     dry_run: bool,
 ) -> None:
-    """Record what MCP clients call: their servers are started behind `batonpass mcp-proxy`.
+    """Record the calls of MCP clients: their servers are started behind `batonpass mcp-proxy`.
 
-    Prints the difference in the clients' settings. Twice is once. Comments, other settings, servers that cannot be
-    reached for the client and those that you put behind the proxy yourself stay as they are. All files are written, or
-    none. --undo brings them back byte for byte, unless they were changed since.
+    Prints the difference in the clients' settings. Running it again changes nothing. Comments, other settings, servers
+    that only the client can reach, and servers that you put behind the proxy yourself stay as they are. All files are
+    written, or none. --undo restores them byte for byte, unless they were changed since.
     """
     if file is not None and (client is not None or user):
-        raise click.UsageError("--config names a file; --client and --user look for theirs")
+        raise click.UsageError("--config names a file, so --client and --user cannot be given too")
     project = project.resolve()
     found = find_settings(ledger_word(), directory=project)
     chosen = None if client is None else Client(client)
     configs = [config_of(file)] if file else list(find_configs(project, Path.home(), chosen, user=user))
     there = [config for config in configs if config.path.exists()]
     if not there:
-        tell(f"there is none of {', '.join(str(config.path) for config in configs)}")
+        tell(f"no settings found: looked for {', '.join(str(config.path) for config in configs)}")
         click.get_current_context().exit(NO)
     wrapper = None if undo else _wrapper(found, user=user, shared=shared, enforce=enforce)
     planned = [plan(config, find_backup(found.home, config.path), wrapper) for config in there]
@@ -75,7 +74,7 @@ def mcp(
         make_ledger(found)
     changed = [(edit, backup) for edit, backup in planned if edit.is_change]
     if not dry_run:
-        # What is kept comes first: what is not kept cannot be brought back.
+        # Backups come first: without one, a file could not be restored.
         kept = [backup.edit(found.home) for _, backup in changed] if wrapper is not None and found.home else []
         apply_all([*kept, *(edit for edit, _ in changed)])
     for edit, _ in changed:
@@ -111,23 +110,23 @@ def _tell(
     elif dry_run:
         tell("nothing was changed")
     elif undo:
-        tell("the servers are started as before; what was recorded stays")
+        tell("the servers are started as before; the recorded receipts stay")
     else:
-        what = "recorded, held and denied as the policy says" if enforce else "recorded"
-        tell(f"{counted(behind, 'server')}: from the client's next start on, calls are {what}; --undo takes it back")
+        what = "recorded, held and denied by the policy" if enforce else "recorded"
+        tell(f"{counted(behind, 'server')}: from the client's next start, calls are {what}; --undo reverts this")
     for entry in entries if wrapper is not None and not dry_run else ():
         if not entry.is_wrapped:
-            tell(f"{entry.name} is left as it is: {_why_left(entry)}")
+            tell(f"{entry.name} stays as it is: {_why_left(entry)}")
 
 
 def _why_left(entry: ServerEntry) -> str:
     if "url" in entry.value:
-        return "only its client can sign in there, or it is reached by the older transport"
-    return "nothing says how it is started"
+        return "only its client can sign in there, or it uses the older transport"
+    return "its settings do not say how to start it"
 
 
 def _tell_seen(configs: Sequence[Config]) -> None:
     for config in configs:
         inside = (config.path.parent / ".git").exists() or (config.path.parent.parent / ".git").exists()
         if inside and not is_ignored(config.path):
-            tell(f"git sees {config.path.name}, which holds paths of this machine: use --shared, or .gitignore")
+            tell(f"git does not ignore {config.path.name}, which has paths of this machine: use --shared or .gitignore")

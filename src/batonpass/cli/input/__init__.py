@@ -1,1 +1,1 @@
-"""What commands take: options, ids, passphrases, and the ledger that is meant."""
+"""The input of commands: options, ids, passphrases, and the chosen ledger."""

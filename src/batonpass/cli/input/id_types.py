@@ -1,4 +1,4 @@
-"""Ids as parameters of commands: taken as they are typed, and completed from the ledger where a shell asks."""
+"""Ids as parameters of commands: taken as typed, and completed from the ledger when a shell asks."""
 
 import io
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ else:
 
 
 class IdType(_Param):
-    """What people mean by an id, among some kinds of things. The commands look it up: only they know why."""
+    """An id or a name of some kinds of things. The command looks it up; this type only completes it."""
 
     name = "id"
 
@@ -28,10 +28,9 @@ class IdType(_Param):
         self.kinds = kinds
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
-        """Return the endings and names that begin like this, the latest first, with the task as help.
+        """Return matching endings of ids and names, the latest first, with the task as help.
 
-        Never makes a ledger, and never complains: whatever goes wrong, a shell that asked while somebody types gets
-        nothing.
+        Never creates a ledger and never fails: on any error the shell gets no suggestions.
         """
         try:
             with ctx.scope(cleanup=False), redirect_stderr(io.StringIO()):
@@ -50,7 +49,7 @@ class IdType(_Param):
 
 
 class AgentType(IdType):
-    """The name of an agent that worked here."""
+    """The name of an agent that has worked here."""
 
     name = "agent"
 

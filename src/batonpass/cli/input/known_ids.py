@@ -1,4 +1,4 @@
-"""The ids and names that a ledger knows, the latest first, as a shell offers them: what to type, and what it is."""
+"""The ids and names in a ledger, the latest first, as shell completion offers them: the word, and its description."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -17,14 +17,14 @@ Known = tuple[str, str]
 
 
 def find_known(view: LedgerView, kinds: Sequence[str]) -> Iterator[Known]:
-    """Yield `last`, and for each kind the endings of the latest ids and the names that lead to them."""
+    """Yield `last`, then for each kind the endings of the latest ids and the names that match them."""
     yield LAST, "the last one"
     for kind in kinds:
         yield from _FINDERS[kind](view)
 
 
 def find_agents(view: LedgerView) -> Iterator[Known]:
-    """Yield the names of the agents that worked last, each once."""
+    """Yield the names of the agents that worked most recently, each once."""
     tasks, seen = Tasks(view), set[str]()
     for run in islice(view.find_runs(), 10 * _MOST):
         if run.agent not in seen:

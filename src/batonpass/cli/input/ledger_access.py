@@ -1,16 +1,19 @@
-"""Opening the ledger that is meant: its store, to read it, or its relay, to act. The front door needs neither."""
+"""Opening the chosen ledger: its store, to read it, or its relay, to act. The front door needs neither."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import click
 
 from batonpass.cli.input.options import given_ledger
 from batonpass.cli.output.terminal import paint, tell
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.errors import EditedError, InvalidValueError, StoreUnavailableError
-from batonpass.store.factory import SQLITE, open_store
+from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.home import find_intruders
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -28,13 +31,23 @@ IMPORT_HINT: Final = "Claude Code has kept sessions of this project: `batonpass 
 
 
 def settings() -> Settings:
-    """Return which ledger is meant: by option, by environment, or the nearest."""
+    """Return the settings of the chosen ledger: by option, by environment, or the nearest one."""
     return find_settings(given_ledger())
+
+
+def ledger_word() -> str | None:
+    """Return the value of `--ledger` as it can be written into another program's settings."""
+    given = given_ledger()
+    if given is None:
+        return None
+    if urlsplit(given).password is not None:
+        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
+    return given if "://" in given or given == MEMORY else str(Path(given).absolute())
 
 
 @contextmanager
 def opened_relay(*, create: bool = False) -> Iterator["Relay"]:
-    """Open the ledger that is meant, to act; only a command that writes a new one makes one that does not exist."""
+    """Open the chosen ledger to act; only with `create` is a missing ledger created."""
     from batonpass.relay import Relay  # noqa: PLC0415 - two thirds of the package, and most commands only read
 
     with _opened(lambda found: Relay.open(found.ledger, home=found.home, create=create, policy=found.policy)) as relay:
@@ -43,27 +56,27 @@ def opened_relay(*, create: bool = False) -> Iterator["Relay"]:
 
 @contextmanager
 def opened_store() -> Iterator[LedgerStore]:
-    """Open the ledger that is meant, to read it."""
+    """Open the chosen ledger to read it."""
     with _opened(lambda found: open_store(found.ledger, create=False)) as store:
         yield store
 
 
 @contextmanager
 def opened_view() -> Iterator[LedgerView]:
-    """Open the ledger that is meant, and look at everything as it is now."""
+    """Open the chosen ledger and a consistent view of it."""
     with opened_store() as store, viewed(store) as view:
         yield view
 
 
 @contextmanager
 def viewed(store: LedgerStore) -> Iterator[LedgerView]:
-    """Look at everything as it is now. What cannot be read there was edited, and is not a mistake of the caller."""
+    """Open a consistent view. A stored value that is not valid was edited; that is not the caller's mistake."""
     try:
         with store.view() as view:
             yield view
     except InvalidValueError as error:
         raise EditedError(
-            f"a stored value cannot be right: {error.problem}; run `batonpass ledger verify`",
+            f"a stored value is not valid: {error.problem}; run `batonpass ledger verify`",
             field=error.field,
         ) from None
 
@@ -83,7 +96,7 @@ def _opened(opening: Callable[[Settings], _Opened]) -> Iterator[_Opened]:
 
 
 def _point_at_transcripts(found: Settings) -> None:
-    """Say how to begin where nothing is recorded and Claude Code has worked."""
+    """Suggest an import if nothing is recorded here and Claude Code has transcripts of this project."""
     from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts  # noqa: PLC0415 - only where something is missing
 
     is_there = bool(given_ledger() or os.environ.get(LEDGER)) or Path(found.ledger.removeprefix(SQLITE)).exists()

@@ -1,4 +1,4 @@
-"""Options that many commands take, and how their words become values."""
+"""Options that many commands share, and how their values are read."""
 
 import os
 import re
@@ -28,48 +28,60 @@ def _keep_ledger(context: click.Context, _: click.Parameter, given: str | None) 
 
 
 def ledger_option(command: Command) -> Command:
-    """Let a command be told which ledger, before or after its noun."""
+    """Add `--ledger`, which may stand before or after the noun."""
     return click.option(
         "--ledger",
         metavar="URL|PATH",
         callback=_keep_ledger,
         expose_value=False,
-        help="Which ledger: a file, sqlite:///PATH or postgresql://…  [default: the nearest .batonpass]",
+        help="The ledger: a file, sqlite:///PATH or postgresql://…  [default: the nearest .batonpass]",
     )(command)
 
 
 def json_option(command: Command) -> Command:
-    """Let a command answer a program."""
+    """Add `--json`."""
     return click.option(
         "--json",
         "as_json",
         is_flag=True,
         is_eager=True,
         callback=answer_in_json,
-        help="Print JSON, also if something is wrong.",
+        help="Print JSON, errors included.",
+    )(command)
+
+
+def ledger_and_json(command: Command) -> Command:
+    """Add `--json` and `--ledger`, which almost every command has."""
+    return json_option(ledger_option(command))
+
+
+def limit_option(command: Command) -> Command:
+    """Add `--limit` to a list."""
+    return click.option(
+        "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="List at most N."
     )(command)
 
 
 def project_option(command: Command) -> Command:
-    """Let a command be told in which directory another program works."""
+    """Add `--project`, the directory that another program works in."""
     return click.option(
         "--project",
         metavar="DIR",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         default=Path(),
         show_default="here",
-        help="Which project.",
+        help="The project's directory.",
     )(command)
 
 
 def given_ledger() -> str | None:
-    """Return which ledger was asked for with `--ledger`."""
+    """Return the value of `--ledger`."""
     found: str | None = click.get_current_context().meta.get(_LEDGER)
     return found
 
 
 def checked(check: Callable[[str], str]) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Let one of our own checks decide about an argument; what it refuses is wrong usage."""
+    """Validate an argument with one of our own checks; a refused value is a usage error."""
 
     def accept(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
         try:
@@ -81,7 +93,7 @@ def checked(check: Callable[[str], str]) -> Callable[[click.Context, click.Param
 
 
 def read_moment(_: click.Context, __: click.Parameter, given: str | None) -> datetime | None:
-    """Return a time in UTC: so long ago, as `2d`, or a date, or a date with a time."""
+    """Return a time in UTC from an age such as `2d`, a date, or a date with a time."""
     if given is None:
         return None
     try:
@@ -90,13 +102,13 @@ def read_moment(_: click.Context, __: click.Parameter, given: str | None) -> dat
         return datetime.fromisoformat(given).astimezone(UTC)
     except (ValueError, OverflowError):
         raise click.BadParameter(
-            f"{given!r} is neither like 30m, 12h, 2d or 1w nor a date like 2026-11-15",
+            f"{given!r} is neither an age such as 30m, 12h, 2d or 1w nor a date such as 2026-11-15",
         ) from None
 
 
 @contextmanager
 def written(path: Path | None) -> Iterator[IO[str]]:
-    """Open what `-o` asked for, or stdout. A file appears when all of it is written, or not at all."""
+    """Open the file of `-o`, or stdout. The file appears only once all of it is written."""
     if path is None or str(path) == "-":
         yield sys.stdout
         return
@@ -118,7 +130,7 @@ def written(path: Path | None) -> Iterator[IO[str]]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file, or of stdin for `-`. A file that cannot be opened is wrong usage."""
+    """Yield the lines of a file, or of stdin for `-`. A file that cannot be opened is a usage error."""
     if str(path) == "-":
         yield from sys.stdin
         return
@@ -130,23 +142,26 @@ def read_lines(path: Path) -> Iterator[str]:
         yield from file
 
 
-def by_option(command: Command) -> Command:
-    """Let a command be told who decides."""
+def principal_option(about: str) -> Callable[[Command], Command]:
+    """Add `--by`, a principal; the user of this machine unless given."""
     return click.option(
         "--by",
         metavar="PRINCIPAL",
         callback=checked(lambda given: require_principal("by", given)),
         default=lambda: f"user:{os.environ.get('USER') or 'unknown'}",
         show_default="user:$USER",
-        help="Who decides; it is taken as said, and not proven.",
-    )(command)
+        help=about,
+    )
+
+
+by_option: Final = principal_option("Who decides. The name is recorded as given, not proven.")
 
 
 def reason_option(*, required: bool = True) -> Callable[[Command], Command]:
-    """Let a command be told why."""
-    return click.option("--reason", metavar="TEXT", required=required, help="Why; it is kept.")
+    """Add `--reason`."""
+    return click.option("--reason", metavar="TEXT", required=required, help="The reason; it is recorded.")
 
 
 def is_person() -> bool:
-    """Return whether somebody could answer a question now."""
+    """Return whether somebody is there to answer a question."""
     return sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""Passphrases: read from the terminal and from nowhere else, so that none is ever in a list of processes or a file."""
+"""Passphrases: read only from the terminal, so that none ever appears in a process list or a file."""
 
 import getpass
 import warnings
@@ -18,13 +18,13 @@ def new_passphrase(whose: str) -> str:
     first = _read(f"New passphrase for {whose}, at least {SHORTEST_PASSPHRASE} characters: ")
     if len(first) < SHORTEST_PASSPHRASE:
         raise KeyRefusedError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters; no key was made")
-    if first != _read("The same once more: "):
+    if first != _read("The same passphrase again: "):
         raise KeyRefusedError("the two passphrases differ; no key was made")
     return first
 
 
 def unlock(file: ApproverFile) -> Approver:
-    """Return who decides, with their key, once the passphrase was typed. Raises `KeyRefusedError` after three tries."""
+    """Ask for the passphrase and return the approver with their key. Raises `KeyRefusedError` after three tries."""
     for left in range(_TRIES - 1, -1, -1):
         try:
             return file.unlock(_read(f"Passphrase of {file.principal}: "))
@@ -37,13 +37,11 @@ def unlock(file: ApproverFile) -> Approver:
 
 def _read(prompt: str) -> str:
     with warnings.catch_warnings():
-        # Where the terminal cannot be told to be silent, nothing is read.
+        # If the terminal cannot hide the input, nothing is read.
         warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             return getpass.getpass(prompt)
         except EOFError:
             raise click.Abort from None
         except getpass.GetPassWarning:
-            raise click.UsageError(
-                "a passphrase is read from a terminal, and this is none that can be silent"
-            ) from None
+            raise click.UsageError("a passphrase is read from a terminal, and this one cannot hide the input") from None

@@ -1,7 +1,5 @@
-"""`batonpass ledger`: verify, seal, carry away, erase."""
+"""`batonpass ledger`: verify, seal, export and erase."""
 
-import os
-import sys
 from pathlib import Path
 
 import click
@@ -10,38 +8,46 @@ from msgspec.structs import asdict
 from batonpass.audit.meant_ids import find_erasable, get_run
 from batonpass.cli.input.id_types import RUN_ID
 from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
-from batonpass.cli.input.options import checked, json_option, ledger_option, read_lines, written
+from batonpass.cli.input.options import (
+    by_option,
+    checked,
+    is_person,
+    ledger_and_json,
+    ledger_option,
+    read_lines,
+    reason_option,
+    written,
+)
 from batonpass.cli.ledger.verification import pinned, say_evidence, verify
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, moment, size
 from batonpass.model.base.checks import require_digest
-from batonpass.model.base.ids import ContentId, PrincipalId, require_principal
+from batonpass.model.base.ids import ContentId, PrincipalId
 from batonpass.model.ledger.content import Place
 from batonpass.model.ledger.projection import key_id
 from batonpass.records.shape import exact
 from batonpass.store.factory import SQLITE
 from batonpass.store.port import ContentSizes, LedgerView
 
-# One receipt names what was erased; beyond this many, several receipts do.
+# One receipt names at most this many erased contents; for more, there are several receipts.
 _ERASED_AT_ONCE = 500
 
 
 @click.group()
 def command() -> None:
-    """Verify the ledger, seal it, carry it away, erase words in it."""
+    """Verify the ledger, seal it, export it, and erase contents."""
 
 
 command.add_command(verify)
 
 
 @command.command()
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
-@json_option
-@ledger_option
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@ledger_and_json
 def seal(output: Path | None, *, as_json: bool) -> None:
     """Seal everything recorded so far.
 
-    Prints the seal: a signed note, to be kept where nobody who writes here can change it.
+    Prints the seal, a signed note. Keep it where nobody who writes to this ledger can change it.
     """
     with opened_relay(create=_is_on_server()) as relay:
         made = relay.admin.seal()
@@ -52,23 +58,21 @@ def seal(output: Path | None, *, as_json: bool) -> None:
         where = None if output is None else str(output)
         say_json({"size": made.size, "previous": made.previous, "root": made.root, "note": made.note, "file": where})
         return
-    tell(f"sealed {counted(made.size, 'receipt')}; keep the seal where nobody who writes here can change it")
+    tell(f"sealed {counted(made.size, 'receipt')}; keep the seal where nobody who writes to this ledger can change it")
 
 
 @command.command()
-@click.option("--run", "run", metavar="ID", type=RUN_ID, required=True, help="A run of the tree to carry away.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
-@click.option("--digests-only", is_flag=True, help="Leave the words out; their digests stay.")
-@json_option
-@ledger_option
+@click.option("--run", "run", metavar="ID", type=RUN_ID, required=True, help="A run of the tree to export.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@click.option("--digests-only", is_flag=True, help="Leave the contents out; keep their digests.")
+@ledger_and_json
 def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) -> None:
     """Export the tree of a run as a bundle.
 
-    It holds all that it takes to verify it on a machine that has nothing else. With --json, which goes with -o, it is
-    said what was written.
+    A bundle can be verified on a machine that has nothing else. With -o and --json, a summary is printed.
     """
     if as_json and output is None:
-        raise click.UsageError("the bundle itself is JSON on stdout; --json goes with -o")
+        raise click.UsageError("the bundle itself is JSON on stdout; use --json together with -o")
     with opened_relay() as relay:
         with viewed(relay.store) as view:
             found = get_run(view, run)
@@ -80,7 +84,7 @@ def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) 
     if as_json:
         say_json({"run": found.id, "root": found.root, "file": str(output), "lines": count, "words": not digests_only})
     elif output is not None:
-        tell(f"wrote {counted(count, 'line')}; anywhere: `batonpass ledger verify --bundle {output}`")
+        tell(f"wrote {counted(count, 'line')}; verify it anywhere with `batonpass ledger verify --bundle {output}`")
 
 
 @command.command("import")
@@ -89,13 +93,13 @@ def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) 
     "--root-key",
     metavar="HEX",
     callback=checked(lambda given: require_digest("root_key", given)),
-    help="The root key that the bundle must hang from.",
+    help="The root key that the bundle must have.",
 )
 @ledger_option
 def import_(bundle: Path, root_key: str | None) -> None:
-    """Verify a bundle and keep it.
+    """Verify a bundle and store it as a ledger.
 
-    It becomes a ledger of its own: name a new one with --ledger.
+    It needs a ledger of its own: name a new one with --ledger.
     """
     lines = list(read_lines(bundle))
     with opened_relay(create=True) as relay:
@@ -105,19 +109,12 @@ def import_(bundle: Path, root_key: str | None) -> None:
 
 @command.command()
 @click.argument("what", metavar="ID", type=RUN_ID)
-@click.option("--reason", metavar="TEXT", required=True, help="Why; it is kept.")
-@click.option(
-    "--by",
-    metavar="PRINCIPAL",
-    callback=checked(lambda given: require_principal("by", given)),
-    default=lambda: f"user:{os.environ.get('USER') or 'unknown'}",
-    show_default="user:$USER",
-    help="Who wants it.",
-)
+@reason_option()
+@by_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @ledger_option
 def erase(what: str, *, reason: str, by: str, yes: bool) -> None:
-    """Erase words for good. Their receipts stay, the chain still verifies, and the erasure is a receipt.
+    """Erase contents for good. Their receipts stay, the chain still verifies, and the erasure is recorded.
 
     ID is a content, a receipt (all its contents) or a run (all contents in its stream).
     """
@@ -129,7 +126,7 @@ def erase(what: str, *, reason: str, by: str, yes: bool) -> None:
             tell(f"nothing to erase: {meant} has no words, or they were erased before")
             return
         tell(f"{meant}: {counted(len(left), 'content')} to erase, for good")
-        if not yes and _is_person():
+        if not yes and is_person():
             click.confirm("Erase?", abort=True, err=True)
         for start in range(0, len(left), _ERASED_AT_ONCE):
             relay.admin.erase(left[start : start + _ERASED_AT_ONCE], by=PrincipalId(by), reason=reason)
@@ -140,10 +137,9 @@ def erase(what: str, *, reason: str, by: str, yes: bool) -> None:
 
 
 @command.command()
-@json_option
-@ledger_option
+@ledger_and_json
 def stats(*, as_json: bool) -> None:
-    """Say how much there is, and how much of it is sealed."""
+    """Show how much is recorded, and how much of it is sealed."""
     with opened_relay() as relay:
         url = relay.store.url
         with viewed(relay.store) as view:
@@ -182,10 +178,9 @@ def stats(*, as_json: bool) -> None:
 
 
 @command.command()
-@json_option
-@ledger_option
+@ledger_and_json
 def migrations(*, as_json: bool) -> None:
-    """List the steps of the schema."""
+    """List the schema migrations."""
     with opened_relay() as relay:
         steps = relay.store.migrations()
     if as_json:
@@ -205,9 +200,9 @@ def migrations(*, as_json: bool) -> None:
 @command.command()
 @ledger_option
 def migrate() -> None:
-    """Apply the steps of the schema that are missing.
+    """Apply the missing schema migrations.
 
-    Opening a SQLite ledger does this by itself.
+    Opening a SQLite ledger does this automatically.
     """
     with opened_relay(create=_is_on_server()) as relay:
         relay.store.migrate()
@@ -216,12 +211,8 @@ def migrate() -> None:
 
 
 def _is_on_server() -> bool:
-    """Return whether the ledger is a database: an empty one is founded by sealing it, where the root key is to stay."""
+    """Return whether the ledger is on a server: sealing founds an empty one, and the root key stays on this machine."""
     return not settings().ledger.startswith(SQLITE)
-
-
-def _is_person() -> bool:
-    return sys.stdin.isatty()
 
 
 def _kept(view: LedgerView, contents: tuple[ContentId, ...]) -> list[ContentId]:

@@ -1,4 +1,4 @@
-"""`batonpass ledger verify`: whether it is whole, and how we know."""
+"""`batonpass ledger verify`: whether a ledger is whole, and the evidence."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from batonpass.audit.verification.evidence import Evidence
 from batonpass.cli.input.ledger_access import opened_relay, viewed
-from batonpass.cli.input.options import checked, json_option, ledger_option, read_lines
+from batonpass.cli.input.options import checked, ledger_and_json, read_lines
 from batonpass.cli.output.exits import INTERRUPTED
 from batonpass.cli.output.progress import Told, progress_bar
 from batonpass.cli.output.terminal import paint, say, say_json, tell
@@ -32,16 +32,16 @@ _LATEST = "last"
 
 @click.command()
 @click.option(
-    "--seal", "seals", metavar="FILE|git", multiple=True, help="Also check what this seal says; may be repeated."
+    "--seal", "seals", metavar="FILE|git", multiple=True, help="Also compare with this seal; may be repeated."
 )
 @click.option(
-    "--bundle", metavar="FILE", type=click.Path(path_type=Path), help="Verify an exported bundle, not a ledger."
+    "--bundle", metavar="FILE", type=click.Path(path_type=Path), help="Verify an exported bundle instead of a ledger."
 )
 @click.option(
     "--root-key",
     metavar="HEX",
     callback=checked(lambda given: require_digest("root_key", given)),
-    help="The root key, or its id, that all trust must hang from.",
+    help="The root key that the ledger must have, or its id.",
 )
 @click.option(
     "--since-seal",
@@ -49,28 +49,26 @@ _LATEST = "last"
     metavar="[N|FILE]",
     is_flag=False,
     flag_value=_LATEST,
-    help="Go on from a seal over what was verified before.",
+    help="Verify only what changed since a seal.",
 )
-@json_option
-@ledger_option
+@ledger_and_json
 def verify(
     seals: tuple[str, ...], bundle: Path | None, root_key: str | None, since: str | None, *, as_json: bool
 ) -> None:
-    """Verify everything, or name what is wrong.
+    """Verify everything, or name the first damage.
 
-    Bytes, signatures, chains, links, contents, derived rows, positions and seals are checked. Prints what was checked;
-    or the first thing that is wrong, and exits with 1. `--seal git` takes the seals that commits carry in this
+    Checks bytes, signatures, chains, links, contents, derived rows, positions and seals, and prints what was checked.
+    If something is wrong, prints the first finding and exits with 1. `--seal git` uses the seals in the commits of this
     repository.
 
-    With `--since-seal`, trees that have not changed since a seal are compared with it, and not verified again: their
-    bytes, their order and their words. Without a value it is the ledger's latest seal, else the one of N receipts, or
-    the one in FILE.
+    With `--since-seal`, trees that have not changed since a seal are only compared with it: their bytes, order and
+    contents. Without a value this is the ledger's latest seal; otherwise the seal of N receipts, or the seal in FILE.
     """
     found: Seals | None = None
     notes = [_read_seal(Path(given)) for given in seals if given != _GIT]
     if bundle is not None:
         if seals or since is not None:
-            raise click.UsageError("a seal covers a whole ledger and a bundle is a part of one; give one of them")
+            raise click.UsageError("a seal covers a whole ledger and a bundle is a part of one; give only one of them")
         from batonpass.audit.bundle import verify_bundle  # noqa: PLC0415 - most verify a ledger
 
         lines = list(read_lines(bundle))
@@ -93,17 +91,15 @@ def verify(
         return
     say_evidence(evidence, seals=len(notes), pinned=root_key is not None)
     if bundle is not None:
-        tell(paint("a bundle proves what is in it, and not that there is nothing else", dim=True))
+        tell(paint("a bundle proves what it contains, and not that there is nothing else", dim=True))
     elif not notes:
-        tell(
-            paint("without a seal kept elsewhere (--seal), a tree that was deleted as a whole does not show", dim=True)
-        )
+        tell(paint("only a seal kept elsewhere (--seal) can show that a whole tree was deleted", dim=True))
     if found is not None and found.foreign + found.unreadable:
         tell(f"left out: {found.foreign} seals of other ledgers and {found.unreadable} that cannot be read")
 
 
 def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) -> None:
-    """Print what was checked, as a person wants to read it, and what it does not tell."""
+    """Print what was checked, and what that does not prove."""
     signers = counted(evidence.relays, "relay")
     part = f", {evidence.receipts - evidence.sealed:,} of them verified in full" if evidence.sealed else ""
     say(
@@ -115,27 +111,27 @@ def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) ->
     if evidence.sealed:
         say(
             f"  {counted(evidence.sealed, 'receipt')} in trees that have not changed since the seal: "
-            "bytes, order and words are as sealed; signatures, links and rows were not verified again"
+            "bytes, order and contents are as sealed; signatures, links and rows were not verified again"
         )
     if evidence.unjudged:
         say(
-            f"  {counted(evidence.unjudged, 'call')} not held against what was granted once more: "
-            "what they did was erased, redacted or left out"
+            f"  {counted(evidence.unjudged, 'call')} not checked against their grant again: "
+            "their arguments were erased, redacted or left out"
         )
     if evidence.unknown_kinds:
-        say(f"  {counted(evidence.unknown_kinds, 'receipt')} of kinds that a newer batonpass can tell more about")
+        say(f"  {counted(evidence.unknown_kinds, 'receipt')} of kinds that only a newer batonpass understands")
     if seals:
-        say("  1 seal fits" if seals == 1 else f"  {seals:,} seals fit", ": nothing that was sealed is gone")
+        say("  1 seal matches" if seals == 1 else f"  {seals:,} seals match", ": nothing that was sealed is gone")
     say(f"  ledger    {evidence.ledger}")
     say(
         f"  root key  {evidence.root_key}",
-        "" if pinned else paint("  compare it with one that you noted elsewhere", dim=True),
+        "" if pinned else paint("  compare it with the one that you noted elsewhere", dim=True),
     )
 
 
 @contextmanager
 def _interruptible() -> Iterator[Told]:
-    """Show how far the verification is; whoever stops it is told what that means."""
+    """Show the progress of a verification; an interrupt says what it means."""
     seen = (0, 0)
     with progress_bar("verifying") as bar:
 
@@ -152,12 +148,12 @@ def _interruptible() -> Iterator[Told]:
         else:
             return
     done, total = stopped
-    tell(f"batonpass: stopped after {done:,} of {total:,} receipts: nothing wrong was found so far, nothing is proven")
+    tell(f"batonpass: stopped after {done:,} of {total:,} receipts: no damage found so far, and nothing is proven")
     raise click.exceptions.Exit(INTERRUPTED)
 
 
 def _find_since(view: LedgerView, given: str) -> str:
-    """Return the seal to go on from. Raises `NotFoundError`."""
+    """Return the seal to start from. Raises `NotFoundError`."""
     if given != _LATEST and not given.isdecimal():
         return _read_seal(Path(given))
     kept = {seal.size: seal.note for seal in view.find_seals()}
@@ -168,7 +164,7 @@ def _find_since(view: LedgerView, given: str) -> str:
 
 
 def pinned(given: str | None, lines: Sequence[str]) -> PublicKey | None:
-    """Return the root key that a bundle must have, if one was given: as the key, or as its id."""
+    """Return the root key that a bundle must have; None if none was given. It may be given by its id."""
     try:
         stated = json.loads(lines[0])["root_key"]
     except (IndexError, KeyError, TypeError, ValueError, RecursionError):
@@ -180,7 +176,7 @@ def _pin(given: str | None, stated: str) -> PublicKey | None:
     if given is None:
         return None
     try:
-        # People note the id, because that is what a verification prints.
+        # People note the id, because a verification prints it.
         return PublicKey(stated) if key_id(PublicKey(stated)) == given else PublicKey(given)
     except ValueError:
         return PublicKey(given)

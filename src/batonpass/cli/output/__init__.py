@@ -1,1 +1,1 @@
-"""What commands print: words, tables, sheets, bars and exit codes."""
+"""The output of commands: text, tables, sheets, progress bars and exit codes."""

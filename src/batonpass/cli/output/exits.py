@@ -1,7 +1,6 @@
-"""What an error means to whoever called: one sentence, and an exit code. The only place that knows both.
+"""How the command line reports an error: one sentence and an exit code. The only place that knows both.
 
-0 yes, 1 no, 2 wrong usage, 3 broken. With `--json`, an error is an object on stdout, where a program reads; else it is
-words on stderr.
+0 yes, 1 no, 2 wrong usage, 3 broken. With `--json` an error is an object on stdout, otherwise a message on stderr.
 """
 
 import os
@@ -34,48 +33,48 @@ _PIPE_CLOSED: Final = 141  # 128 and SIGPIPE
 
 _JSON: Final = "batonpass.json"
 
-_KEEP: Final = "keep it as it is, and compare it with a backup or an exported bundle"
+_KEEP: Final = "keep the ledger as it is, and compare it with a backup or an exported bundle"
 _WHAT_TO_DO: Final = {
     "verify.missing": f"something was deleted: {_KEEP}",
-    "verify.chain": f"receipts were reordered, doubled or spliced in: {_KEEP}",
+    "verify.chain": f"receipts were reordered, duplicated or inserted: {_KEEP}",
     "verify.edited": f"it was changed after it was recorded: {_KEEP}",
-    "verify.signature": f"these bytes are not those that were signed: {_KEEP}",
-    "verify.unknown_key": "the root key never let this key record: `batonpass key list` shows which it did",
-    "verify.revoked_key": "somebody recorded with a key after it was revoked: find out who still has it",
-    "verify.unlinked": f"a tree does not hang together: {_KEEP}",
-    "verify.content": f"these words are not those that were recorded: {_KEEP}",
-    "verify.derived": "the receipts are the truth and this row is not: do not trust lists of runs here",
+    "verify.signature": f"the bytes differ from the signed ones: {_KEEP}",
+    "verify.unknown_key": "the root key never enrolled this key: `batonpass key list` shows the keys that it did",
+    "verify.revoked_key": "somebody recorded with a revoked key: find out who still has it",
+    "verify.unlinked": f"the receipts of a tree do not fit together: {_KEEP}",
+    "verify.content": f"the text differs from the recorded one: {_KEEP}",
+    "verify.derived": "the receipts are right and this row is wrong: do not trust lists of runs here",
     "verify.position": f"the order was changed: {_KEEP}",
     "verify.schema": "somebody changed the database itself: keep it as it is, and copy the receipts into a new ledger",
-    "verify.seal": "what was sealed is gone: keep the ledger as it is, and look for a copy that the seal fits",
+    "verify.seal": "sealed receipts are gone: keep the ledger as it is, and look for a copy that matches the seal",
     "verify.terms": "find out who recorded it: a relay's key wrote a grant that no relay would give",
-    "verify.widened": "find out who recorded it: nobody could give that, and no call was let through because of it",
-    "verify.certificate": "find out who recorded it: somebody else's key may have acted for that run",
-    "verify.ungranted": "find out who recorded it: no guard lets it through; `batonpass grant show` has the grant",
-    "verify.over_limit": "find out who recorded it: no guard makes a call when nothing is left of its limit",
-    "verify.uncounted": "find out who recorded it: every call under a limit is counted where the limit is",
+    "verify.widened": "find out who recorded it: nobody may give this grant, and no call was allowed because of it",
+    "verify.certificate": "find out who recorded it: somebody else's key may have acted for this run",
+    "verify.ungranted": "find out who recorded it: the guard would have denied it; see `batonpass grant show`",
+    "verify.over_limit": "find out who recorded it: the guard allows no call once a limit is used up",
+    "verify.uncounted": "find out who recorded it: the relay counts every call under a limit",
     "verify.version": "upgrade batonpass and verify again",
 }
-_ANOTHER_LEDGER: Final = "this is another ledger than you think, or somebody replaced all of it"
+_ANOTHER_LEDGER: Final = "this is not the ledger that you expect, or somebody replaced all of it"
 _WHERE_TO_LOOK: Final = {
-    "run": "`batonpass run list` shows what there is",
-    "handoff": "`batonpass handoff list` shows what there is",
-    "handoff or run": "`batonpass handoff list` and `batonpass run list` show what there is",
-    "grant of": "`batonpass grant show` says what may be done without one",
-    "receipt": "`batonpass receipt grep . --since 1h` shows what there is",
-    "key": "`batonpass key list` shows what there is",
-    "seal": "`batonpass ledger stats` says how much is sealed, and `batonpass ledger seal` makes one",
+    "run": "`batonpass run list` lists all runs",
+    "handoff": "`batonpass handoff list` lists all handoffs",
+    "handoff or run": "`batonpass handoff list` and `batonpass run list` list all of them",
+    "grant of": "`batonpass grant show` shows what is allowed without a grant",
+    "receipt": "`batonpass receipt grep . --since 1h` lists the latest receipts",
+    "key": "`batonpass key list` lists all keys",
+    "seal": "`batonpass ledger stats` shows how much is sealed, and `batonpass ledger seal` makes a seal",
 }
 
 
 def answer_in_json(context: click.Context, _: click.Parameter, wanted: bool) -> bool:  # noqa: FBT001 - click calls it
-    """Remember that errors of this command are to be JSON as well."""
+    """Remember that this command reports errors as JSON too."""
     context.meta[_JSON] = wanted
     return wanted
 
 
 def exit_code(error: BatonpassError) -> int:
-    """Return the exit code that an error means."""
+    """Return the exit code for an error."""
     match error:
         case StoreError():
             return BROKEN
@@ -87,7 +86,7 @@ def exit_code(error: BatonpassError) -> int:
 
 @contextmanager
 def answered(context: click.Context) -> Iterator[None]:
-    """Turn whatever goes wrong inside into one sentence and an exit code."""
+    """Turn every error inside into one sentence and an exit code."""
     try:
         yield
     except BatonpassError as error:
@@ -116,20 +115,20 @@ def answered(context: click.Context) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - the last resort: a person gets a sentence, whatever happened
         _tell_trace()
         tell(
-            f"batonpass: internal error: {type(error).__name__}: {error}; this is a mistake of ours: "
-            f"please report it with what the same command prints under {DEBUG}=1",
+            f"batonpass: internal error: {type(error).__name__}: {error}; this is a bug in Batonpass: "
+            f"please report it, with the output of the same command under {DEBUG}=1",
         )
         context.exit(BROKEN)
 
 
 def describe(error: BatonpassError) -> dict[str, object]:
-    """Return an error as programs get it: the code, the sentence, and the facts that the error carries."""
+    """Return an error for programs: its code, its sentence and its attributes."""
     facts = {name: value for name, value in vars(error).items() if isinstance(value, str | int | tuple)}
     return {"code": error.code, "message": str(error), **facts}
 
 
 def tell_error(error: BatonpassError) -> None:
-    """Tell a person what is wrong, where, and what to do."""
+    """Print what is wrong, where it is, and what to do."""
     head, *more = str(error).split("\n")
     if isinstance(error, VerificationError):
         head = error.problem if _is_stream(error.stream) else f"{error.stream}: {error.problem}"
@@ -145,39 +144,44 @@ def tell_error(error: BatonpassError) -> None:
         rest = (
             f"possible: {', '.join(f'`{each}`' for each in error.possible)}"
             if error.possible
-            else "nothing is left to do about it"
+            else "nothing more can be done with it"
         )
         tell(f"  it is {error.state}; {rest}")
     elif isinstance(error, NotFoundError) and (advice := _where_to_look(error.what)):
         tell("  ", advice)
 
 
+def tell_trouble(error: BatonpassError) -> None:
+    """Print an error after which the command continues."""
+    tell("batonpass: ", paint(str(error), "yellow"), " ", paint(f"[{error.code}]", dim=True), "; continuing")
+
+
 def _where_to_look(what: str) -> str | None:
-    # Where several kinds of things may be meant, runs lead to all of them.
+    # If it may be of several kinds, the list of runs leads to all of them.
     return _WHERE_TO_LOOK.get(what) or (_WHERE_TO_LOOK["run"] if what.endswith("or run") else None)
 
 
 def find_places(error: VerificationError) -> Iterator[tuple[str, str]]:
-    """Yield where a finding is, as far as it is known."""
+    """Yield the place of a finding, as far as it is known."""
     for name, value in (("stream", error.stream), ("seq", error.seq), ("field", error.field)):
         if value is not None and not (name == "stream" and not _is_stream(error.stream)):
             yield name, str(value)
 
 
 def _is_stream(named: str | None) -> bool:
-    # A finding may also stand in a seal, a line of a bundle, or nowhere in particular.
+    # A finding may also be in a seal, in a line of a bundle, or in no particular place.
     return named is None or "_" in named
 
 
 def _tell_trace() -> None:
     if os.environ.get(DEBUG):
-        import traceback  # noqa: PLC0415 - when something went wrong, and somebody wants to know where
+        import traceback  # noqa: PLC0415 - only for debugging
 
         for line in traceback.format_exc().splitlines():
             tell(line)
 
 
 def _leave_quietly() -> NoReturn:
-    # Whoever read our output has enough. Python would complain about it once more when it flushes at the end.
+    # The reader of our output has closed the pipe. Python would complain again when it flushes at the end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(_PIPE_CLOSED)

@@ -41,7 +41,7 @@ _HANDOFF_COLOURS: Final = {
 
 
 def name_of(run: Run, length: int = 4) -> str:
-    """Return a run as people say it: its agent, and the last characters of its id."""
+    """Return the short name of a run: its agent, and the last characters of its id."""
     return f"{run.agent} {ending(run.id, length)}"
 
 
@@ -56,12 +56,12 @@ def handoff_state_of(state: State) -> Painted:
 
 
 def took(run: Run) -> str:
-    """Return how long a run took; nothing while it is open."""
+    """Return how long a run took; empty while it is open."""
     return "" if run.ended_at is None else elapsed(run.ended_at - run.started_at)
 
 
 def call_row(call: CallRecord) -> list[str]:
-    """Return a call as cells of a table. A call that a run left without an outcome is in doubt."""
+    """Return a call as cells of a table. A call without an outcome in a finished run is in doubt."""
     outcome = call.outcome or ("in doubt" if call.is_over else "no outcome yet")
     colour = {"completed": "green", "failed": "red"}.get(outcome, "yellow")
     duration = "" if call.ended_at is None else elapsed(call.ended_at - call.at)
@@ -69,7 +69,7 @@ def call_row(call: CallRecord) -> list[str]:
 
 
 def say_content(text: Text, *, at_most: int | None = None) -> None:
-    """Print a content under its name, or what became of it."""
+    """Print a content under its name, or say that it was erased or is missing."""
     about = f" · {size(text.ref.size)} · {text.ref.media_type} · {text.ref.id}"
     say(paint(text.name, bold=True), paint(about, dim=True))
     match text:
@@ -80,11 +80,11 @@ def say_content(text: Text, *, at_most: int | None = None) -> None:
         case Text(found=Found.ERASED):
             say("  │ ", paint("erased", "magenta"))
         case _:
-            say("  │ ", paint("missing, and nobody erased it: run `batonpass ledger verify`", "red"))
+            say("  │ ", paint("missing, although nobody erased it: run `batonpass ledger verify`", "red"))
 
 
 def _report_words(text: Text) -> str | None:
-    """Return a report as people read it; None if the content is none, or cannot be read as one."""
+    """Return a report as readable lines; None if the content is not a readable report."""
     if text.body is None or not is_report(text.body):
         return None
     try:

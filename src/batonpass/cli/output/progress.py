@@ -1,4 +1,4 @@
-"""A bar for work that takes longer than a moment, on a terminal only, and gone when the work is done."""
+"""A progress bar: appears on a terminal if the work takes longer than a moment, and disappears at the end."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ Told = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Told | None]:
-    """Give what is to be told how far the work is; None if nobody is looking."""
+    """Yield a function that takes the progress; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -36,7 +36,7 @@ class Bar:
         self._drawn: tuple[Progress, TaskID] | None = None
 
     def tell(self, done: int, total: int) -> None:
-        """Show how much is done."""
+        """Show the progress."""
         if self._drawn is None:
             if time.monotonic() - self._since < _MOMENT:
                 return
@@ -45,7 +45,7 @@ class Bar:
         progress.update(task, completed=done, total=total)
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._drawn is not None:
             self._drawn[0].stop()
 

@@ -1,7 +1,7 @@
-"""A sheet: labelled lines that fit one screen, whatever was written into the ledger.
+"""A sheet: labelled lines that fit one screen, whatever the ledger contains.
 
-Each line is made safe, cut to the width of the screen, and bounded in characters as well: marks that take no room could
-otherwise go on for ever.
+Each line is made safe and cut to the width of the screen. Its number of characters is bounded too, because combining
+marks take no width and could otherwise continue without end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,12 +24,12 @@ Parts = tuple[str, ...]
 
 
 def room() -> int:
-    """Return how many columns a sheet may take. Where nobody looks at a screen, nothing is cut to its width."""
+    """Return how many columns a sheet may take. Without a terminal there is no limit."""
     return max(_LEAST, columns())
 
 
 def shorten(words: str, longest: int = 100) -> str:
-    """Return the first line with something in it, as far as it fits into a line."""
+    """Return the first line that is not empty, cut to `longest` characters."""
     head = words[: 4 * _LONGEST]
     line = next((line.strip() for line in head.splitlines() if line.strip()), "")
     whole = len(line) <= longest and words.strip() == line
@@ -37,12 +37,12 @@ def shorten(words: str, longest: int = 100) -> str:
 
 
 def quoted(words: str, longest: int = 100) -> str:
-    """Return somebody's words on one line, so that they cannot pose as ours."""
+    """Return recorded text on one line in quotation marks, so that it cannot be taken for ours."""
     return f'"{shorten(words, longest)}"'
 
 
 class Sheet:
-    """Lines to be printed; a section that is longer than `most` lines says how much it leaves out."""
+    """Lines to print; a section that is longer than `most` lines says how many it leaves out."""
 
     def __init__(self, columns: int, most: int) -> None:
         self.lines: list[Painted] = []
@@ -54,16 +54,16 @@ class Sheet:
         self.lines.append(_fitted(parts, self._columns))
 
     def row(self, label: str, *parts: str) -> None:
-        """Add a line under a label; an empty label goes on with the one before."""
+        """Add a line under a label; an empty label continues the one before."""
         name = paint(f"{label:<{_LABEL}}", dim=True) if label else Painted(" " * _LABEL)
         self.lines.append(Painted(name + _fitted(parts, self._columns - _LABEL)))
 
     def has_room(self, *parts: str) -> bool:
-        """Return whether a line under a label could hold all of this."""
+        """Return whether all of this fits into one line under a label."""
         return sum(width(visible(click.unstyle(part))) for part in parts) <= self._columns - _LABEL
 
     def rows(self, label: str, rows: Sequence[Parts], *, newest: bool = False) -> None:
-        """Add lines under one label, the first of them or the last, and say how many are left out."""
+        """Add lines under one label, the first or the newest ones, and say how many are left out."""
         left = max(0, len(rows) - self.most)
         shown = rows[left:] if newest else rows[: self.most]
         said = (paint(f"… {left:,} {'before' if newest else 'more'}; {MORE}", dim=True),)
@@ -72,7 +72,7 @@ class Sheet:
             self.row("" if number else label, *parts)
 
     def packed(self, label: str, words: Sequence[str]) -> None:
-        """Add a list of words, as many on a line as fit."""
+        """Add a list of words, as many per line as fit."""
         rows: list[str] = []
         for word in words:
             if rows and width(rows[-1]) + width(word) + 2 <= self._columns - _LABEL - 1:
@@ -82,7 +82,7 @@ class Sheet:
         self.rows(label, [(row,) for row in rows])
 
     def text(self, label: str, words: str, *, most: int) -> None:
-        """Add somebody's words behind a bar, wrapped; what is left out is said."""
+        """Add recorded text behind a bar, wrapped, and say how much is left out."""
         columns = self._columns - (_LABEL if label else 2) - len(_BAR)
         shown: list[str] = []
         used = 0
@@ -108,7 +108,7 @@ def _fitted(parts: Sequence[str], columns: int) -> Painted:
 
 
 def _wrapped(words: str, columns: int) -> Iterator[tuple[str, int]]:
-    """Yield pieces that fit a line, and how many characters of the text each stands for."""
+    """Yield pieces that fit a line, each with its number of characters in the text."""
     for line in words.rstrip("\n").split("\n"):
         start = 0
         while True:
@@ -133,7 +133,7 @@ def _end(line: str, start: int, columns: int) -> int:
 
 
 def words_of(text: Text | None) -> str:
-    """Return a text as people may read it, or what became of it."""
+    """Return a text, or say why it is not here."""
     if text is None:
         return "unknown"
     if text.found is not Found.KEPT or text.words is None:

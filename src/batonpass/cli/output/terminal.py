@@ -1,8 +1,7 @@
-"""What reaches the terminal. Whatever a person or a model wrote is made harmless here, and nowhere else.
+"""Output to the terminal. Text that a person or a model wrote is made harmless here, and nowhere else.
 
-Text from a ledger may hold escape sequences that repaint a terminal, or marks that turn its direction around. `say` and
-`table` escape everything except what `paint` has made safe already, so forgetting about it is safe too. JSON escapes
-itself.
+Text from a ledger may hold escape sequences that repaint a terminal, or marks that reverse its direction. `say` and
+`table` escape everything that `paint` has not already made safe, so nobody can forget it. JSON escapes itself.
 """
 
 import os
@@ -41,12 +40,12 @@ def say(*parts: str, to_stderr: bool = False) -> None:
 
 
 def tell(*parts: str) -> None:
-    """Print words about the work to stderr, where they do not mix with data."""
+    """Print a message to stderr, where it does not mix with data."""
     say(*parts, to_stderr=True)
 
 
 def say_text(text: str, *, at_most: int | None = None) -> None:
-    """Print somebody's text line by line behind a bar, so that it cannot pose as ours."""
+    """Print recorded text line by line behind a bar, so that it cannot be taken for our own output."""
     lines = text.removesuffix("\n").split("\n")
     for line in lines[:at_most]:
         say(_BAR, line.expandtabs(4))
@@ -55,10 +54,12 @@ def say_text(text: str, *, at_most: int | None = None) -> None:
 
 
 def say_json(value: Any, *, line: bool = False) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Print a value as JSON in ASCII: an object to read, or one line of many."""
-    import json  # noqa: PLC0415 - most commands print words
+    """Print a value as JSON in ASCII, indented or on one line. Times and structs may stand anywhere in it."""
+    import json  # noqa: PLC0415 - most commands print text
 
-    click.echo(json.dumps(value, indent=None if line else 2))
+    from batonpass.records.shape import in_json  # noqa: PLC0415 - as above
+
+    click.echo(json.dumps(value, indent=None if line else 2, default=in_json))
 
 
 def table(
@@ -69,9 +70,9 @@ def table(
     gap: str = _GAP,
     fold: bool = False,
 ) -> None:
-    """Print rows in columns. On a terminal the last column is cut where the line ends; in a pipe nothing is cut.
+    """Print rows in columns. On a terminal the last column is cut at the end of the line; in a pipe nothing is cut.
 
-    With `fold` it goes on in the next line, in its column, and nothing is cut anywhere.
+    With `fold` the last column continues on the next line, and nothing is cut.
     """
     safe = [[cell if isinstance(cell, Painted) else Painted(visible(cell)) for cell in row] for row in rows]
     lines = [[paint(name, dim=True) for name in header], *safe] if header else safe
@@ -95,7 +96,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """Return as much of a text as has room; a coloured one keeps its colour only if all of it fits."""
+    """Return as much of a text as fits; a coloured text keeps its colour only if all of it fits."""
     if width(text) <= room:
         return text
     kept, used = "", 0
@@ -108,9 +109,9 @@ def cut(text: str, room: int) -> str:
 
 
 def folded(text: str, room: int) -> list[str]:
-    """Return a text in lines that have room, broken between words, or within one that has none.
+    """Return a text in lines that fit, broken between words, or within a word that is too long.
 
-    A coloured one keeps its colour only if all of it fits.
+    A coloured text keeps its colour only if all of it fits.
     """
     if width(text) <= room:
         return [text]
@@ -137,10 +138,10 @@ def is_terminal() -> bool:
 
 
 def columns() -> int:
-    """Return how long a line may be. Where nobody looks at a screen, nothing is cut to its width."""
+    """Return how long a line may be. Without a terminal there is no limit."""
     if not is_terminal():
         return sys.maxsize
-    import shutil  # noqa: PLC0415 - with it come all kinds of archives
+    import shutil  # noqa: PLC0415 - it loads modules for archives
 
     return shutil.get_terminal_size().columns
 

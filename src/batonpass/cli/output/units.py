@@ -10,17 +10,17 @@ _DAY: Final = 24
 
 
 def moment(at: datetime) -> str:
-    """Return a time in the zone of whoever reads it."""
+    """Return a time in the local time zone, to the second."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def minute(at: datetime) -> str:
-    """Return a time as it fits into a list."""
+    """Return a time in the local time zone, to the minute."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def elapsed(duration: timedelta) -> str:
-    """Return how long something took, to two figures that matter."""
+    """Return a duration in one or two units."""
     seconds = duration.total_seconds()
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
@@ -36,7 +36,7 @@ def elapsed(duration: timedelta) -> str:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes as people say it."""
+    """Return a number of bytes in a readable unit."""
     amount, units = float(count), iter(("bytes", "KiB", "MiB", "GiB", "TiB"))
     unit = next(units)
     while amount >= _KIB and (larger := next(units, None)) is not None:

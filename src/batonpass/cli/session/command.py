@@ -1,4 +1,4 @@
-"""`batonpass session`: what a session leaves to the next one, and what changed since the last."""
+"""`batonpass session`: what a session passes on to the next one, and what changed since the last."""
 
 from datetime import UTC, datetime
 from itertools import islice
@@ -12,12 +12,11 @@ from batonpass.audit.session_roots import before, find_roots, find_sessions, fin
 from batonpass.audit.short_ids import ending, telling_length
 from batonpass.cli.input.id_types import SESSION_ID
 from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json, limit_option
 from batonpass.cli.output.list_rows import name_of, state_of
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, elapsed, minute
-from batonpass.cli.session.session_facts import change_facts, session_facts, state_facts
-from batonpass.cli.session.session_sheet import say_state
+from batonpass.cli.session.session_view import say_state, session_facts, state_facts
 from batonpass.handoff.sessions.session_state import read_session
 from batonpass.model.base.ids import SessionId
 from batonpass.model.baton.session import SessionState, Stop, session_of
@@ -34,15 +33,12 @@ _SIGNS: Final = {
 
 @click.group()
 def command() -> None:
-    """List, show and compare sessions: one or more roots that go on where the last one stopped."""
+    """List, show and compare sessions. A session is one or more root runs that continue each other."""
 
 
 @command.command("list")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
-)
-@json_option
-@ledger_option
+@limit_option
+@ledger_and_json
 def list_(limit: int, *, as_json: bool) -> None:
     """List sessions, the latest first."""
     with opened_view() as view:
@@ -74,12 +70,11 @@ def list_(limit: int, *, as_json: bool) -> None:
 
 @command.command()
 @click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
-@json_option
-@ledger_option
+@ledger_and_json
 def show(session: str, *, as_json: bool) -> None:
-    """Show what a session would leave to the next one, if it were resumed now.
+    """Show what a session would pass on if it were resumed now.
 
-    Conditions of decisions are evaluated, but for checks: those are made where a session is resumed.
+    Conditions of decisions are evaluated, except checks: those run when a session is resumed.
     """
     with opened_view() as view:
         found = get_session(view, session)
@@ -94,18 +89,17 @@ def show(session: str, *, as_json: bool) -> None:
         say(f"  {name_of(last)} · ", state_of(last), f" · {Tasks(view).first_line(last)}")
         say_state(state)
         say()
-        say(paint(f"{found} · as of now; checks are made when it is resumed", dim=True))
+        say(paint(f"{found} · as of now; checks run when it is resumed", dim=True))
 
 
 @command.command()
 @click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
 @click.argument("other", metavar="[ID]", required=False, type=SESSION_ID)
-@json_option
-@ledger_option
+@ledger_and_json
 def diff(session: str, other: str | None, *, as_json: bool) -> None:
-    """Say what changed since the last time, or from one session to another.
+    """Show what changed since the last session, or between two sessions.
 
-    Decisions, thresholds, open questions and verified outputs: added, gone, changed, open again.
+    Compares decisions, thresholds, open questions and verified outputs: added, gone, changed, open again.
     """
     with opened_view() as view:
         new = _stops(view, session if other is None else other)
@@ -117,7 +111,7 @@ def diff(session: str, other: str | None, *, as_json: bool) -> None:
                 {
                     "before": [stop.root for stop in old],
                     "after": [stop.root for stop in new],
-                    "changes": [change_facts(change) for change in changes],
+                    "changes": changes,
                 }
             )
             return
@@ -140,7 +134,7 @@ def _state(view: LedgerView, stops: list[Stop], session: SessionId | None = None
 def _say_since(view: LedgerView, old: list[Stop], new: list[Stop]) -> None:
     tasks, last = Tasks(view), view.get_run(new[-1].root)
     if not old:
-        say(paint(f"session {ending(session_of(last))}", bold=True), " began anew: nothing came along")
+        say(paint(f"session {ending(session_of(last))}", bold=True), " started new: nothing was passed on")
         return
     first = view.get_run(old[-1].root)
     apart = elapsed(abs(last.started_at - first.started_at))

@@ -1,4 +1,4 @@
-"""`batonpass taint`: where a text from outside entered, the shortest way from there, and all that it reached."""
+"""`batonpass taint`: where content from outside entered, the shortest way from there, and everything it reached."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from batonpass.adapters.line_blame import blame_at
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import ANY_ID
 from batonpass.cli.input.ledger_access import opened_relay, viewed
-from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, moment
 from batonpass.cli.taint.taint_facts import tracing_facts, way_facts
@@ -44,14 +44,14 @@ _COLOURS: Final = {
     Did.ENDORSED: "green",
 }
 _SAID: Final = {
-    Did.READ: "it came in here",
+    Did.READ: "it entered here",
     Did.BEGAN_WITH: "it came with the offer",
-    Did.REPORTED: "what it reports counts as made of it",
-    Did.RESUMED: "with words of a run that knew it",
-    Did.KEPT: "what it keeps counts as made of it",
+    Did.REPORTED: "the report counts as based on it",
+    Did.RESUMED: "with text of a run that had read it",
+    Did.KEPT: "the kept text counts as based on it",
 }
 _IN_BATON: Final = "it is in the baton, in quarantine"
-_IN_ARGUMENTS: Final = "its words stand in the arguments"
+_IN_ARGUMENTS: Final = "its words are in the arguments"
 _SCREEN: Final = 40  # lines
 _AROUND: Final = 5  # lines of a text besides its hops
 _NAMED: Final = 3  # of many calls in one line
@@ -60,16 +60,15 @@ _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9
 
 @click.command()
 @click.argument("given", metavar="ID|PATH:LINE|TEXT", type=ANY_ID)
-@click.option("--all", "every", is_flag=True, help="All that those texts reached, and not only the way to this.")
-@click.option("--full", is_flag=True, help="Every text and every hop, however many lines that takes.")
-@json_option
-@ledger_option
+@click.option("--all", "every", is_flag=True, help="Everything that the texts reached, not only the way to this.")
+@click.option("--full", is_flag=True, help="Every text and every hop, without shortening.")
+@ledger_and_json
 def command(given: str, *, every: bool, full: bool, as_json: bool) -> None:
-    """Say where texts from outside entered, and the shortest way of each to what is asked about.
+    """Trace content from outside: where each text entered, and its shortest way to ID.
 
-    ID is the end of the id of a run, a handoff, a call or a receipt, or an agent's name; PATH:LINE asks about whoever
-    wrote that line. Hop by hop, with the words of the text marked where they stand. Of a root, of a text itself (the
-    end of its id, `last`, or some of its words, in whatever spelling) and with --all: all that was reached.
+    ID is the end of the id of a run, a handoff, a call or a receipt, or an agent's name; with PATH:LINE it is the call
+    that wrote the line. Every hop is shown, with quoted words marked. For a root run, for a text itself (the end of its
+    id, `last`, or some of its words), and with --all, everything that the texts reached is shown.
     """
     with opened_relay() as relay:
         lines = _parsed(given)
@@ -87,11 +86,11 @@ def command(given: str, *, every: bool, full: bool, as_json: bool) -> None:
     else:
         _say_ways(given, ways, of_call=lines is not None, full=full)
         if asked.brought:
-            tell(paint(f"what it returned came from outside as well: batonpass taint {given} --all", dim=True))
+            tell(paint(f"its own result came from outside too: batonpass taint {given} --all", dim=True))
 
 
 def _parsed(given: str) -> tuple[Path, Lines] | None:
-    """Return the lines of a file that are meant; None if it is no file with a line."""
+    """Return the file and its lines; None if this is not PATH:LINE."""
     found = _WHERE.fullmatch(given)
     if found is None or not Path(found["path"]).exists():
         return None
@@ -105,7 +104,7 @@ def _writers(relay: "Relay", path: Path, lines: Lines) -> tuple[CallId, ...]:
 
 
 def _traced(view: LedgerView, asked: TaintQuestion, ways: Sequence[Way], *, every: bool) -> tuple[Tracing, ...]:
-    """Return the map, where that is asked for, or where there is no way to tell."""
+    """Return the map if it was asked for, or if there is no way to show."""
     if asked.root is None and not every and ways:
         return ()
     brought = dict(asked.brought) if asked.root is None else dict(find_brought(view, asked.root))
@@ -118,14 +117,14 @@ def _traced(view: LedgerView, asked: TaintQuestion, ways: Sequence[Way], *, ever
 
 
 def _say_ways(given: str, ways: Sequence[Way], *, of_call: bool, full: bool) -> None:
-    # A call may have written a whole file: what stands in it need not stand in the line that was asked about.
+    # A call may have written a whole file: words in the call need not be in the line that was asked about.
     reached, it = ("the call that wrote it", "that call") if of_call else ("it", "it")
     quoting = sum(way.is_quoted_at_the_end for way in ways)
-    words = f"words of {quoting} stand in {it}" if quoting else f"none of their words stand in {it}"
+    words = f"words of {quoting} are in {it}" if quoting else f"none of their words are in {it}"
     if len(ways) == 1:
-        words = f"its words stand in {it}" if quoting else f"none of its words stand in {it}"
+        words = f"its words are in {it}" if quoting else f"none of its words are in {it}"
     if not quoting and (before := sum(way.is_quoted for way in ways)):
-        words += f"; words of {before} stand on the way to {it}" if len(ways) > 1 else f", but on the way to {it}"
+        words += f"; words of {before} are on the way to {it}" if len(ways) > 1 else f", but on the way to {it}"
     say(paint(given, bold=True), f" · {counted(len(ways), 'text')} from outside reached {reached} · {words}")
     left = _SCREEN - 2
     for number, way in enumerate(ways):
@@ -133,7 +132,7 @@ def _say_ways(given: str, ways: Sequence[Way], *, of_call: bool, full: bool) -> 
         if not full and number and len(rows) + _AROUND > left:
             more = counted(len(ways) - number, "more text")
             say()
-            say(paint(f"{more} from outside: --full shows every way, --all whatever they reached", dim=True))
+            say(paint(f"{more} from outside: --full shows every way, --all everything they reached", dim=True))
             return
         if not full and len(rows) + _AROUND > left:
             rows = _shortened(rows, left - _AROUND)
@@ -142,7 +141,7 @@ def _say_ways(given: str, ways: Sequence[Way], *, of_call: bool, full: bool) -> 
         _say_entry(way.entry)
         table(rows, indent="  ", fold=True)
         if not way.readable:
-            say(paint("  its own words are gone: nothing can be compared with them", dim=True))
+            say(paint("  its own text is gone, so nothing can be compared with it", dim=True))
         say(paint(f"{way.entry.source} · receipt {way.entry.receipt}", dim=True))
 
 
@@ -154,7 +153,7 @@ def _say_entry(entry: TaintEntry) -> None:
 
 
 def _shortened(rows: list[list[str]], room: int) -> list[list[str]]:
-    """Return as many rows as have room: how it begins and how it ends matter most."""
+    """Return as many rows as fit, from the beginning and from the end."""
     room = max(room, 4)
     first = room // 2
     gap = ["", "", "", paint(f"… {counted(len(rows) - room + 1, 'more line')}: --full shows them", dim=True)]
@@ -182,7 +181,7 @@ def _told(hop: TaintHop) -> str:
 
 
 def _marked(quote: Quote) -> Painted:
-    """Return a text with the words of the source between marks of ours."""
+    """Return a text with the words of the source highlighted."""
     parts = (paint(part, "red", bold=True) if marked else visible(part) for part, marked in marked_parts(quote))
     return Painted(f"{visible(quote.where)}: {''.join(parts)}")
 
@@ -212,7 +211,7 @@ def _say_map(tracings: Sequence[Tracing], *, full: bool) -> None:
 
 
 def _compact(steps: Sequence[TaintHop]) -> Iterable[list[str]]:
-    """Yield rows: what follows from another row is left out, and calls that have none of its words stand together."""
+    """Yield rows without those that follow from others; calls that quote nothing are grouped."""
     came_back = {step.id for step in steps if step.did is Did.CAME_BACK and step.id is not None}
     handed_on = {step.id for step in steps if step.did is Did.HANDED_ON}
     told = [

@@ -1,4 +1,4 @@
-"""Ways of texts from outside, for programs."""
+"""Traces of content from outside, for programs."""
 
 from batonpass.accounts.taint.taint_values import TaintEntry, TaintHop, Tracing, Way
 from batonpass.records.shape import exact
@@ -7,7 +7,7 @@ from batonpass.records.shape import exact
 def _entry_facts(entry: TaintEntry) -> dict[str, object]:
     return {
         "source": entry.source,
-        "also": list(entry.also),
+        "also": entry.also,
         "name": entry.name,
         "words": None if entry.words is None else entry.words.line,
         "label": entry.label,
@@ -18,7 +18,7 @@ def _entry_facts(entry: TaintEntry) -> dict[str, object]:
 
 
 def way_facts(way: Way) -> dict[str, object]:
-    """Return a way for programs: the same names as for a map, whose hops are none."""
+    """Return the way of a text for programs: the same keys as for a map, without steps."""
     return {
         **_entry_facts(way.entry),
         "quoted": way.is_quoted,
@@ -42,21 +42,13 @@ def _hop_facts(hop: TaintHop) -> dict[str, object]:
         "id": hop.id,
         "quoted": hop.is_quoting,
         "in_quarantine": hop.in_quarantine,
-        "quotes": [
-            {
-                "where": quote.where,
-                "text": quote.text,
-                "spans": [list(span) for span in quote.spans],
-                "more": quote.more,
-            }
-            for quote in hop.quotes
-        ],
-        "erased": list(hop.unread),
+        "quotes": hop.quotes,
+        "erased": hop.unread,
     }
 
 
 def tracing_facts(tracing: Tracing) -> dict[str, object]:
-    """Return a map for programs: the same names as for a way, whose steps are none."""
+    """Return the map of a text for programs: the same keys as for a way, without hops."""
     return {
         **_entry_facts(tracing.entry),
         "quoted": any(step.quoted for step in tracing.steps),

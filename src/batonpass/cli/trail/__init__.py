@@ -1,1 +1,1 @@
-"""`batonpass trail`, and receipts as they come."""
+"""`batonpass trail`, and live events."""

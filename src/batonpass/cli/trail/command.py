@@ -1,4 +1,4 @@
-"""`batonpass trail`: a whole tree as it happened."""
+"""`batonpass trail`: a whole tree of runs in order."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -16,7 +16,7 @@ from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import LAST
 from batonpass.cli.input.id_types import WORK_ID
 from batonpass.cli.input.ledger_access import opened_store, opened_view, viewed
-from batonpass.cli.input.options import json_option, ledger_option, written
+from batonpass.cli.input.options import ledger_and_json, written
 from batonpass.cli.output.terminal import Painted, columns, cut, paint, say, say_json, tell, width
 from batonpass.cli.output.units import counted, moment
 from batonpass.cli.trail.live_events import follow
@@ -28,20 +28,19 @@ from batonpass.records.shape import call_shape, exact, run_shape
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import told_in_full
 
-_LEAST: Final = 12  # of what gives way
+_LEAST: Final = 12  # columns that a shortened part keeps
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 
 
 @click.command()
 @click.argument("given", metavar="RUN|HANDOFF|last", required=False, type=WORK_ID)
-@click.option("--follow", "follows", is_flag=True, help="Go on, and print a line for each event, until Ctrl-C.")
-@click.option("--whole", is_flag=True, help="The whole tree, not only from there downwards.")
-@click.option("--calls/--no-calls", default=True, help="Tell of calls, or leave them out.")
+@click.option("--follow", "follows", is_flag=True, help="Keep running and print a line for each event, until Ctrl-C.")
+@click.option("--whole", is_flag=True, help="Show the whole tree, not only the part below.")
+@click.option("--calls/--no-calls", default=True, help="Show calls, or leave them out.")
 @click.option("--mermaid", "form", flag_value="mermaid", help="Print a Mermaid flowchart.")
-@click.option("--html", "form", flag_value="html", help="Print one page that needs nothing else.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
-@json_option
-@ledger_option
+@click.option("--html", "form", flag_value="html", help="Print one self-contained HTML page.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@ledger_and_json
 def command(
     given: str | None,
     *,
@@ -52,23 +51,24 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Show who did what, for whom, in the order in which it happened.
+    """Show who did what, for whom, in order.
 
-    From a run or a handoff downwards; of a root, and of `last`, the whole tree. Times count from the top.
+    Shows the part of the tree below a run or a handoff; for a root run and for `last`, the whole tree. Times are
+    relative to the first line.
 
-    With --follow each event is a line of its own, printed as it comes; without an id, whatever happens from now on.
+    With --follow, each event is printed as it happens; without an id, every event from now on.
     """
     if follows:
         if form is not None or output is not None:
-            raise click.UsageError("--follow prints lines as they come: leave --html, --mermaid and -o out")
+            raise click.UsageError("--follow prints lines: leave --html, --mermaid and -o out")
         _follow(given, whole=whole, calls=calls, as_json=as_json)
         return
     if given is None:
-        raise click.UsageError("say which: a run, a handoff or `last`; or --follow")
+        raise click.UsageError("give a run, a handoff or `last`; or --follow")
     if as_json and form is not None:
-        raise click.UsageError(f"give --json or --{form}")
+        raise click.UsageError(f"give either --json or --{form}")
     if output is not None and form is None:
-        raise click.UsageError("-o goes with --html or --mermaid")
+        raise click.UsageError("-o needs --html or --mermaid")
     with opened_view() as view:
         trail = _read(view, given, whole=whole)
     if as_json:
@@ -111,7 +111,7 @@ def _read(view: LedgerView, given: str, *, whole: bool) -> Trail:
 
 
 def _drawn(trail: Trail, form: str, *, calls: bool) -> Iterator[str]:
-    # Each of these is loaded by whoever wants it: most want lines.
+    # Loaded on demand: most people want text.
     if form == "html":
         from batonpass.accounts.trail.trail_html import render_html  # noqa: PLC0415 - as above
 
@@ -130,7 +130,7 @@ def _say(trail: Trail, *, calls: bool) -> None:
 
 
 def _painted(row: TrailRow, room: int) -> Painted:
-    """Return a line in colours, as much of it as has room: what a call was given gives way to what became of it."""
+    """Return a line in colours that fits; the arguments of a call are shortened before its outcome."""
     painted, left = [], room
     parts = [(visible(part.text), part) for part in (TrailNote(row.prefix), *row.parts)]
     excess = sum(width(text) for text, _ in parts) - room
@@ -162,7 +162,7 @@ def trail_facts(trail: Trail, *, calls: bool = True) -> dict[str, object]:
 
 
 def _within(trail: Trail) -> tuple[set[RunId], set[HandoffId]]:
-    """Return what hangs from the top."""
+    """Return the runs and handoffs below the top."""
     branches = [step.branch for step in walk(trail, calls=False) if step.turn is WalkTurn.ENTER]
     runs = {branch.run.run.id for branch in branches if branch.run is not None}
     return runs, {branch.handoff.handoff.id for branch in branches if branch.handoff is not None}

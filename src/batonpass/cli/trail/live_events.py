@@ -1,4 +1,4 @@
-"""What happens, while it happens: one line for each receipt, printed as it comes, until somebody stops it."""
+"""`batonpass trail --follow`: one line for each receipt, printed as it is recorded, until an interrupt."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from batonpass.accounts.trail.first_lines import first_line
 from batonpass.audit.feed import Feed
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.ledger_access import viewed
+from batonpass.cli.output.exits import tell_trouble
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, tell
 from batonpass.cli.output.units import moment
 from batonpass.errors import NotFoundError, StoreBusyError, StoreUnavailableError
@@ -35,7 +36,7 @@ from batonpass.store.port import LedgerStore, LedgerView
 _POLL: Final = 0.3
 _STOP: Final = "Ctrl-C ends it"
 _COLOURS: Final = {"failed": "red", "denied": "red", "refused": "red", "completed": "green", "passed": "green"}
-# Of the words beside a receipt, those that say most in one line. The rest is in `batonpass receipt show`.
+# The contents of a receipt that say most in one line, the best first. `batonpass receipt show` has all of them.
 _TELLING: Final = (TASK, INTENT, TARGET, MESSAGE, REASON, QUESTION, ANSWER, EVIDENCE, REPORT, ARGUMENTS, ITEM)
 _QUOTED: Final = frozenset({"run", "call", "handoff", "by", "tool", "error", "rule", "to", "attempt"})
 
@@ -46,16 +47,16 @@ class ReceiptEvent(Struct, frozen=True, kw_only=True):
     """One receipt, as it fits into a line."""
 
     receipt: Receipt
-    who: str  # the agent and its run; or which handoff or relay
-    about: tuple[str, ...]  # what the receipt says, in signed words: a tool, an error, a rule
-    words: str | None  # the first line of what was written beside it
+    who: str  # the agent and its run; or the handoff or relay
+    about: tuple[str, ...]  # signed facts: a tool, an error, a rule
+    words: str | None  # the first line of its contents
 
 
 def follow(store: LedgerStore, top: RunId | HandoffId | None, *, whole: bool, calls: bool, as_json: bool) -> None:
-    """Print what happens below a run or a handoff, from its beginning on; or whatever happens from now on."""
+    """Print the events below a run or a handoff from its start; without one, every event from now on."""
     with viewed(store) as view:
         root = None if top is None else _root_of(view, top)
-        # What people decide about an attempt stands in the stream of its handoff.
+        # Rulings about an attempt are recorded in the stream of its handoff.
         handoff: str | None = view.get_run(RunId(top)).handoff if top is not None and top.startswith(RUN) else None
     feed, tools = Feed(store, root=root), dict[CallId, str]()
 
@@ -74,7 +75,7 @@ def follow(store: LedgerStore, top: RunId | HandoffId | None, *, whole: bool, ca
 
 
 def read_event(view: LedgerView, stored: StoredReceipt, tools: dict[CallId, str]) -> ReceiptEvent:
-    """Return a receipt with what fits into a line; `tools` remembers which calls were of which tool."""
+    """Return a receipt as an event; `tools` remembers the tool of each call."""
     receipt = read_receipt(stored)
     call, tool = getattr(receipt.body, "call", None), getattr(receipt.body, "tool", None)
     if call is not None and tool is not None:
@@ -105,9 +106,9 @@ def event_facts(event: ReceiptEvent) -> dict[str, object]:
 
 
 def repeat(store: LedgerStore, feed: Feed, look: Look, begin: Callable[[LedgerView], None] | None) -> None:
-    """Look again and again at what is new; with `begin`, what is there already is shown by it and not told again.
+    """Call `look` with new receipts again and again; with `begin`, that shows the existing ones instead.
 
-    Ends by an interrupt, of which `answered` makes an exit code.
+    Ends with an interrupt, which `answered` turns into an exit code.
     """
     if begin is not None:
         feed.sequence()
@@ -123,14 +124,14 @@ def repeat(store: LedgerStore, feed: Feed, look: Look, begin: Callable[[LedgerVi
                 look(view, feed.read(view))
             troubled = False
         except (StoreBusyError, StoreUnavailableError) as error:
-            if not troubled:  # once for each time that it is gone, not three times a second
-                tell("batonpass: ", paint(str(error), "yellow"), " ", paint(f"[{error.code}]", dim=True), "; going on")
+            if not troubled:  # once for each outage, not three times a second
+                tell_trouble(error)
             troubled = True
         pause()
 
 
 def pause() -> None:
-    """Wait until it is worth looking again. No store tells us, so we ask."""
+    """Wait before looking again. No store notifies us, so we poll."""
     time.sleep(_POLL)
 
 
@@ -159,7 +160,7 @@ def _who(view: LedgerView, receipt: Receipt) -> str:
 
 def _words(view: LedgerView, receipt: Receipt) -> str | None:
     texts = read_texts(view, receipt)
-    # A run notes several items at once, under names with numbers.
+    # A run records several items at once, under numbered names.
     known = [(name.partition(".")[0], text) for name, text in texts.items()]
     name, text = next(((kind, text) for wanted in _TELLING for kind, text in known if kind == wanted), ("", None))
     if text is None:
@@ -172,7 +173,7 @@ def _root_of(view: LedgerView, top: RunId | HandoffId) -> RunId:
 
 
 def _is_below(view: LedgerView, stored: StoredReceipt, top: RunId | HandoffId) -> bool:
-    """Return whether a receipt is of a run or a handoff, or of something below it."""
+    """Return whether a receipt belongs to a run or a handoff, or to something below it."""
     place: str | None = stored.stream
     seen: set[str] = set()
     while place is not None and place not in seen:

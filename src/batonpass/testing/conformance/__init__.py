@@ -37,4 +37,4 @@ class LedgerStoreConformance(
     Deciding,
     Remarks,
 ):
-    """What a `LedgerStore` promises."""
+    """The promises of a `LedgerStore`."""

@@ -1,6 +1,4 @@
-"""Order: what may be written, and what is refused."""
-
-import threading
+"""Appending: which receipts are written, and which are refused."""
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +20,7 @@ from batonpass.testing.conformance.support import (
     all_receipts,
     an_entry,
     append_at_once,
+    at_once,
     head_of,
     in_a_fork,
     mark_of,
@@ -29,7 +28,7 @@ from batonpass.testing.conformance.support import (
 
 
 class Appending(WithScribe):
-    """Order: what may be written, and what is refused."""
+    """Appending: which receipts are written, and which are refused."""
 
     def test_appended_bytes_come_back_unchanged(self, store: LedgerStore, scribe: Scribe) -> None:
         """A store gives back the exact bytes, signatures and columns it was given."""
@@ -75,7 +74,7 @@ class Appending(WithScribe):
         assert 7 == sum(isinstance(outcome, StaleHeadError) for outcome in outcomes)
 
     def test_a_repeated_append_of_the_same_bytes_succeeds(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A writer that never heard the answer may ask again with the same bytes; it is written once."""
+        """A writer that got no answer may append the same bytes again; they are written once."""
         lead = scribe.start()
         entry = an_entry(scribe, lead, head_of(store, lead))
         store.append([entry])
@@ -94,7 +93,7 @@ class Appending(WithScribe):
             store.append([an_entry(scribe, lead, ahead)])
 
     def test_a_fork_of_the_head_is_a_rewind(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A writer whose head differs from the store's at the same seq is not let through."""
+        """A writer whose head differs from the store's at the same seq is refused."""
         lead = scribe.start()
         forked = replace(head_of(store, lead), head=Digest("ab" * 32))
 
@@ -120,7 +119,7 @@ class Appending(WithScribe):
             store.append([an_entry(scribe, lead, head_of(store, lead), epoch=2)])
 
     def test_a_closed_stream_refuses(self, store: LedgerStore, scribe: Scribe) -> None:
-        """After its close-out, a run takes no more receipts."""
+        """After its close-out, a run accepts no more receipts."""
         lead = scribe.start()
         scribe.recording.close(lead)
         scribe.run_keys.keep(lead.run.id, 1, scribe.run_keys.new())
@@ -129,7 +128,7 @@ class Appending(WithScribe):
             store.append([an_entry(scribe, lead, head_of(store, lead))])
 
     def test_a_batch_is_written_whole_or_not_at_all(self, store: LedgerStore, scribe: Scribe) -> None:
-        """If one entry of a batch is refused, none of it is there."""
+        """If one entry of a batch is refused, none of the batch is written."""
         first, second = scribe.start(), scribe.start()
         good = an_entry(scribe, first, head_of(store, first))
         bad = an_entry(scribe, second, replace(head_of(store, second), seq=7))
@@ -142,7 +141,7 @@ class Appending(WithScribe):
             view.get_content(good.contents[0].ref.id)
 
     def test_nothing_is_written_where_what_was_acknowledged_is_gone(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A store that looks for it takes an entry after something that is there, and after nothing else."""
+        """An entry that follows an acknowledged receipt is refused if the store has lost that receipt."""
         if store.confirm_every is not None:
             pytest.skip("whoever writes asks such a store now and then")
         first, second = scribe.start(), scribe.start()
@@ -164,7 +163,7 @@ class Appending(WithScribe):
             assert number == head_of(store, second).seq
 
     def test_a_batch_may_extend_one_stream_twice(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Entries of one batch build on each other."""
+        """Entries of one batch may follow each other."""
         lead = scribe.start()
         head = head_of(store, lead)
         first = an_entry(scribe, lead, head)
@@ -195,18 +194,14 @@ class Appending(WithScribe):
         """Threads that write different streams all succeed, and every chain is whole."""
         errors: list[BaseException] = []
 
-        def work() -> None:
+        def work(_: int) -> None:
             try:
                 for _ in range(3):
                     a_small_tree(scribe)
             except BaseException as error:  # noqa: BLE001 - shown by the assertion below
                 errors.append(error)
 
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(work, range(8))
 
         assert [] == errors
         assert 1 + 8 * 3 * 16 == len(all_receipts(store))

@@ -1,6 +1,4 @@
-"""Charging: what a limit has left is counted with what uses it up, and nobody gets what is not left."""
-
-import threading
+"""Charges: a limit is counted together with the call that uses it, and is never exceeded."""
 
 import pytest
 
@@ -12,38 +10,38 @@ from batonpass.model.bodies.body import ToolCompleted, ToolRequested
 from batonpass.model.grants.charge import Charge, Charged, Unit, Within
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
-from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts
+from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, at_once
 
 
 def account_of(working: Working) -> StreamId:
-    """Return the account of the tree that a run belongs to."""
+    """Return the account of a run's tree."""
     return StreamId(working.run.root)
 
 
 def request(scribe: Scribe, working: Working, *charges: Charge, within: tuple[Within, ...] = ()) -> None:
-    """Record a call that uses something up, within limits."""
+    """Record a call with charges, within limits."""
     body = ToolRequested(run=working.run.id, call=new_call_id(NOW), tool="pull", charges=charges)
     scribe.recording.record(working, body, within=within)
 
 
 def one_call(working: Working, most: int) -> tuple[Charge, tuple[Within, ...]]:
-    """Return what one call uses up, and a limit on calls."""
+    """Return the charge of one call, and a limit on calls."""
     account = account_of(working)
     charge = Charge(account=account, unit=Unit.CALLS, amount=1)
     return charge, (Within(account=account, unit=Unit.CALLS, most=most),)
 
 
 def used(store: LedgerStore, account: StreamId | None = None) -> list[Charged]:
-    """Return what is used up."""
+    """Return the charges so far."""
     with store.view() as view:
         return sorted(view.find_charged(None if account is None else [account]), key=lambda charged: charged.id)
 
 
 class Charging(WithScribe):
-    """What is used up of a limit, by everybody who shares it."""
+    """How much of a limit is used by everybody who shares it."""
 
     def test_what_is_used_adds_up(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Requests and outcomes count, by unit and account; what was set aside and not needed comes back."""
+        """Requests and outcomes count, by unit and account; a reservation that was not needed is returned."""
         one = scribe.recording.start("one", agent=AgentId("lead"), by=ANA)
         other = scribe.recording.start("other", agent=AgentId("lead"), by=ANA)
         spend = Charge(account=account_of(one), unit=Unit.SPEND, amount=5)
@@ -64,7 +62,7 @@ class Charging(WithScribe):
         assert (mine, [*mine, theirs]) == (used(store, account_of(one)), used(store))
 
     def test_a_limit_holds_exactly(self, store: LedgerStore, scribe: Scribe) -> None:
-        """The last unit is given; beyond it nothing is written and nothing is counted."""
+        """The last unit can be used; beyond it nothing is written and nothing is counted."""
         working = scribe.recording.start("one", agent=AgentId("lead"), by=ANA)
         charge, within = one_call(working, 2)
         request(scribe, working, charge, within=within)
@@ -78,7 +76,7 @@ class Charging(WithScribe):
         request(scribe, working, within=(Within(account=account_of(working), unit=Unit.TOKENS, most=0),))
 
     def test_a_limit_is_asked_without_using_anything(self, store: LedgerStore, scribe: Scribe) -> None:
-        """What is known only after a call can be asked for before it."""
+        """An amount that is known only after a call can be reserved before it."""
         working = scribe.recording.start("one", agent=AgentId("lead"), by=ANA)
         account = account_of(working)
         tokens = Charge(account=account, unit=Unit.TOKENS, amount=1_000)
@@ -92,7 +90,7 @@ class Charging(WithScribe):
     def test_of_those_who_race_for_the_last_units_each_gets_one_or_none(
         self, store: LedgerStore, scribe: Scribe
     ) -> None:
-        """Runs of one tree write at once, each into its own stream; together they get what there is."""
+        """Runs of one tree that write at once, each into its own stream, together get exactly the limit."""
         lead = scribe.recording.start("all", agent=AgentId("lead"), by=ANA)
         charge, within = one_call(lead, 5)
         workers = [
@@ -100,10 +98,8 @@ class Charging(WithScribe):
             for number in range(8)
         ]
         outcomes: list[bool] = []
-        barrier = threading.Barrier(len(workers))
 
         def work(worker: Working) -> None:
-            barrier.wait()
             try:
                 request(scribe, worker, charge, within=within)
             except BudgetExhaustedError:
@@ -111,11 +107,7 @@ class Charging(WithScribe):
             else:
                 outcomes.append(True)
 
-        threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(work, workers)
 
         assert ([False] * 3 + [True] * 5, 5) == (sorted(outcomes), used(store)[0].used)
         store.sequence()

@@ -1,7 +1,6 @@
-"""Calls of roots that wait for somebody, and the keys of those who decide."""
+"""Held calls of root runs, and the keys of approvers."""
 
 import dataclasses
-import threading
 
 import pytest
 from msgspec.structs import replace
@@ -20,13 +19,13 @@ from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyring import RelayIdentity
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
-from batonpass.testing.conformance.support import NOW, WithScribe, a_second_relay, an_entry, head_of
+from batonpass.testing.conformance.support import NOW, WithScribe, a_second_relay, an_entry, at_once, head_of
 
 BEN = PrincipalId("user:ben")
 
 
 def held(scribe: Scribe, working: Working) -> HeldCall:
-    """Record that a call of a run waits, and return how a root's is found again."""
+    """Record that a call is held, and return the row of a root's call."""
     body = ToolHeld(
         run=working.run.id,
         call=new_call_id(NOW),
@@ -40,7 +39,7 @@ def held(scribe: Scribe, working: Working) -> HeldCall:
 
 
 def decided(scribe: Scribe, call: HeldCall, *, approved: bool = True, key: KeyId | None = None) -> DecidedCall:
-    """Record what somebody decided about a root's held call, and return how it is found again."""
+    """Record a ruling about a root's held call, and return its row."""
     (signed,) = scribe.ledger.append(_decision(scribe, call, approved=approved, key=key))
     return DecidedCall(call=call.call, run=call.run, receipt=signed.receipt.id, approved=approved)
 
@@ -54,16 +53,16 @@ def _decision(scribe: Scribe, call: HeldCall, *, approved: bool, key: KeyId | No
 
 
 def waiting(store: LedgerStore) -> list[CallId]:
-    """Return the calls that wait."""
+    """Return the calls that are held."""
     with store.view() as view:
         return [found.call for found in view.find_waiting_calls()]
 
 
 class Deciding(WithScribe):
-    """Calls of roots that wait for somebody, and the keys of those who decide."""
+    """Held calls of root runs, and the keys of approvers."""
 
     def test_a_held_call_waits_while_its_root_is_open(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Oldest first; a call of another run ends its attempt, so its handoff waits, and not the call."""
+        """Oldest first; a held call of a child ends its attempt, so its handoff waits, and not the call."""
         lead, other = scribe.start(), scribe.start()
         calls = [held(scribe, lead), held(scribe, other), held(scribe, lead)]
         held(scribe, scribe.delegate(lead))
@@ -78,7 +77,7 @@ class Deciding(WithScribe):
         assert 0 < verify_ledger(store).receipts
 
     def test_a_decision_is_found_by_its_call_and_ends_the_wait(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Another relay may decide: it writes into its own stream."""
+        """Another relay may rule: it writes into its own stream."""
         lead = scribe.start()
         one, two = held(scribe, lead), held(scribe, lead)
         let = decided(a_second_relay(scribe), one)
@@ -93,7 +92,7 @@ class Deciding(WithScribe):
         assert 0 < verify_ledger(store).receipts
 
     def test_a_call_is_decided_about_once(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whoever comes second is refused, and leaves nothing."""
+        """The second ruling is refused, and nothing of it is written."""
         call = held(scribe, scribe.start())
         first = decided(scribe, call)
 
@@ -103,14 +102,12 @@ class Deciding(WithScribe):
             assert [first] == list(view.find_decided_calls())
 
     def test_of_two_that_decide_at_once_one_wins(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Two relays, two streams, one call."""
+        """Two relays rule about one call, in two streams: one of them wins."""
         call = held(scribe, scribe.start())
         scribes = [scribe, a_second_relay(scribe)]
-        barrier = threading.Barrier(2)
         outcomes: list[str] = []
 
         def decide(number: int) -> None:
-            barrier.wait()
             try:
                 decided(scribes[number], call, approved=bool(number))
             except DuplicateReceiptError:
@@ -118,18 +115,14 @@ class Deciding(WithScribe):
             else:
                 outcomes.append("decided")
 
-        threads = [threading.Thread(target=decide, args=(number,)) for number in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(decide, range(2))
         with store.view() as view:
             known = list(view.find_decided_calls())
 
         assert (["decided", "refused"], 1) == (sorted(outcomes), len(known))
 
     def test_a_decision_that_is_written_again_is_a_success(self, store: LedgerStore, scribe: Scribe) -> None:
-        """The answer to a commit whose outcome was unknown."""
+        """Appending the same ruling again succeeds, as after a commit with an unknown outcome."""
         call = held(scribe, scribe.start())
         with store.view() as view:
             head = view.get_stream(StreamId(scribe.identity.id))
@@ -140,7 +133,7 @@ class Deciding(WithScribe):
             assert 1 == len(list(view.find_decided_calls()))
 
     def test_an_approver_is_a_key_of_a_principal_and_of_no_relay(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Enrolled, it comes after the root's and the relays'; revoked, it stays known."""
+        """An enrolled approver's key is listed after the root's and the relays'; a revoked one stays listed."""
         signer = Ed25519Signer.generate()
         scribe.enrolment.enroll_approver(ANA, signer.public_key, root=scribe.root)
         with store.view() as view:
@@ -159,7 +152,7 @@ class Deciding(WithScribe):
         assert 0 < verify_ledger(store).receipts
 
     def test_a_principal_has_one_key_at_a_time(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A second one is refused until the first is revoked; somebody else's is their own."""
+        """A second key is refused until the first is revoked; another person's key is independent."""
         first, second = Ed25519Signer.generate(), Ed25519Signer.generate()
         scribe.enrolment.enroll_approver(ANA, first.public_key, root=scribe.root)
         with pytest.raises(DuplicateReceiptError):
@@ -173,7 +166,7 @@ class Deciding(WithScribe):
         assert (second.key, True) == (active[ANA], BEN in active)
 
     def test_an_approver_records_nothing(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Its key is enrolled, and not as a relay's."""
+        """An enrolled approver's key cannot sign receipts."""
         signer = Ed25519Signer.generate()
         scribe.enrolment.enroll_approver(ANA, signer.public_key, root=scribe.root)
         lead = scribe.start()
@@ -183,7 +176,7 @@ class Deciding(WithScribe):
             store.append([an_entry(posing, lead, head_of(store, lead))])
 
     def test_a_decision_by_a_key_that_is_no_approver_s_is_refused(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A key that nobody knows, a relay's, and one that was revoked a moment ago; nothing is left of it."""
+        """A ruling with an unknown key, a relay's key or a revoked key is refused, and nothing is written."""
         call = held(scribe, scribe.start())
         ana, ben = Ed25519Signer.generate(), Ed25519Signer.generate()
         for principal, signer in ((ANA, ana), (BEN, ben)):

@@ -1,15 +1,11 @@
-"""What receipts add up to: contents, runs and handoffs."""
+"""Derived rows: contents, runs and handoffs."""
 
 import os
 
 import pytest
 from msgspec.structs import replace
 
-from batonpass.errors import (
-    IllegalTransitionError,
-    NotFoundError,
-    StreamClosedError,
-)
+from batonpass.errors import IllegalTransitionError, NotFoundError, StreamClosedError
 from batonpass.ledger.position import Working
 from batonpass.model.base.ids import AgentId, ContentId, RunId, StreamId
 from batonpass.model.base.lifecycle import Carrier, State
@@ -18,21 +14,15 @@ from batonpass.model.ledger.entry import Entry
 from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe
-from batonpass.testing.conformance.support import (
-    NOW,
-    WithScribe,
-    all_receipts,
-    an_entry,
-    head_of,
-)
+from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, an_entry, head_of
 from batonpass.wire.codec import decode_receipt
 
 
 class Deriving(WithScribe):
-    """What receipts add up to: contents, runs and handoffs."""
+    """Derived rows: contents, runs and handoffs."""
 
     def test_content_comes_with_its_receipt(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A content's salt and body are there as soon as its receipt is."""
+        """The salt and body of a content are written together with its receipt."""
         lead = scribe.start()
         entry = an_entry(scribe, lead, head_of(store, lead))
         store.append([entry])
@@ -132,7 +122,7 @@ class Deriving(WithScribe):
         store: LedgerStore,
         scribe: Scribe,
     ) -> None:
-        """A lapse ends the attempt's run; its stream takes no more; the handoff can be taken again."""
+        """A lapse ends the attempt's run and its stream; the handoff can be taken again."""
         lead = scribe.start()
         handoff = scribe.recording.offer(lead, AgentId("editor"), "edit", carrier=Carrier.WORKER)
         first = scribe.recording.accept(handoff)
@@ -147,7 +137,7 @@ class Deriving(WithScribe):
             assert (2, second.run.id) == (view.get_handoff(handoff).attempt, view.get_handoff(handoff).run)
 
     def test_a_cancelled_handoff_cannot_be_accepted(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Cancelling is final."""
+        """A cancelled handoff stays cancelled."""
         handoff = scribe.offer(scribe.start())
         scribe.recording.cancel(handoff, by=ANA, reason="changed my mind")
 

@@ -1,4 +1,4 @@
-"""Who may write: founding a ledger, and the keys that it knows."""
+"""Enrolment: founding a ledger, and the keys that may write."""
 
 import dataclasses
 
@@ -27,14 +27,14 @@ from batonpass.testing.conformance.support import (
 
 
 class Enrolling(WithScribe):
-    """Who may write: founding a ledger, and the keys that it knows."""
+    """Enrolment: founding a ledger, and the keys that may write."""
 
     def test_an_empty_store_is_not_founded(self, store: LedgerStore) -> None:
         """A store knows whether it holds a ledger."""
         assert not store.founded()
 
     def test_founding_is_done_once(self, store: LedgerStore) -> None:
-        """Whoever founds second learns who was first and writes nothing."""
+        """A second founding writes nothing and returns the first ledger."""
         first = a_scribe(store)
         second = Ed25519Signer.generate()
 
@@ -47,7 +47,7 @@ class Enrolling(WithScribe):
         assert 1 == len(all_receipts(store))
 
     def test_founding_enrols_root_and_relay(self, store: LedgerStore, scribe: Scribe) -> None:
-        """The first receipt makes the founding relay a known one."""
+        """The first receipt enrols the founding relay."""
         with store.view() as view:
             root, relay = view.find_keys()
 

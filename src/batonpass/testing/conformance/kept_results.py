@@ -1,4 +1,4 @@
-"""Sessions and kept results: which trees belong together, and which result may be given again under a key."""
+"""Sessions and cached results: which trees belong together, and which result a key finds."""
 
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ SOON = NOW + timedelta(hours=1)
 
 
 def a_keeping_call(scribe: Scribe, working: Working, key: Digest = KEY, until: datetime = SOON) -> Entry:
-    """Request a call and return, signed and not yet appended, that its result is kept."""
+    """Request a call, and return its signed outcome with a cached result, not yet appended."""
     call = scribe.recording.request(working, "pull", "{}")
     signer, _ = scribe.run_keys.get(working.run.id)
     contents = (new_content("result", "ok", NOW),)
@@ -41,7 +41,7 @@ def a_keeping_call(scribe: Scribe, working: Working, key: Digest = KEY, until: d
 
 
 def kept(scribe: Scribe, working: Working, key: Digest = KEY, until: datetime = SOON) -> Cached:
-    """Record a call whose result is kept, and return what must be found under its key."""
+    """Record a call with a cached result, and return the row that its key must find."""
     entry = a_keeping_call(scribe, working, key, until)
     scribe.store.append([entry])
     assert entry.change.cached is not None
@@ -49,16 +49,16 @@ def kept(scribe: Scribe, working: Working, key: Digest = KEY, until: datetime = 
 
 
 def find(store: LedgerStore, key: Digest | None = None) -> list[Cached]:
-    """Return what is kept under a key."""
+    """Return the cached results under a key."""
     with store.view() as view:
         return list(view.find_cached(key))
 
 
 class Keeping(WithScribe):
-    """Sessions and kept results: which trees belong together, and which result may be given again under a key."""
+    """Sessions and cached results: which trees belong together, and which result a key finds."""
 
     def test_a_session_comes_latest_first(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Its trees are found by it, with all their runs, and narrowed as any others."""
+        """A session finds its trees with all their runs, the latest first, and can be filtered like any list."""
         roots = [
             scribe.recording.start("again", agent=agent, by=ANA, session=SESSION, series="nightly").run
             for agent in ("lead", "boss")
@@ -74,7 +74,7 @@ class Keeping(WithScribe):
         assert {SESSION} == {run.session for run in found}
 
     def test_a_session_is_found_by_its_ending_once(self, store: LedgerStore, scribe: Scribe) -> None:
-        """However many trees it has."""
+        """A session is found once, however many trees it has."""
         for _ in range(2):
             scribe.recording.start("again", agent="lead", by=ANA, session=SESSION)
         with store.view() as view:
@@ -83,7 +83,7 @@ class Keeping(WithScribe):
         assert [[SESSION], [SESSION], []] == found
 
     def test_a_result_is_found_under_its_key(self, store: LedgerStore, scribe: Scribe) -> None:
-        """The latest first; a result under another key is not, and a call that keeps nothing is under none."""
+        """A key finds its results, the latest first, and no others; calls without a cached result are not found."""
         lead = scribe.start()
         scribe.call(lead)
         one, other, last = (kept(scribe, lead, key) for key in (KEY, OTHER, KEY))
@@ -92,13 +92,13 @@ class Keeping(WithScribe):
         assert {one, other, last} == set(find(store))
 
     def test_what_is_stale_is_found_as_well(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whether it is fresh is decided by whoever asks, with their own clock."""
+        """The store returns expired results too: the reader decides with its own clock."""
         stale = kept(scribe, scribe.start(), until=NOW - timedelta(days=400))
 
         assert [stale] == find(store, KEY)
 
     def test_a_refused_append_keeps_nothing(self, store: LedgerStore, scribe: Scribe) -> None:
-        """The row comes with its receipt, or not at all."""
+        """The row is written with its receipt, or not at all."""
         lead = scribe.start()
         entry = a_keeping_call(scribe, lead)
         scribe.call(lead)
@@ -108,7 +108,7 @@ class Keeping(WithScribe):
         assert [] == find(store)
 
     def test_appending_it_again_is_a_success(self, store: LedgerStore, scribe: Scribe) -> None:
-        """As for any entry whose commit had an unknown outcome."""
+        """Appending the same entry again succeeds, as after a commit with an unknown outcome."""
         entry = a_keeping_call(scribe, scribe.start())
         for _ in range(2):
             store.append([entry])
@@ -117,7 +117,7 @@ class Keeping(WithScribe):
         assert verify_ledger(store).receipts
 
     def test_a_call_keeps_one_result(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A second result of the same call is refused: nobody could tell which of them it was."""
+        """A second result of the same call is refused, because it would be ambiguous."""
         lead = scribe.start()
         first = kept(scribe, lead)
         entry = a_keeping_call(scribe, lead)

@@ -1,6 +1,5 @@
-"""The right to work on a handoff: claimed once, held for a while, lost when it is over."""
+"""Leases on handoffs: claimed once, held for a while, and lost at their end."""
 
-import threading
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -16,19 +15,19 @@ from batonpass.model.ledger.lease import Lease
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
 from batonpass.testing.conformance.offers import KEY, LONG_AGO, offered
-from batonpass.testing.conformance.support import WithScribe, all_receipts
+from batonpass.testing.conformance.support import WithScribe, all_receipts, at_once
 
 A_WHILE: Final = timedelta(minutes=5)
-AT_ONCE: Final = timedelta(0)  # a lease that has run out when it begins: nobody has to wait for its end
+AT_ONCE: Final = timedelta(0)  # a lease that expires at once, so that no test has to wait
 
 
 def waiting(scribe: Scribe, to: str = "editor", *, parent: Working | None = None) -> HandoffId:
-    """Offer a task that waits for a worker."""
+    """Offer a task for a worker."""
     return scribe.recording.offer(parent or scribe.start(), AgentId(to), "edit", carrier=Carrier.WORKER)
 
 
 def claimed(store: LedgerStore, lease_for: timedelta = A_WHILE, *agents: str) -> Lease:
-    """Claim what must be there to be claimed."""
+    """Claim a handoff; one must be waiting."""
     wanted = [AgentId(agent) for agent in agents] or None
     lease = store.claim(holder="worker-1", lease_for=lease_for, agents=wanted)
     assert lease is not None
@@ -36,7 +35,7 @@ def claimed(store: LedgerStore, lease_for: timedelta = A_WHILE, *agents: str) ->
 
 
 def nothing_to_claim(store: LedgerStore) -> bool:
-    """Return whether nobody could claim anything."""
+    """Return whether there is nothing to claim."""
     return store.claim(holder="worker-2", lease_for=A_WHILE) is None
 
 
@@ -46,7 +45,7 @@ def taken(scribe: Scribe, lease: Lease) -> Working:
 
 
 def state_of(store: LedgerStore, handoff: HandoffId) -> State:
-    """Return where a handoff is."""
+    """Return the state of a handoff."""
     with store.view() as view:
         return view.get_handoff(handoff).state
 
@@ -58,10 +57,10 @@ def leases_of(store: LedgerStore) -> list[Lease]:
 
 
 class Leasing(WithScribe):
-    """The right to work on a handoff: claimed once, held for a while, lost when it is over."""
+    """Leases on handoffs: claimed once, held for a while, and lost at their end."""
 
     def test_the_oldest_is_claimed_first_and_once(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Workers get what waits in the order in which it was offered, each of it once, until there is no more."""
+        """Workers get waiting handoffs in the order of their offers, each once, until there are no more."""
         lead = scribe.start()
         handoffs = [waiting(scribe, agent, parent=lead) for agent in ("editor", "painter", "editor")]
         leases = [claimed(store) for _ in handoffs]
@@ -71,7 +70,7 @@ class Leasing(WithScribe):
         assert 3 == len({lease.token for lease in leases})
 
     def test_a_worker_claims_for_its_agents(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Who asks for some agents gets the oldest that is for one of them, and nothing else."""
+        """A claim for some agents gets the oldest handoff for one of them, and no other."""
         lead = scribe.start()
         editing, painting, printing = (
             waiting(scribe, agent, parent=lead) for agent in ("editor", "painter", "printer")
@@ -84,7 +83,7 @@ class Leasing(WithScribe):
         assert editing == claimed(store, A_WHILE, "editor").handoff
 
     def test_what_its_caller_carries_is_never_claimed(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A handoff that its caller brings to its agent is not for workers, whatever happens to it."""
+        """A caller-carried handoff is never claimed by workers."""
         handoff = scribe.offer(scribe.start())
         scribe.recording.close(scribe.recording.accept(handoff), Outcome.FAILED)
         scribe.recording.act(handoff, lambda *_: HandoffRetried(handoff=handoff, by=ANA))
@@ -103,7 +102,7 @@ class Leasing(WithScribe):
         assert [lease] == leases_of(store)
 
     def test_a_claimed_handoff_shows_as_claimed(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whoever looks sees that a worker has it, however it is asked for; in an older view it is still ready."""
+        """Every lookup shows a claimed handoff as claimed; in an older view it is still ready."""
         lead = scribe.start()
         handoff = offered(scribe, lead, scope=lead.run.id, deadline=LONG_AGO, carrier=Carrier.WORKER)
         other = waiting(scribe, parent=lead)
@@ -131,18 +130,12 @@ class Leasing(WithScribe):
         lead = scribe.start()
         handoffs = {waiting(scribe, parent=lead) for _ in range(12)}
         leases: list[Lease | None] = []
-        barrier = threading.Barrier(6)
 
         def work(agents: list[AgentId] | None) -> None:
-            barrier.wait()
             leases.extend([store.claim(holder="worker", lease_for=A_WHILE, agents=agents) for _ in range(3)])
 
-        threads = [threading.Thread(target=work, args=(agents,)) for agents in (None, [AgentId("editor")]) * 3]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        # A store may pass over what others are just taking: nothing may have come back while there was something.
+        at_once(work, (None, [AgentId("editor")]) * 3)
+        # A store may skip handoffs that others are just claiming, so a claim may find nothing although some are left.
         while (lease := store.claim(holder="worker", lease_for=A_WHILE)) is not None:
             leases.append(lease)
 
@@ -150,7 +143,7 @@ class Leasing(WithScribe):
         assert (12, handoffs) == (len(got), set(got))
 
     def test_work_begins_under_its_lease(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Who shows the token of the lease takes the handoff, and holds the lease while it runs."""
+        """The holder of the lease's token takes the handoff, and keeps the lease while it runs."""
         waiting(scribe)
         lease = claimed(store)
         taken(scribe, lease)
@@ -160,7 +153,7 @@ class Leasing(WithScribe):
         assert nothing_to_claim(store)
 
     def test_a_lost_lease_begins_nothing(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Who shows another token than the lease's takes nothing, and nothing is written."""
+        """Another token than the lease's takes nothing, and nothing is written."""
         waiting(scribe)
         lease = claimed(store)
         before = len(all_receipts(store))
@@ -173,7 +166,7 @@ class Leasing(WithScribe):
         taken(scribe, lease)
 
     def test_a_token_without_any_lease_is_lost(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A token opens nothing that nobody holds, and nothing that its caller carries."""
+        """A token is refused for a handoff without a lease, and for a caller-carried one."""
         for handoff in (waiting(scribe), scribe.offer(scribe.start())):
             with pytest.raises(LeaseLostError):
                 scribe.recording.accept(handoff, token=1)
@@ -181,7 +174,7 @@ class Leasing(WithScribe):
         assert [] == leases_of(store)
 
     def test_one_token_begins_one_attempt(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A lease is no licence to begin the same handoff twice."""
+        """A lease does not let a worker accept the same handoff twice."""
         waiting(scribe)
         lease = claimed(store)
         taken(scribe, lease)
@@ -190,7 +183,7 @@ class Leasing(WithScribe):
             taken(scribe, lease)
 
     def test_an_attempt_may_begin_without_a_lease(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Where no lease is asked for, a waiting handoff is taken as it is and can no longer be claimed."""
+        """Without a lease, a waiting handoff can be taken directly, and can no longer be claimed."""
         handoff = waiting(scribe)
         scribe.recording.accept(handoff)
 
@@ -198,7 +191,7 @@ class Leasing(WithScribe):
         assert nothing_to_claim(store)
 
     def test_a_released_handoff_can_be_claimed_again(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Giving a lease back before the work began leaves the handoff to others; the old token is worth nothing."""
+        """A lease that is given back before the work starts frees the handoff; the old token is void."""
         handoff = waiting(scribe)
         first = claimed(store)
         store.release(first)
@@ -209,7 +202,7 @@ class Leasing(WithScribe):
         assert handoff == claimed(store).handoff
 
     def test_a_released_attempt_goes_on_and_cannot_be_claimed(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Giving a lease back while the work runs leaves the work alone, and nobody else gets it."""
+        """A lease that is given back during the work does not free the handoff."""
         handoff = waiting(scribe)
         lease = claimed(store)
         child = taken(scribe, lease)
@@ -221,7 +214,7 @@ class Leasing(WithScribe):
         assert State.COMPLETED == state_of(store, handoff)
 
     def test_a_lost_lease_stays_lost(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Who has lost a lease can neither give it back nor renew it: it is another's."""
+        """A lost lease can be neither given back nor renewed."""
         waiting(scribe)
         first = claimed(store, AT_ONCE)
         second = store.seize(holder="sweeper", lease_for=A_WHILE)
@@ -232,7 +225,7 @@ class Leasing(WithScribe):
             store.renew(first, A_WHILE)
 
     def test_a_lease_is_renewed_from_now(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A heartbeat moves the end of a lease, also one that has run out and that nobody has taken over."""
+        """A heartbeat extends a lease, also an expired one that nobody has taken over."""
         waiting(scribe)
         first = claimed(store, AT_ONCE)
         second = store.renew(first, A_WHILE)
@@ -247,7 +240,7 @@ class Leasing(WithScribe):
 
     @pytest.mark.parametrize("begun", [False, True], ids=["before it began", "while it runs"])
     def test_what_has_run_out_is_seized_once(self, store: LedgerStore, scribe: Scribe, *, begun: bool) -> None:
-        """A lease that has run out goes to one who asks, under a new token; one that has not is left alone."""
+        """An expired lease is taken over once, under a new token; a running one is not."""
         lead = scribe.start()
         waiting(scribe, "painter", parent=lead)
         waiting(scribe, "editor", parent=lead)
@@ -265,23 +258,17 @@ class Leasing(WithScribe):
             store.renew(run_out, A_WHILE)
 
     def test_racing_sweepers_never_get_the_same(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Of many that take over at once, each gets another lease or none."""
+        """Of many takeovers at once, each gets a different lease or none."""
         lead = scribe.start()
         for _ in range(4):
             waiting(scribe, parent=lead)
             claimed(store, AT_ONCE)
         seized: list[Lease | None] = []
-        barrier = threading.Barrier(6)
 
-        def sweep() -> None:
-            barrier.wait()
+        def sweep(_: int) -> None:
             seized.append(store.seize(holder="sweeper", lease_for=A_WHILE))
 
-        threads = [threading.Thread(target=sweep) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(sweep, range(6))
         while (lease := store.seize(holder="sweeper", lease_for=A_WHILE)) is not None:
             seized.append(lease)
 

@@ -1,4 +1,4 @@
-"""What lists and lookups ask for: by state, by agent, from a place on, and so many at most."""
+"""Lists and lookups: by state, by agent, from a position, and with a limit."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -23,12 +23,12 @@ def handoffs(store: LedgerStore, *states: State, to: str | None = None) -> list[
 
 
 def latest_first(ids: Iterable[str]) -> list[str]:
-    """Return ids as a list has them."""
+    """Return ids in the order of a list."""
     return sorted(ids, reverse=True)
 
 
 def open_requests(view: LedgerView, runs: int, of_each: int, most: int) -> Iterator[ReceiptId]:
-    """Yield the requests without an outcome as one finds them by hand: run by run, from the end of each."""
+    """Yield requests without an outcome the slow way: run by run, from the end of each."""
     latest = sorted(view.find_runs(limit=runs), key=lambda run: run.state is RunState.COMPLETED)
     seen = 0
     for run in latest:
@@ -45,10 +45,10 @@ def open_requests(view: LedgerView, runs: int, of_each: int, most: int) -> Itera
 
 
 class Lists(WithScribe):
-    """Lists: narrowed and cut by the store, the latest first."""
+    """Lists, filtered and limited by the store, the latest first."""
 
     def test_runs_are_found_by_state(self, store: LedgerStore, scribe: Scribe) -> None:
-        """One state, several, or none that anybody is in."""
+        """Runs are filtered by one state, by several, and by a state without members."""
         lead = scribe.start()
         done, failed = scribe.delegate(lead), scribe.delegate(lead, "reviewer")
         scribe.recording.close(done, report="done")
@@ -71,7 +71,7 @@ class Lists(WithScribe):
         assert latest_first([lead.run.id, failed.run.id]) == tree
 
     def test_roots_are_found_without_their_children(self, store: LedgerStore, scribe: Scribe) -> None:
-        """With a state or an agent, and as few as are wanted."""
+        """Root runs can be filtered by state and agent, with a limit."""
         first, last = scribe.start(), scribe.start(agent="boss")
         child = scribe.delegate(last)
         with store.view() as view:
@@ -89,7 +89,7 @@ class Lists(WithScribe):
 
     @pytest.mark.parametrize("narrowed", ["all", "agent", "state", "states", "parent", "root"])
     def test_runs_are_read_page_by_page(self, store: LedgerStore, scribe: Scribe, narrowed: str) -> None:
-        """Each page begins after the last run of the one before it; together they are everything, once."""
+        """Each page starts after the last run of the one before; together they list everything once."""
         lead = scribe.start()
         children = [scribe.delegate(lead).run.id for _ in range(5)]
         by = {
@@ -112,7 +112,7 @@ class Lists(WithScribe):
 
     @pytest.mark.parametrize("narrowed", ["all", "to", "state", "states", "parent", "root"])
     def test_handoffs_are_read_page_by_page(self, store: LedgerStore, scribe: Scribe, narrowed: str) -> None:
-        """As runs are."""
+        """Pages of handoffs work like pages of runs."""
         lead = scribe.start()
         offered = latest_first([scribe.offer(lead) for _ in range(5)])
         by = {
@@ -134,7 +134,7 @@ class Lists(WithScribe):
         assert [2, 2, 1, 0] == [len(page) for page in pages]
 
     def test_handoffs_are_found_by_state(self, store: LedgerStore, scribe: Scribe) -> None:
-        """One that a worker holds is claimed and not ready, although no receipt says so."""
+        """A handoff with a lease is listed as claimed, although no receipt says so."""
         lead = scribe.start()
         offered = scribe.offer(lead)
         failed = scribe.delegate(lead, "reviewer")
@@ -163,7 +163,7 @@ class Lists(WithScribe):
         assert ([lease.handoff], [lease.handoff], [failed.run.handoff]) == (of_the_run, of_the_tree, named)
 
     def test_words_are_counted_where_they_are(self, store: LedgerStore, scribe: Scribe) -> None:
-        """In rows or in files, by their bytes; erased ones apart."""
+        """Sizes count contents in rows and in files, and erased ones separately."""
         lead = scribe.start("four")
         call = scribe.recording.request(lead, "read", "{}")
         scribe.recording.finish(lead, call, b"x" * 2_000_000)
@@ -181,7 +181,7 @@ class Lists(WithScribe):
         assert total[1] - total[0] == len(b"privacy") - len(b"four")
 
     def test_what_runs_under_a_lease_is_not_claimed(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Once a worker has begun, it runs."""
+        """A leased handoff whose work has started is listed as running."""
         handoff = waiting(scribe)
         lease = claimed(store)
         scribe.recording.accept(lease.handoff, token=lease.token)
@@ -191,7 +191,7 @@ class Lists(WithScribe):
         )
 
     def test_ids_are_found_by_an_ending_of_any_length(self, store: LedgerStore, scribe: Scribe) -> None:
-        """From one character to the whole id, and all of those that end so."""
+        """Endings of any length find all ids that end so."""
         lead = scribe.start()
         for _ in range(40):
             scribe.offer(lead)
@@ -207,7 +207,7 @@ class Lists(WithScribe):
                 assert [] == list(view.find_ids(prefix, "%"))
 
     def test_receipts_are_found_by_the_call_they_are_about(self, store: LedgerStore, scribe: Scribe) -> None:
-        """By an ending of any length; few others come along from four characters on."""
+        """An ending of any length finds the calls; from four characters on, it finds few others."""
         lead = scribe.start()
         calls = [scribe.recording.request(lead, "write_file", "{}") for _ in range(40)]
         scribe.call(lead)
@@ -227,7 +227,7 @@ class Lists(WithScribe):
             assert [] == list(view.find_call_receipts("UUUU"))
 
     def test_requests_without_an_outcome_are_found(self, store: LedgerStore, scribe: Scribe) -> None:
-        """As far as one looks: of the latest runs, those first that go on; of each the end; and so many in all."""
+        """The search is bounded: the latest runs, open ones first, the end of each, and a limit in all."""
         for number in range(12):
             run = scribe.start()
             calls = [scribe.recording.request(run, "write_file", "{}") for _ in range(number * 5 % 6)]

@@ -1,6 +1,5 @@
-"""Offers and what goes with them: keys, deadlines, series, replacements, and what humans said they want."""
+"""Offers: keys, deadlines, series, replacements and statements of intent."""
 
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -26,7 +25,7 @@ from batonpass.model.ledger.entry import Premise
 from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
-from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, an_entry, head_of
+from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, an_entry, at_once, head_of
 
 KEY = Digest("ab" * 32)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -41,7 +40,7 @@ def offered(
     deadline: datetime | None = None,
     carrier: Carrier = Carrier.CALLER,
 ) -> HandoffId:
-    """Offer a task under the suite's one key, if a scope is given, or with a deadline."""
+    """Offer a task, with the suite's key if a scope is given, or with a deadline."""
     body = HandoffInitiated(
         handoff=new_handoff_id(NOW),
         run=parent.run.id,
@@ -62,10 +61,10 @@ def _in_order(deadlines: int) -> list[datetime]:
 
 
 class Offering(WithScribe):
-    """Offers and what goes with them: keys, deadlines, series, replacements, and what humans said they want."""
+    """Offers: keys, deadlines, series, replacements and statements of intent."""
 
     def test_an_offer_comes_back_as_it_was_made(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A handoff keeps where its offer stands, its scope, its key and its deadline to the microsecond."""
+        """A handoff keeps the position of its offer, its scope, its key, and its deadline to the microsecond."""
         lead = scribe.start()
         deadline = FAR_AHEAD + timedelta(microseconds=1)
         handoff = offered(scribe, lead, scope=lead.run.id, deadline=deadline)
@@ -86,7 +85,7 @@ class Offering(WithScribe):
                 view.get_offer(StreamId(handoff), KEY)
 
     def test_a_key_is_offered_once_in_its_scope(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A second offer under a key is refused and told which handoff has it; nothing of it is written."""
+        """A second offer under a key is refused, and the error names the first; nothing is written."""
         first, second = scribe.start(), scribe.start()
         handoff = offered(scribe, first, scope=first.run.id)
         before = len(all_receipts(store))
@@ -98,7 +97,7 @@ class Offering(WithScribe):
         assert (before, 1) == (len(all_receipts(store)), head_of(store, second).seq)
 
     def test_the_same_key_in_another_scope_is_another_offer(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Scopes do not share their keys, and offers without a key are never the same."""
+        """Scopes do not share keys, and offers without a key never collide."""
         lead = scribe.start()
         for scope in (None, None, lead.run.id, scribe.offer(lead)):
             offered(scribe, lead, scope=scope)
@@ -107,31 +106,25 @@ class Offering(WithScribe):
             assert 5 == len(list(view.find_handoffs(parent=lead.run.id)))
 
     def test_racing_offers_under_one_key_have_one_winner(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Of many that offer under one key at once exactly one succeeds, and the others are told its name."""
+        """Of many offers under one key at once exactly one succeeds, and the others get its id."""
         leads = [scribe.start() for _ in range(6)]
         won: list[HandoffId] = []
         named: list[str] = []
-        barrier = threading.Barrier(len(leads))
 
         def offer(lead: Working) -> None:
-            barrier.wait()
             try:
                 won.append(offered(scribe, lead, scope=leads[0].run.id))
             except OfferedAlreadyError as error:
-                with store.view() as view:  # whoever is named is there already
+                with store.view() as view:  # the handoff in the error exists already
                     named.append(view.get_handoff(HandoffId(error.handoff)).id)
 
-        threads = [threading.Thread(target=offer, args=(lead,)) for lead in leads]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(offer, leads)
 
         assert 1 == len(won)
         assert won * 5 == named
 
     def test_a_handoff_is_opened_once(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A handoff's id is used once, also if it comes with the key that it has."""
+        """A handoff's id is used only once, even with the same key."""
         lead = scribe.start()
         handoff = offered(scribe, lead, scope=lead.run.id)
         with store.view() as view:
@@ -180,7 +173,7 @@ class Offering(WithScribe):
         assert ([series[1]], []) == (narrowed, children)
 
     def test_a_replacement_is_asked_next(self, store: LedgerStore, scribe: Scribe) -> None:
-        """After a replacement the handoff waits for another agent; other moves leave its agent alone."""
+        """After a replacement the handoff waits for another agent; other transitions keep its agent."""
         lead = scribe.start()
         handoff = scribe.offer(lead)
         scribe.recording.close(scribe.recording.accept(handoff), Outcome.FAILED)
@@ -212,7 +205,7 @@ class Offering(WithScribe):
         assert 2 == scribe.recording.accept(handoff).run.attempt
 
     def test_what_is_overdue_comes_oldest_first(self, store: LedgerStore, scribe: Scribe) -> None:
-        """By the store's clock, what has not ended after its deadline is overdue, whoever carries it."""
+        """By the store's clock, an open handoff past its deadline is overdue, whoever carries it."""
         lead = scribe.start()
         first, second, third, fourth = _in_order(4)
         running = offered(scribe, lead, deadline=second)
@@ -235,7 +228,7 @@ class Offering(WithScribe):
         assert ([ready, waiting], RunState.EXPIRED) == ([handoff.id for handoff in left], run.state)
 
     def test_what_humans_said_comes_in_order(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Every statement of intent is kept with who said it, in the order in which it was recorded."""
+        """Statements of intent are kept with their authors, in the order of recording."""
         lead, other = scribe.start("Fix rounding"), scribe.start("Paint it")
         said = [new_content(f"item{number}", f"wish {number}", NOW) for number in range(12)]
         items = tuple(
@@ -253,7 +246,7 @@ class Offering(WithScribe):
         assert [stated for stated in everything if stated.root == lead.run.id] == mine
 
     def test_a_statement_outlives_its_words(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Erasing the words leaves who said something, when, and its digest."""
+        """An erased statement keeps its author, its time and its digest."""
         lead = scribe.start("call me on 555-0100")
         with store.view() as view:
             before = list(view.find_statements(lead.run.id))
@@ -263,7 +256,7 @@ class Offering(WithScribe):
             assert before == list(view.find_statements(lead.run.id))
 
     def test_a_statement_is_made_once(self, store: LedgerStore, scribe: Scribe) -> None:
-        """An item that was stated already cannot be stated again, and nothing of the attempt is written."""
+        """An item cannot be stated twice, and nothing of the second try is written."""
         lead = scribe.start()
         with store.view() as view:
             (stated,) = view.find_statements()
@@ -275,7 +268,7 @@ class Offering(WithScribe):
         assert 1 == head_of(store, lead).seq
 
     def test_a_premise_has_to_hold(self, store: LedgerStore, scribe: Scribe) -> None:
-        """What took for granted that nobody said or did more is not written once somebody has; in that tree alone."""
+        """An entry with an outdated premise is refused; only its own tree counts."""
         lead, other = scribe.start("Fix rounding"), scribe.start("Paint it")
         quiet, busy, elsewhere = offered(scribe, lead), offered(scribe, lead), offered(scribe, other)
         holds = Premise(root=lead.run.root, statements=1, untouched=(quiet, busy))

@@ -1,4 +1,4 @@
-"""What workers can claim follows from what happened to the handoffs, and from nothing else."""
+"""The queue: which handoffs workers can claim follows only from their recorded events."""
 
 from collections.abc import Callable
 
@@ -73,11 +73,11 @@ _ENDINGS: dict[str, tuple[Ending, State]] = {
 
 
 class Queueing(WithScribe):
-    """What workers can claim follows from what happened to the handoffs, and from nothing else."""
+    """The queue: which handoffs workers can claim follows only from their recorded events."""
 
     @pytest.mark.parametrize("ending", _ENDINGS)
     def test_a_lease_ends_with_the_work(self, store: LedgerStore, scribe: Scribe, ending: str) -> None:
-        """However an attempt ends, its lease is over; only a lapse makes the handoff wait for the next worker."""
+        """The end of an attempt ends its lease; only a lapse puts the handoff back into the queue."""
         end, state = _ENDINGS[ending]
         handoff = waiting(scribe)
         lease = claimed(store, AT_ONCE)
@@ -91,7 +91,7 @@ class Queueing(WithScribe):
         assert (state is not State.READY) == nothing_to_claim(store)
 
     def test_a_lapse_after_a_release_can_be_claimed(self, store: LedgerStore, scribe: Scribe) -> None:
-        """An attempt that gave its lease back and then lapsed waits again like any other."""
+        """An attempt that gave its lease back and then lapsed is queued again like any other."""
         handoff = waiting(scribe)
         lease = claimed(store)
         taken(scribe, lease)
@@ -101,7 +101,7 @@ class Queueing(WithScribe):
         assert handoff == claimed(store).handoff
 
     def test_a_retried_handoff_can_be_claimed(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A retry puts a failed handoff back among those that wait, for the same agent."""
+        """A retry queues a failed handoff again, for the same agent."""
         handoff = waiting(scribe)
         scribe.recording.close(taken(scribe, claimed(store)), Outcome.FAILED)
         scribe.recording.act(handoff, lambda *_: HandoffRetried(handoff=handoff, by=ANA))
@@ -121,7 +121,7 @@ class Queueing(WithScribe):
         assert handoff == claimed(store, A_WHILE, "reviewer").handoff
 
     def test_a_held_offer_waits_for_its_approval(self, store: LedgerStore, scribe: Scribe) -> None:
-        """What begins held can be claimed when it is approved, and not before."""
+        """A held handoff can be claimed once it is approved, and not before."""
         lead = scribe.start()
         handoff = new_handoff_id(NOW)
         scribe.recording.record(
@@ -140,7 +140,7 @@ class Queueing(WithScribe):
         assert handoff == claimed(store).handoff
 
     def test_a_question_keeps_workers_away(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A worker that asks gives its lease up; the handoff can be claimed when there is an answer."""
+        """A question ends the lease; the handoff can be claimed once it is answered."""
         handoff = waiting(scribe)
         first = claimed(store)
         _ask(scribe, handoff, token=first.token)
@@ -152,7 +152,7 @@ class Queueing(WithScribe):
         assert (handoff, True) == (second.handoff, first.token != second.token)
 
     def test_nothing_is_asked_under_a_lost_lease(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whatever is recorded with a token needs the lease, not only the beginning of the work."""
+        """Every receipt with a token needs the lease, not only the acceptance."""
         handoff = waiting(scribe)
         lease = claimed(store)
 
@@ -162,7 +162,7 @@ class Queueing(WithScribe):
         assert (State.CLAIMED, [lease]) == (state_of(store, handoff), leases_of(store))
 
     def test_what_was_cancelled_under_a_claim_is_gone(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A handoff can be withdrawn from the worker that has claimed it."""
+        """A claimed handoff can be cancelled."""
         handoff = waiting(scribe)
         lease = claimed(store)
         scribe.recording.cancel(handoff, by=ANA, reason="enough")
@@ -174,7 +174,7 @@ class Queueing(WithScribe):
         assert nothing_to_claim(store)
 
     def test_a_refused_batch_leaves_leases_alone(self, store: LedgerStore, scribe: Scribe) -> None:
-        """When a later entry of a batch is refused, what an earlier one did to a lease has not happened."""
+        """If a later entry of a batch is refused, an earlier one has not changed a lease."""
         lead = scribe.start()
         handoff = waiting(scribe, parent=lead)
         lease = claimed(store)
@@ -195,7 +195,7 @@ class Queueing(WithScribe):
         assert (State.CLAIMED, [lease]) == (state_of(store, handoff), leases_of(store))
 
     def test_a_repeated_append_needs_no_lease_any_more(self, store: LedgerStore, scribe: Scribe) -> None:
-        """A writer that never heard that it took the handoff may ask again, though its lease is over by now."""
+        """A writer that got no answer may repeat its acceptance, although its lease is over by now."""
         handoff = waiting(scribe)
         lease = claimed(store)
         with store.view() as view:
@@ -215,7 +215,7 @@ class Queueing(WithScribe):
         assert (State.ASKED, []) == (state_of(store, handoff), leases_of(store))
 
     def test_a_holder_has_a_name(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Who claims under a name that is none gets nothing, and the handoff waits on."""
+        """A claim under an invalid name is refused, and the handoff stays in the queue."""
         handoff = waiting(scribe)
 
         with pytest.raises(InvalidValueError):
@@ -224,7 +224,7 @@ class Queueing(WithScribe):
         assert (State.READY, []) == (state_of(store, handoff), leases_of(store))
 
     def test_a_fork_claims_nothing(self, store: LedgerStore, scribe: Scribe) -> None:
-        """In a forked child, the parent's store refuses to lease as well."""
+        """In a forked child, the parent's store refuses leases too."""
         waiting(scribe)
         lease = claimed(store)
 

@@ -1,4 +1,4 @@
-"""What receipts say about things that have names of their own, and how it is found by those names."""
+"""Remarks: receipts about files and sources, found by the names of those."""
 
 from batonpass.audit.verification.verify import verify_ledger
 from batonpass.ledger.position import Working
@@ -24,13 +24,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def remarks(store: LedgerStore, said: RemarkKind | None = None, name: str | None = None) -> list[Remark]:
-    """Return what is said."""
+    """Return the remarks."""
     with store.view() as view:
         return [*view.find_remarks(said, name)]
 
 
 def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = True, commit: str | None = None) -> Remark:
-    """Record that a call left a file, and return how that is found again."""
+    """Record that a call left a file, and return the remark."""
     source, call = new_call_id(NOW), new_call_id(NOW)
     if tainted:
         scribe.recording.record(working, RunTainted(run=working.run.id, sources=(source,)))
@@ -56,7 +56,7 @@ def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
 
 
 def endorsed(scribe: Scribe) -> Remark:
-    """Record that a person answers for something that came from outside, and return how that is found again."""
+    """Record that a person endorsed content from outside, and return the remark."""
     root = scribe.start()
     source = new_call_id(NOW)
     recorded(scribe, root, RunTainted(run=root.run.id, sources=(source,)))
@@ -65,10 +65,10 @@ def endorsed(scribe: Scribe) -> Remark:
 
 
 class Remarks(WithScribe):
-    """Remarks: found by what they are about, the latest first, however much else is recorded."""
+    """Remarks are found by their subject, the latest first, however much else is recorded."""
 
     def test_a_file_of_a_tainted_run_is_found_by_its_bytes(self, scribe: Scribe) -> None:
-        """Each time that it was left so, the latest first; other bytes are not."""
+        """A file is found by its bytes, the latest first; other bytes are not found."""
         root = scribe.start()
         first, other, last = (left(scribe, root, digest) for digest in (ONE, OTHER, ONE))
 
@@ -77,13 +77,13 @@ class Remarks(WithScribe):
         verify_ledger(scribe.store)
 
     def test_a_file_of_a_clean_run_is_not(self, scribe: Scribe) -> None:
-        """Most are: nothing is kept of them here."""
+        """Files of clean runs leave no remark."""
         left(scribe, scribe.start(), ONE, tainted=False)
 
         assert [] == remarks(scribe.store)
 
     def test_what_a_person_answers_for_is_found_by_its_name(self, scribe: Scribe) -> None:
-        """A source by its id, bytes of a file by their digest."""
+        """An endorsed source is found by its id, a file by its digest."""
         source = endorsed(scribe)
         answered = recorded(scribe, scribe.start(), FileEndorsed(holds=(ONE, OTHER), by=ANA))
 
@@ -95,7 +95,7 @@ class Remarks(WithScribe):
         verify_ledger(scribe.store)
 
     def test_a_commit_is_found_by_its_name(self, scribe: Scribe) -> None:
-        """Whoever made it, tainted or not."""
+        """Commits are found whether their run is tainted or not."""
         made = left(scribe, scribe.start(), ONE, tainted=False, commit=COMMIT)
 
         assert [Remark(said=RemarkKind.COMMITTED, name=COMMIT, receipt=made.receipt)] == remarks(scribe.store)

@@ -1,17 +1,15 @@
-"""What the suite's parts share: a relay that records in the store under test, and ways to look at it."""
+"""Shared by the parts of the suite: a relay that records in the store under test, and lookups."""
 
 import os
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import pytest
 from msgspec.structs import replace
 
-from batonpass.errors import (
-    ForkedError,
-    StaleHeadError,
-)
+from batonpass.errors import ForkedError, StaleHeadError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
 from batonpass.ledger.position import Working
@@ -26,6 +24,8 @@ from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import Scribe, a_scribe
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+_Item = TypeVar("_Item")
 
 
 def an_entry(scribe: Scribe, working: Working, head: Stream, *, epoch: int | None = None) -> Entry:
@@ -44,26 +44,26 @@ def an_entry(scribe: Scribe, working: Working, head: Stream, *, epoch: int | Non
 
 
 def head_of(store: LedgerStore, working: Working) -> Stream:
-    """Return where a run's stream stands."""
+    """Return the head of a run's stream."""
     with store.view() as view:
         return view.get_stream(StreamId(working.run.id))
 
 
 def mark_of(store: LedgerStore, working: Working) -> Mark:
-    """Return the last receipt of a run, as a relay remembers that it was acknowledged."""
+    """Return the last receipt of a run as an acknowledged one."""
     with store.view() as view:
         stream, ledger = view.get_stream(StreamId(working.run.id)), view.info().id
     return Mark(ledger=ledger, stream=stream.id, seq=stream.seq, head=stream.head, at=NOW)
 
 
 def all_receipts(store: LedgerStore, query: ReceiptQuery | None = None) -> list[StoredReceipt]:
-    """Return what a query finds."""
+    """Return the receipts of a query."""
     with store.view() as view:
         return list(view.find_receipts(query or ReceiptQuery()))
 
 
 class WithScribe:
-    """Gives a part of the suite its relay."""
+    """The base of all parts of the suite."""
 
     @pytest.fixture
     def scribe(self, store: LedgerStore) -> Scribe:
@@ -72,14 +72,14 @@ class WithScribe:
 
 
 def a_second_relay(scribe: Scribe) -> Scribe:
-    """Enrol another relay in the scribe's ledger and return its writing hand."""
+    """Enrol another relay in the scribe's ledger, and return its scribe."""
     other = a_scribe(scribe.store)
     scribe.enrolment.enroll(other.identity.id, other.identity.signer.public_key, root=scribe.root)
     return other
 
 
 def a_seal(size: int, previous: int = 0) -> Seal:
-    """Return a seal of a tree with this many receipts; nothing in it is true but its shape."""
+    """Return a seal over this many receipts; only its shape is real."""
     return Seal(
         size=size,
         previous=previous,
@@ -90,7 +90,7 @@ def a_seal(size: int, previous: int = 0) -> Seal:
 
 
 def enrolment_of(scribe: Scribe) -> Draft:
-    """Return the draft with which a relay enrols itself."""
+    """Return the draft that enrols a relay."""
     body = RelayEnrolled(relay=scribe.identity.id, public_key=scribe.identity.signer.public_key)
     return Draft(stream=StreamId(scribe.identity.id), body=body, anchor=Digest("00" * 32), cosigner=scribe.root)
 
@@ -101,13 +101,26 @@ def root_of(store: LedgerStore, receipt: StoredReceipt) -> RunId | None:
         return view.get_stream(receipt.stream).root
 
 
+def at_once(work: Callable[[_Item], object], items: Sequence[_Item]) -> None:
+    """Call `work` with each item, each in a thread of its own, all at the same time."""
+    barrier = threading.Barrier(len(items))
+
+    def start(item: _Item) -> None:
+        barrier.wait()
+        work(item)
+
+    threads = [threading.Thread(target=start, args=(item,)) for item in items]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def append_at_once(store: LedgerStore, entries: Sequence[Entry]) -> list[BaseException | None]:
-    """Append entries from as many threads at once and return how each fared."""
+    """Append entries from as many threads at once, and return the result of each."""
     outcomes: list[BaseException | None] = []
-    barrier = threading.Barrier(len(entries))
 
     def work(entry: Entry) -> None:
-        barrier.wait()
         try:
             store.append([entry])
         except StaleHeadError as error:
@@ -115,22 +128,18 @@ def append_at_once(store: LedgerStore, entries: Sequence[Entry]) -> list[BaseExc
         else:
             outcomes.append(None)
 
-    threads = [threading.Thread(target=work, args=(entry,)) for entry in entries]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, entries)
     return outcomes
 
 
 def sequence_until(store: LedgerStore, stop: threading.Event) -> None:
-    """Sequence again and again until told to stop."""
+    """Sequence again and again until the event is set."""
     while not stop.is_set():
         store.sequence()
 
 
 def in_a_fork(act: Callable[[], object]) -> int:
-    """Return the exit code of a forked child that acts: 42 if the act was refused because of the fork."""
+    """Act in a forked child, and return its exit code: 42 if the act was refused because of the fork."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -1,4 +1,4 @@
-"""Paths: which changes were recorded under them, for as long as those are kept."""
+"""Paths: which recorded changes they find, as long as the contents are kept."""
 
 import json
 import secrets
@@ -21,13 +21,13 @@ from batonpass.testing.conformance.support import NOW, WithScribe, an_entry, hea
 
 
 def a_change(path: str, number: int = 1, lines: str = "") -> Content:
-    """Return the document that says that a file was changed."""
+    """Return the document of a change to a file."""
     document = json.dumps({"lines": lines, "path": path}, ensure_ascii=False)
     return new_content(f"change.{number}", document, NOW, media_type="application/json")
 
 
 def a_changing_call(scribe: Scribe, working: Working, changes: Sequence[Content]) -> Entry:
-    """Request a call and return, signed and not yet appended, that it changed files."""
+    """Request a call, and return its signed outcome with changes, not yet appended."""
     call = scribe.recording.request(working, "write_file", "{}")
     signer, _ = scribe.run_keys.get(working.run.id)
     contents = (new_content("result", "ok", NOW), *changes)
@@ -50,7 +50,7 @@ def a_changing_call(scribe: Scribe, working: Working, changes: Sequence[Content]
 
 
 def changed(scribe: Scribe, working: Working, *paths: str) -> list[Touched]:
-    """Record a call that changed files, and return what must be found under their paths."""
+    """Record a call that changed files, and return the rows that their paths must find."""
     entry = a_changing_call(scribe, working, [a_change(path, number) for number, path in enumerate(paths, 1)])
     scribe.store.append([entry])
     receipt = entry.signed.receipt.id
@@ -58,21 +58,21 @@ def changed(scribe: Scribe, working: Working, *paths: str) -> list[Touched]:
 
 
 def touches(store: LedgerStore, path: str | None = None) -> list[Touched]:
-    """Return what is found under a path."""
+    """Return the rows of a path."""
     with store.view() as view:
         return list(view.find_touches(path))
 
 
 def by_content(found: list[Touched]) -> list[Touched]:
-    """Return touches in an order that no store promises."""
+    """Return rows sorted, because no store promises an order."""
     return sorted(found, key=lambda touched: touched.content)
 
 
 class Touching(WithScribe):
-    """Paths: which changes were recorded under them, for as long as those are kept."""
+    """Paths: which recorded changes they find, as long as the contents are kept."""
 
     def test_a_change_is_found_under_its_path(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whoever asks for a path learns which receipt says that it was changed, and which content holds the change."""
+        """A path finds the receipts and the contents of its changes."""
         one, other = changed(scribe, scribe.start(), "src/total.py", "src/tax.py")
 
         assert [one] == touches(store, "src/total.py")
@@ -80,7 +80,7 @@ class Touching(WithScribe):
         assert [] == touches(store, "total.py")
 
     def test_changes_come_latest_first(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whichever run made it, the last change of a path is the first that is found."""
+        """The latest change of a path is found first, whichever run made it."""
         runs = [scribe.start() for _ in range(3)]
         recorded = [
             touched for run in (*runs, *runs) for touched in changed(scribe, run, "src/total.py", f"{run.run.id}")
@@ -92,13 +92,13 @@ class Touching(WithScribe):
         assert by_content(recorded) == by_content(touches(store))
 
     def test_one_call_can_change_a_path_twice(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Each change is found, also where one receipt records several of one path."""
+        """Every change is found, also if one receipt records several of one path."""
         recorded = changed(scribe, scribe.start(), "a", "b", "a")
 
         assert by_content([recorded[0], recorded[2]]) == by_content(touches(store, "a"))
 
     def test_touches_are_found_by_content(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Of the contents that are asked for, those that are changes come with their paths."""
+        """A lookup by contents returns the paths of those that are changes."""
         first, second, _ = changed(scribe, scribe.start(), "a", "b", "c")
         with store.view() as view:
             unknown = ContentId("content_" + "0" * 26)
@@ -120,7 +120,7 @@ class Touching(WithScribe):
             assert [path] == list(view.find_touched_paths(path))
 
     def test_paths_are_found_by_their_ending(self, store: LedgerStore, scribe: Scribe) -> None:
-        """People leave out the first part of a path: whole names count, each path comes once, by code points."""
+        """A path is found by its last whole names; each path comes once, sorted by code points."""
         lead = scribe.start()
         changed(
             scribe, lead, "z/x_y.py", "x_y.py", "/é/x_y.py", "x_y.py/z", "z/xxy.py", "z/X_y.py", "zx_y.py", "x_y.py"
@@ -136,7 +136,7 @@ class Touching(WithScribe):
         } == found
 
     def test_an_erased_change_is_found_no_more(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Its path is words like the rest of it and goes with it; what else the receipt records stays."""
+        """The path of an erased change is gone too; the receipt's other changes stay."""
         one, other, again = changed(scribe, scribe.start(), "a", "b", "a")
         with store.view() as view:
             before = list(view.find_touches("b"))
@@ -168,7 +168,7 @@ class Touching(WithScribe):
         assert 1 == len(touches(store, "a"))
 
     def test_a_ledger_with_changes_verifies(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Paths agree with the documents that they were taken from: small ones, large ones, and one that was erased."""
+        """Paths match the documents that they come from: small, large and erased ones."""
         lead = scribe.start()
         store.append([a_changing_call(scribe, lead, [a_change("a"), a_change("b", 2, "x" * 100_000)])])
         (erased,) = changed(scribe, lead, "a")

@@ -1,4 +1,4 @@
-"""One moment, asked in many ways: views, positions, queries, seals."""
+"""Views, positions, queries and seals."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,10 @@ from batonpass.testing.conformance.support import WithScribe, a_seal, all_receip
 
 
 class Views(WithScribe):
-    """One moment, asked in many ways: views, positions, queries, seals."""
+    """Views, positions, queries and seals."""
 
     def test_a_view_is_one_moment(self, store: LedgerStore, scribe: Scribe) -> None:
-        """What is appended while a view is open does not show in it, and is not held up by it."""
+        """Appends during an open view do not show in it, and do not wait for it."""
         scribe.start()
         with store.view() as view:
             before = view.counts().receipts
@@ -28,7 +28,7 @@ class Views(WithScribe):
         assert before + 1 == len(all_receipts(store))
 
     def test_positions_are_gapless_and_in_stream_order(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Sequenced receipts count from 1 without a gap, and a stream's are in order."""
+        """Positions count from 1 without a gap, and follow the order of each stream."""
         a_small_tree(scribe)
         store.sequence()
         with store.view() as view:
@@ -59,7 +59,7 @@ class Views(WithScribe):
         assert list(range(1, len(all_receipts(store)) + 1)) == positions
 
     def test_queries_narrow(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Each part of a query leaves out what does not match."""
+        """Each part of a query filters the receipts."""
         first, second = a_small_tree(scribe), a_small_tree(scribe, calls=1)
         store.sequence()
 
@@ -79,7 +79,7 @@ class Views(WithScribe):
         assert len(all_receipts(store)) == len(all_receipts(store, ReceiptQuery(since=yesterday)))
 
     def test_ids_are_found_by_their_ending(self, store: LedgerStore, scribe: Scribe) -> None:
-        """People quote the last characters of an id."""
+        """An id is found by its last characters."""
         lead = scribe.start()
         handoff = scribe.offer(lead)
         with store.view() as view:
@@ -91,7 +91,7 @@ class Views(WithScribe):
             assert 3 <= len(list(view.find_ids("receipt", "")))
 
     def test_runs_come_latest_first(self, store: LedgerStore, scribe: Scribe) -> None:
-        """The newest run is the one that people mean by last."""
+        """The newest run comes first."""
         lead = a_small_tree(scribe)
         with store.view() as view:
             runs = list(view.find_runs())
@@ -108,7 +108,7 @@ class Views(WithScribe):
         assert {"editor": ["editor"], "reviewer": ["reviewer"]} == attempts
 
     def test_receipts_of_some_streams_come_stream_by_stream(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Of several streams all receipts come, each stream's by seq, and none of a stream that was not asked for."""
+        """A query for several streams returns all of their receipts, each stream's by seq, and no others."""
         lead = a_small_tree(scribe)
         with store.view() as view:
             runs = [StreamId(run.id) for run in view.find_runs(parent=lead.run.id)]
@@ -123,7 +123,7 @@ class Views(WithScribe):
         assert [] == nobody
 
     def test_kinds_can_be_left_out(self, store: LedgerStore, scribe: Scribe) -> None:
-        """What is left out is exactly what was named: not its family, and not a kind that begins like it."""
+        """Excluding a kind excludes exactly this kind, not its family or kinds that start like it."""
         lead = a_small_tree(scribe)
         with store.view() as view:
             every = [stored.kind for stored in view.find_receipts(ReceiptQuery(root=lead.run.root))]
@@ -137,7 +137,7 @@ class Views(WithScribe):
 
     @pytest.mark.usefixtures("scribe")
     def test_what_is_missing_is_named(self, store: LedgerStore) -> None:
-        """Asking for something that is not there says what was asked for."""
+        """A failed lookup names the id."""
         nothing = "0" * 26
         with store.view() as view:
             for get, given in (
@@ -152,7 +152,7 @@ class Views(WithScribe):
 
     @pytest.mark.usefixtures("scribe")
     def test_seals_are_kept_by_size(self, store: LedgerStore) -> None:
-        """Seals come back by size, and the first of a size stays."""
+        """Seals are ordered by size, and the first of a size stays."""
         seals = [a_seal(1), a_seal(3, previous=1)]
         for seal in seals:
             store.add_seal(seal)
@@ -163,7 +163,7 @@ class Views(WithScribe):
 
     @pytest.mark.usefixtures("scribe")
     def test_two_seals_cannot_follow_the_same(self, store: LedgerStore) -> None:
-        """Of two processes that seal at once, one has to look again."""
+        """Of two processes that seal at once, one has to try again."""
         store.add_seal(a_seal(1))
         store.add_seal(a_seal(3, previous=1))
 

@@ -1,6 +1,6 @@
-"""The suite that every door must pass: one table of situations, the same verdict, receipts and words at each.
+"""The suite that every door must pass: one table of situations, with the same verdict, receipts and sentences.
 
-Write a `Door` for your adapter, subclass the suite, and give it a fixture that returns your door:
+Write a `Door` for your adapter, subclass the suite, and add a fixture that returns your door:
 
     class TestMyDoor(DoorConformance):
         @pytest.fixture

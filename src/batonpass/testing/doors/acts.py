@@ -1,4 +1,4 @@
-"""What is done at every door: four acts, which each door translates into tools of its own."""
+"""The acts that are tried at every door. Each door translates them into its own tools."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Change a file; that can be undone."""
+    """Change a file. This is reversible."""
 
     path: str
     text: str = "new"
@@ -14,7 +14,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class WriteAll:
-    """Change several files at once: their paths are the names in a mapping, and nothing says that they are paths."""
+    """Change several files at once: the paths are keys of a mapping, and are not declared as paths."""
 
     files: tuple[tuple[str, str], ...]
 
@@ -28,14 +28,14 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Read something from outside: whoever does so knows a stranger's words from then on."""
+    """Read content from outside. This taints the run."""
 
     url: str = "https://example.org/page"
 
 
 @dataclass(frozen=True, slots=True)
 class Pay:
-    """Send money: it changes what is not ours, and names whom it goes to."""
+    """Send money: an external write with a named receiver."""
 
     to: str
     amount: int
@@ -53,7 +53,7 @@ class Delegate:
 
 Act: TypeAlias = Write | WriteAll | Read | Fetch | Pay
 
-# How much depends on each, as its tool declares it; a door whose tools cannot say that says what they do.
+# The tiers that each act's tool declares. A door whose tools declare other tiers overrides `Door.tiers`.
 TIERS: Final[dict[type, tuple[str, ...]]] = {
     Write: ("reversible",),
     WriteAll: ("reversible",),
@@ -66,7 +66,7 @@ READING: Final = (Read, Fetch)
 
 
 def target_of(act: Act) -> str | None:
-    """Return what an act changes; nothing of one that only reads."""
+    """Return the target of an act; None if it only reads."""
     match act:
         case Write(path=path):
             return path

@@ -1,4 +1,4 @@
-"""A door: how one program, framework or protocol asks for calls, and what it is told."""
+"""A door: how one program, framework or protocol asks for calls, and what answer it gets."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -27,23 +27,23 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Verdict(StrEnum):
-    """What became of an act, as whoever asked for it learns it."""
+    """The result of an act, as the caller learns it."""
 
     MADE = "made"
     DENIED = "denied"
     HELD = "held"
-    FAILED = "failed"  # it was not made, for want of anybody who could decide or record
+    FAILED = "failed"  # not made, because nothing could decide about it or record it
 
 
 class Listener(StrEnum):
-    """Who asks at a door. A program gets an error of ours; a model is told what to do about it."""
+    """Who calls at a door. A program gets one of our errors; a model is also told what to do next."""
 
     PROGRAM = "program"
     MODEL = "model"
 
 
 class Ending(StrEnum):
-    """After what whoever asks may be ended, and so is told nothing."""
+    """Events that may end the caller, so that it gets no answer."""
 
     HELD = "held"
     REVOKED = "revoked"
@@ -51,7 +51,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What whoever asked for an act is told; nothing if it was made, or if nobody is left who could be told."""
+    """The answer to the caller; no sentence if the act was made, or if the caller has ended."""
 
     verdict: Verdict
     sentence: str | None = None
@@ -61,7 +61,7 @@ MADE: Final = Told(Verdict.MADE)
 
 
 def raised(error: BatonpassError) -> Told:
-    """Return what an error of ours tells a program."""
+    """Return the answer that one of our errors gives to a program."""
     match error:
         case CallSuspendedError() | HandoffHeldError():
             return Told(Verdict.HELD, str(error))
@@ -74,69 +74,69 @@ def raised(error: BatonpassError) -> Told:
 
 
 def heard(sentence: str) -> Told:
-    """Return what a sentence tells a model that asked for a call."""
+    """Return the answer that a sentence gives to a model."""
     verdict = Verdict.HELD if sentence.startswith(_HELD) else Verdict.DENIED
     return Told(verdict if sentence.startswith((*_HELD, _DENIED)) else Verdict.FAILED, sentence)
 
 
 class Opened(ABC):
-    """Somebody at a door, who asks for one act after the other."""
+    """A caller at an open door, which asks for one act after the other."""
 
     @abstractmethod
     def call(self, act: Act) -> Told:
-        """Ask for an act; if it may be made, make it with `stage.do`, and return what came of it."""
+        """Ask for an act; if it is allowed, make it with `stage.do`. Return the answer."""
 
     def hand_off(self, task: Delegate) -> Told:
-        """Ask for a handoff, and return what came of it."""
+        """Ask for a handoff, and return the answer."""
         raise NotImplementedError
 
     def interrupt(self, act: Act) -> None:
-        """Ask for an act that is begun and never comes to an end: a process dies, or a server does not answer."""
+        """Ask for an act that starts and never ends: a process dies, or a server does not answer."""
         raise NotImplementedError
 
     def again(self) -> None:
-        """Let this attempt at the handoff fail; the next act is asked for in another one."""
+        """Let this attempt at the handoff fail; the next act belongs to a new attempt."""
         raise NotImplementedError
 
     @abstractmethod
     def close(self) -> None:
-        """Leave."""
+        """Close the run, or the attempt."""
 
 
 class Door(ABC):
-    """One way in. What is declared here must be true of its tools: the table is compared with it."""
+    """One way in. The declarations here must be true of its tools: the table is checked against them."""
 
-    agent: ClassVar[str] = "lead"  # who calls, as receipts say it
+    agent: ClassVar[str] = "lead"  # the agent in receipts
     listener: ClassVar[Listener] = Listener.PROGRAM
-    in_process: ClassVar[bool] = True  # its ledger can be in memory, its clock can be held still, its guard broken
-    on_handoff: ClassVar[bool] = False  # it works on what somebody handed off, and not for itself
-    ended_by: ClassVar[frozenset[Ending]] = frozenset()  # after which nobody is left who could be told
-    policy: ClassVar[str] = ""  # what `batonpass.toml` has to say about its tools
-    cannot: ClassVar[Mapping[str, str]] = _NOTHING  # by situation or by what one needs: why it cannot be played here
-    unfinished: ClassVar[Mapping[str, str]] = _NOTHING  # by case: what it does not do yet as the table says
+    in_process: ClassVar[bool] = True  # ledger in memory, a frozen clock and a broken guard are possible
+    on_handoff: ClassVar[bool] = False  # the caller works on a handoff, not on a root run
+    ended_by: ClassVar[frozenset[Ending]] = frozenset()  # events after which the caller is gone
+    policy: ClassVar[str] = ""  # lines for `batonpass.toml` about its tools
+    cannot: ClassVar[Mapping[str, str]] = _NOTHING  # situation or need -> why it cannot be played at this door
+    unfinished: ClassVar[Mapping[str, str]] = _NOTHING  # case -> how the door still differs from the table
 
     @abstractmethod
     def tool(self, act: Act) -> str:
-        """Return the name of the tool, as receipts and rules have it."""
+        """Return the name of the act's tool, as in receipts and rules."""
 
     @abstractmethod
     def pattern(self, act: Act) -> str:
-        """Return action and resource of an act, as a grant names them: `write:out/a.txt`."""
+        """Return the action and resource of an act, as in a grant: `write:out/a.txt`."""
 
     def besides(self, act: Act) -> tuple[str, ...]:  # noqa: ARG002 - most doors need nothing more
-        """Return what else a grant has to cover, so that nobody regrets the act once it is made."""
+        """Return further patterns that a grant must cover for the act."""
         return ()
 
     @abstractmethod
     def open(self, stage: "Stage") -> Opened:
-        """Begin a run, or take what was handed off, and return whoever works on it."""
+        """Start a run, or take the handoff, and return its caller."""
 
     def target(self, act: Act) -> str | None:
-        """Return what the tool says that an act changes."""
+        """Return the target that the tool declares for an act."""
         return target_of(act)
 
     def shown(self, act: Act) -> str | None:
-        """Return what people are told that an act is about."""
+        """Return the target that people are shown."""
         return self.target(act)
 
     def tiers(self, act: Act) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The suite that every door must pass that hands off: each row of the table, observed and enforced."""
+"""The suite for doors that hand off: each row of the table, observed and enforced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class HandingCase:
 
 
 class HandoffConformance:
-    """What every door does that hands off. Subclass it, and give it a fixture `door` that returns yours."""
+    """The tests for every door that hands off. Subclass it, and add a fixture `door` that returns yours."""
 
     handoffs: ClassVar[Sequence[Handing]] = HANDOFFS
 
@@ -51,7 +51,7 @@ class HandoffConformance:
         monkeypatch: pytest.MonkeyPatch,
         request: pytest.FixtureRequest,
     ) -> None:
-        """The verdict, the receipts and the words are those of the table."""
+        """The verdict, the receipts and the sentences are those of the table."""
         handing = case.handing
         for need in (handing.name, *handing.needs):
             if need in door.cannot:
@@ -79,7 +79,7 @@ class HandoffConformance:
 
 
 def _is_about_offer(one: Recorded) -> bool:
-    """Return whether a receipt says that something was offered or refused, and not how an attempt ended."""
+    """Return whether a receipt is an offer or a refused offer, and not the end of an attempt."""
     body = one.body
     return isinstance(body, HandoffInitiated) or (isinstance(body, HandoffFailed) and body.attempt == 0)
 
@@ -106,7 +106,7 @@ def _gaps(door: Door) -> dict[str, Any]:
 
 
 def _expected(door: Door, stage: Stage, ask: Ask) -> list[Any]:
-    """Return what whoever asked has to be told, and what has to be on record."""
+    """Return the expected answer and the expected receipts."""
     gaps = {**_gaps(door), "where": Places(stage)}
     about = {"to": ask.task.to, "task": ask.task.task}
     match ask.enforced if stage.enforced else ask.observed:

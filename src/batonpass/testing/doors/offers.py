@@ -1,4 +1,4 @@
-"""The table of handoffs: which is offered, refused or held, with which receipts and in which words."""
+"""The table of handoffs: which is offered, refused or held, with which receipts and sentences."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -9,14 +9,14 @@ from batonpass.testing.doors.acts import Delegate
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """It is offered."""
+    """The handoff is offered."""
 
     flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It is refused; that is on record as a handoff that failed, and nothing of it ran."""
+    """The handoff is refused. It is recorded as failed, and none of it ran."""
 
     error: str
     reason: str
@@ -24,7 +24,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """It is on record, and waits for a person."""
+    """The handoff is recorded and waits for a person."""
 
     rule: str
     gate: Gate = Gate.APPROVE
@@ -35,7 +35,7 @@ Answer: TypeAlias = Offered | Refused | Waits
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask for a handoff, once the grant was revoked if it is to be."""
+    """Ask for a handoff; with `revoked`, after the grant was revoked."""
 
     task: Delegate
     observed: Answer
@@ -45,7 +45,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handing:
-    """One row: what holds, what is handed off, and what comes of it in each mode."""
+    """One row: the policy and the grant, the handoffs, and the answers in each mode."""
 
     name: str
     steps: tuple[Ask, ...]
@@ -57,17 +57,17 @@ class Handing:
 
 HELPER: Final = Delegate("helper")
 OTHER: Final = Delegate("other")
-UNASKED: Final = '[handoffs.lead-to-worker]\nmethod = "none"\n'  # nobody has to say how the result is checked
+UNASKED: Final = '[handoffs.lead-to-worker]\nmethod = "none"\n'  # no verification method is required
 _TRIED_OUT: Final = "grant.tried-out"
 
 
 def near(task: Delegate, *flags: str) -> Ask:
-    """Return the near miss, which is offered in either mode; flags are of a grant that is tried out."""
+    """Return a near miss, which is offered in both modes; the flags are those of a grant that is only tried out."""
     return Ask(task, Offered(flags), Offered())
 
 
 def always(task: Delegate, answer: Answer) -> Ask:
-    """Return what comes out the same in either mode."""
+    """Return a handoff with the same answer in both modes."""
     return Ask(task, answer, answer)
 
 
@@ -106,8 +106,8 @@ HANDOFFS: Final = (
                 HELPER,
                 Refused(
                     "handoff.too_deep",
-                    "{depth} agents stand in this lineage already, and the policy allows {depth}; do not delegate "
-                    "further, answer with what is known",
+                    "this lineage already has {depth} agents, and the policy allows {depth}; do not delegate "
+                    "further, answer with what you know",
                 ),
             ),
         ),
@@ -163,8 +163,8 @@ HANDOFFS: Final = (
                 Offered((_TRIED_OUT, "would_deny.grant")),
                 Refused(
                     "grant.missing",
-                    "helper would be granted nothing: say with may=[...] what it may do of nothing, which {agent} can "
-                    "give",
+                    "helper would be granted nothing: pass may=[...] with a part of what {agent} can give, which is "
+                    "nothing",
                 ),
             ),
         ),

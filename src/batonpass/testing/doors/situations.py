@@ -1,8 +1,8 @@
-"""The table: in which situation which act is made, denied or held, with which receipts and in which words.
+"""The table of calls: which act is made, denied or held in which situation, with which receipts and sentences.
 
-Words have gaps: `{agent}`, `{tool}`, `{what}` (who calls what, on what), `{tried}` (the act as a grant names it),
-`{may}` (what is granted), `{where[NAME]}` (where the policy says something), `{fetched}` (which calls brought something
-from outside).
+Sentences have placeholders: `{agent}`, `{tool}`, `{what}` (agent, tool and target), `{tried}` (the act as a grant names
+it), `{may}` (the granted permits), `{where[NAME]}` (the line of the policy file), `{fetched}` (the calls that brought
+content from outside).
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """It is made: requested and completed, in that order."""
+    """The act is made: requested, then completed."""
 
     flags: tuple[str, ...] = ()  # what would have stopped it
-    reason: str | None = None  # the same in words, where they are on record
-    outside: bool = False  # its run knew what came from outside
-    gap: bool = False  # that something is missing is on record right before it
+    reason: str | None = None  # the same as a sentence, if it is recorded
+    outside: bool = False  # its run is tainted
+    gap: bool = False  # a gap is recorded right before it
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """It is refused, and that is on record."""
+    """The act is denied, and that is recorded."""
 
     rule: str
     reason: str
-    revoked: bool = False  # because nothing more may be done at all
-    spelled: bool = True  # its target is shown as it was spelled; False: each door has its own way to show that one
+    revoked: bool = False  # because the grant was revoked
+    spelled: bool = True  # the target is shown as it was given; False: each door shows it in its own way
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """It waits for a person, and that is on record."""
+    """The act waits for a person, and that is recorded."""
 
     rule: str
     reason: str
@@ -46,17 +46,17 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class KeptCall:
-    """It was made by an earlier attempt, whose result is given again: nothing is recorded, counted or made."""
+    """An earlier attempt made the act: its result is returned, and nothing is recorded, counted or made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unrecorded:
-    """Nothing can be written: it is made all the same, and the gap is told later."""
+    """Nothing can be written: the act is made all the same, and the gap is recorded later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Nothing can be written, so it is not made; whoever asked is told of it, in whatever words that door has."""
+    """Nothing can be written, so the act is not made; each door tells its caller in its own words."""
 
     mentions: str
 
@@ -66,7 +66,7 @@ Outcome: TypeAlias = Made | Denied | Held | KeptCall | Unrecorded | Stopped
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """Ask for an act; in a mode for which nothing is written, do not."""
+    """Ask for an act; a mode whose outcome is None is left out."""
 
     act: Act
     observed: Outcome | None
@@ -75,12 +75,12 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """A person lets go on what was held last; nothing happens where nothing was held."""
+    """A person approves what was held last, if anything was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revoke:
-    """A person takes the grant back, in another relay."""
+    """A person revokes the grant, in another relay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +92,21 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Something of ours fails from here on: the `guard`, or the `store`; `nothing` is everything mended."""
+    """From here on, the `guard` or the `store` fails; with `nothing`, everything works again."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """An act is begun, and nobody learns how it ended."""
+    """An act starts, and its outcome stays unknown."""
 
     act: Act
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The attempt fails, and another one begins."""
+    """The attempt fails, and another one starts."""
 
 
 Step: TypeAlias = Try | Approve | Revoke | Wait | Break | Interrupt | Again
@@ -114,7 +114,7 @@ Step: TypeAlias = Try | Approve | Revoke | Wait | Break | Interrupt | Again
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """A permit for an act: its pattern, and what is said besides."""
+    """A permit for an act: its pattern, and further conditions."""
 
     act: Act
     more: str = ""
@@ -132,38 +132,38 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One row: what holds, what is done, and what comes of it where the run is observed and where it is enforced."""
+    """One row: the policy, the grant and the constraints, the steps, and their outcomes in each mode."""
 
     name: str
     steps: tuple[Step, ...]
-    policy: str = ""  # with the names of tools as {write}, {read}, {fetch} and {pay}
+    policy: str = ""  # the tools are {write}, {read}, {fetch} and {pay}
     may: tuple[Covers, ...] = ()
     limits: str | None = None
     lasts: timedelta | None = None
     budget: Budget | None = None
     bound: tuple[Bound, ...] = ()
-    needs: tuple[str, ...] = ()  # what a door must be able to do; one that cannot says why
+    needs: tuple[str, ...] = ()  # abilities of a door; a door without one says why in `Door.cannot`
 
 
 def near(act: Act, *, outside: bool = False, gap: bool = False) -> Try:
-    """Return the near miss: almost the same, made in either mode, and nothing is flagged."""
+    """Return a near miss: almost the same act, which is made in both modes without flags."""
     made = Made(outside=outside, gap=gap)
     return Try(act, made, made)
 
 
 def denied(act: Act, rule: str, reason: str, *, told: bool = True) -> Try:
-    """Return what is denied under enforcement, and flagged where it is only observed; `told`: with the reason."""
+    """Return an act that is denied if enforced and flagged if observed; with `told`, the flag has the reason."""
     flagged = Made((f"would_deny.{rule}",), reason if told else None)
     return Try(act, flagged, Denied(rule, reason))
 
 
 def held(act: Act, rule: str, reason: str, *, gate: Gate = Gate.APPROVE, outside: bool = False) -> Try:
-    """Return what is held under enforcement, and flagged where it is only observed."""
+    """Return an act that is held if enforced and flagged if observed."""
     return Try(act, Made((f"would_hold.{rule}",), outside=outside), Held(rule, reason, gate, outside=outside))
 
 
 def always(act: Act, outcome: Outcome) -> Try:
-    """Return what comes out the same in either mode."""
+    """Return an act with the same outcome in both modes."""
     return Try(act, outcome, outcome)
 
 
@@ -294,7 +294,7 @@ TAINT: Final = (
     ),
 )
 
-_FULL: Final = "at most 2 calls does not hold: this is call 3; keep to it, or have it relaxed by whoever set it"
+_FULL: Final = "at most 2 calls is violated: this is call 3; respect it, or have its author relax it"
 _REVOKED: Final = "the grant was revoked; stop, and say what is done and what is not"
 _ENDED: Final = "the grant ended at {until}, and it is {now}; ask for a new one"
 
@@ -354,7 +354,7 @@ GRANTS: Final = (
     ),
 )
 
-_TOO_MUCH: Final = "amount <= 5 does not hold: 'amount' is 6; keep to it, or have it relaxed by whoever set it"
+_TOO_MUCH: Final = "amount <= 5 is violated: 'amount' is 6; respect it, or have its author relax it"
 
 BOUNDS: Final = (
     Situation(
@@ -379,7 +379,7 @@ BOUNDS: Final = (
     ),
 )
 
-_BROKEN: Final = "{tool} was not called: the guard failed with RuntimeError: it broke; have it mended, then try again"
+_BROKEN: Final = "{tool} was not called: the guard failed with RuntimeError: it broke; have it fixed, then try again"
 
 FAULTS: Final = (
     Situation(

@@ -1,4 +1,4 @@
-"""What no call may touch, in many spellings: each is a row of the table, and has a near miss."""
+"""The protected paths in many spellings: each is a row of the table, with near misses."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _LEAVE: Final = (
 _RECORD: Final = f"{{tool}} would touch the ledger or its keys ({{place}}), {_LEAVE}"
 _DECIDES: Final = f"{{tool}} would touch what decides about calls ({{place}}), {_LEAVE}"
 
-# `kept` lies in the home, `out/link` leads there, `out/hard` is another name of `kept`, and `~` is the directory.
+# `kept` is in the home, `out/link` leads there, `out/hard` is a hard link to `kept`, and `~` is the directory.
 SPELLINGS: Final = {
     "from here": ".batonpass/kept",
     "from here, with a dot": "./.batonpass/kept",

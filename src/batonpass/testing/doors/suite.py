@@ -74,11 +74,9 @@ def cases_of(situations: Iterable[Situation]) -> tuple[Case, ...]:
 
 
 class DoorConformance:
-    """What every door does. Subclass it, and give it a fixture `door` that returns yours."""
+    """The tests for every door. Subclass it, and add a fixture `door` that returns yours."""
 
-    situations: ClassVar[Sequence[Situation]] = (
-        TABLE  # all of them, unless another column of the same door has the rest
-    )
+    situations: ClassVar[Sequence[Situation]] = TABLE  # a subset, if another class tests the same door with the rest
 
     @pytest.fixture
     def door(self) -> Door:
@@ -91,7 +89,7 @@ class DoorConformance:
             metafunc.parametrize("case", cases_of(self.situations), ids=str)
 
     def test_exceptions_are_of_the_table(self, door: Door) -> None:
-        """What a door cannot do, or does not do yet, is something that the table asks for."""
+        """The exceptions that a door declares name rows or needs of the table."""
         rows: list[Situation | Handing] = [*TABLE, *HANDOFFS]
         names, needs = {row.name for row in rows}, {need for row in rows for need in row.needs}
         unknown = [one for one in door.unfinished if one.rpartition(" [")[0] not in names]
@@ -107,7 +105,7 @@ class DoorConformance:
         monkeypatch: pytest.MonkeyPatch,
         request: pytest.FixtureRequest,
     ) -> None:
-        """The verdict, the receipts and the words are those of the table."""
+        """The verdict, the receipts and the sentences are those of the table."""
         situation = case.situation
         skip_impossible(door, situation)
         if (reason := door.unfinished.get(str(case))) is not None:
@@ -123,18 +121,18 @@ class DoorConformance:
 
 
 def skip_impossible(door: Door, situation: Situation) -> None:
-    """Skip what a door cannot play, and say why."""
+    """Skip a situation that a door cannot play, and say why."""
     for need in (situation.name, *situation.needs):
         if need in door.cannot:
             pytest.skip(door.cannot[need])
     if "handoff" in situation.needs and not door.on_handoff:
-        pytest.skip("it works for itself, and on no handoff")
+        pytest.skip("this door works on root runs, not on handoffs")
     if not door.in_process and {"clock", "faults"}.intersection(situation.needs):
-        pytest.skip("it is another process: its clock and its store are its own")
+        pytest.skip("this door is another process, with its own clock and store")
 
 
 def set_stage(door: Door, situation: Situation, mode: Mode, directory: Path) -> Stage:
-    """Return a stage on which a situation can be played at a door."""
+    """Return a stage for one situation at one door."""
     names = {name: door.tool(act) for name, act in _EXAMPLES.items()} | {"agent": door.agent}
     allowed = Allowed(
         may=tuple(
@@ -186,7 +184,7 @@ _EXAMPLES: Final[dict[str, Act]] = {"write": Write("a"), "read": Read("a"), "fet
 
 
 def play(door: Door, situation: Situation, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take one step after the other, and compare what comes of each with the table."""
+    """Take one step after the other, and compare each outcome with the table."""
     opened = door.open(stage)
     try:
         for step in situation.steps:
@@ -220,7 +218,7 @@ def _break(stage: Stage, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     match what:
         case "guard":
-            # Whichever of the two is asked: a policy that says nothing is not asked about a call.
+            # Break both: an empty policy is never asked to judge a call.
             monkeypatch.setattr(call_gates, "is_silent", breaks)
             monkeypatch.setattr(call_gates, "judge_call", breaks)
         case "store":
@@ -258,7 +256,7 @@ def _try(door: Door, stage: Stage, opened: Opened, step: Try) -> None:
 
 
 def require_same(act: object, *, expected: list[Any], found: list[Any]) -> None:
-    """Fail if a door does not do as the table says, and show line by line where it differs."""
+    """Fail if a door differs from the table, and show the difference line by line."""
     if expected != found:
         wanted, got = pformat(expected, width=160).splitlines(), pformat(found, width=160).splitlines()
         pytest.fail(f"{act}\n" + "\n".join(unified_diff(wanted, got, "table", "door", n=20, lineterm="")))
@@ -271,14 +269,14 @@ def _placed(act: Act, stage: Stage) -> Act:
 
 
 def _is_about(body: Body, tool: str) -> bool:
-    """Return whether a receipt is about a call, and not about the model that asks for it."""
+    """Return whether a receipt is about a call of this tool."""
     if isinstance(body, ToolDenied | ToolHeld | ToolRequested):
         return body.tool == tool
     return isinstance(body, HandoffHeld | RunGap | ToolCompleted | ToolFailed)
 
 
 def _told(door: Door, stage: Stage, expected: Outcome, words: "_Words") -> Told:
-    """Return what whoever asked has to be told."""
+    """Return the expected answer to the caller."""
     match expected:
         case Denied(revoked=True) if Ending.REVOKED in door.ended_by:
             return Told(Verdict.DENIED)
@@ -301,15 +299,15 @@ def _held(door: Door, stage: Stage, rule: str, why: str, words: "_Words") -> str
             "else or tell the user."
         )
     if stage.handoff is None:
-        return f"{why} (rule {rule}); let it be made with `batonpass handoff approve {words.ending}`, and call it again"
+        return f"{why} (rule {rule}); approve it with `batonpass handoff approve {words.ending}`, then call it again"
     return (
-        f"{why} (rule {rule}); let it be made with `batonpass handoff approve {stage.handoff.id[-6:]}`, and the next "
-        "attempt goes on from here"
+        f"{why} (rule {rule}); approve it with `batonpass handoff approve {stage.handoff.id[-6:]}`, and the next "
+        "attempt continues from here"
     )
 
 
 def _receipts(door: Door, act: Act, expected: Outcome, words: "_Words") -> list[dict[str, Any]]:
-    """Return what has to be on record of an act, as far as it is the same at every door."""
+    """Return the expected receipts of an act, as far as they are the same at every door."""
     tool, reads = door.tool(act), isinstance(act, READING)
     about = {"tool": tool, "reads": reads, "tiers": door.tiers(act)}
     match expected:
@@ -336,7 +334,7 @@ def _receipts(door: Door, act: Act, expected: Outcome, words: "_Words") -> list[
 
 
 def _shown(one: Recorded) -> dict[str, Any]:
-    """Return what a receipt says, as far as it is the same at every door."""
+    """Return the parts of a receipt that are the same at every door."""
     body, words = one.body, one.words
     kind = {"kind": str(one.receipt.kind)}
     match body:
@@ -363,7 +361,7 @@ def _words_of(words: dict[str, str]) -> dict[str, str | None]:
 
 
 class _Words:
-    """Fills the gaps in the words of the table."""
+    """Fills the placeholders in the sentences of the table."""
 
     def __init__(self, door: Door, stage: Stage, act: Act, seen: list[Recorded]) -> None:
         self._door = door
@@ -378,11 +376,11 @@ class _Words:
 
     @property
     def target(self) -> str | None:
-        """Return what the receipts say that the act is about."""
+        """Return the target of the act in the receipts."""
         return next((one.words["target"] for one in self._seen if "target" in one.words), None)
 
     def fill(self, words: str) -> str:
-        """Return words without gaps."""
+        """Return a sentence with its placeholders filled."""
         door, act, stage = self._door, self._act, self._stage
         target = door.target(act)
         earlier = stage.bodies(ToolRequested)
@@ -405,7 +403,7 @@ class _Words:
         )
 
     def _place(self) -> str:
-        """Return which protected place the receipts name, if it is one of this stage."""
+        """Return the protected place that the receipts name, if it belongs to this stage."""
         reason = next((one.words["reason"] for one in self._seen if "reason" in one.words), "")
         named = re.search(r"\(([^()]*)\)", reason)
         ours = (str(self._stage.home.resolve()), str(self._stage.file.resolve()))
@@ -417,7 +415,7 @@ class _Words:
         return " | ".join(sorted(lines, key=lambda line: not line.startswith(f"{action}:")))
 
     def _fetched(self) -> str:
-        """Return what taints the run: the calls that brought something from outside, and what was kept of it."""
+        """Return the sources that taint the run: calls with outside results, and untrusted items."""
         now = {one.body.call for one in self._seen if isinstance(one.body, ToolRequested | ToolHeld)}
         ended = self._stage.bodies(ToolCompleted)
         calls = {one.call for one in ended if one.label is not None and one.label.is_external} - now
@@ -428,7 +426,7 @@ class _Words:
 
 
 class Places:
-    """Where the policy file says something: a rule by its name, everything else by its key."""
+    """The lines of the policy file: a rule by its name, everything else by its key."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -436,7 +434,7 @@ class Places:
     def __getitem__(self, name: str) -> str:
         lines = self._stage.policy.splitlines()
         named = next(
-            number - (line == f'name = "{name}"')  # a rule begins one line above its name
+            number - (line == f'name = "{name}"')  # a rule starts one line above its name
             for number, line in enumerate(lines, 1)
             if line == f'name = "{name}"' or line.startswith(f"{name} = ")
         )

@@ -122,7 +122,7 @@ def test_without_the_arguments_nobody_can_tell(place: Place, lead: LiveRun) -> N
     assert call.arguments is not None
     place.relay().admin.erase([call.arguments.content], by=ANA, reason="they asked")
 
-    said = "threshold <= 3 sigma does not hold: 'threshold' is 4; keep to it, or have it relaxed by whoever set it"
+    said = "threshold <= 3 sigma is violated: 'threshold' is 4; respect it, or have its author relax it"
     assert f"denied: {said}" == last(place, Kind.TOOL_DENIED).sentence
 
 

@@ -36,7 +36,7 @@ def test_without_a_ledger_transcripts_answer(desk: Desk, history: History) -> No
         rows[1],
         "unsigned: a transcript says so" in rows[2],
     ]
-    assert "no ledger here: read 1 transcript of 1 session that Claude Code keeps; nobody signed them" in err
+    assert "no ledger here: read 1 transcript of 1 session that Claude Code keeps; they are not signed" in err
 
 
 def test_a_sub_agent_is_named_with_its_task(desk: Desk, history: History) -> None:

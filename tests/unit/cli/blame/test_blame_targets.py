@@ -140,7 +140,7 @@ def test_nothing_that_differs_is_said(desk: Desk) -> None:
     """And answers no question: exit code 1."""
     done = desk.run("blame", ".")
 
-    assert (1, "nothing differs there\n") == (done.exit_code, done.stdout)
+    assert (1, "there is no difference\n") == (done.exit_code, done.stdout)
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_a_name_of_a_commit_and_a_run_is_refused(desk: Desk) -> None:
 
     assert 2 == done.exit_code
     commit = git(desk.directory, "rev-parse", "HEAD").strip()
-    assert f"editor is the name of commit {commit[:12]} and of a run" in done.stderr
+    assert f"editor names both commit {commit[:12]} and a run" in done.stderr
 
 
 def test_a_file_is_meant_before_a_commit_or_a_run(desk: Desk) -> None:

@@ -106,7 +106,7 @@ def test_an_unexplained_line_is_a_no(desk: Desk) -> None:
         pytest.param(["."], 2, "is a directory; name a file", id="a directory"),
         pytest.param([], 2, "give one of TARGET, --effect", id="nothing asked"),
         pytest.param(["a.py", "--text", "x"], 2, "give one of TARGET", id="two questions"),
-        pytest.param(["--all", "--text", "x"], 2, "--all goes with PATH", id="all of no file"),
+        pytest.param(["--all", "--text", "x"], 2, "--all needs PATH", id="all of no file"),
         pytest.param(["--digest", "abc"], 2, "is not 64", id="no digest"),
         pytest.param(["--text", " "], 2, "is empty", id="no words"),
         pytest.param(["--artifact", "nothing"], 1, "no artifact 'nothing'", id="no such artifact"),
@@ -128,7 +128,7 @@ def test_words_and_digests_are_listed(desk: Desk) -> None:
     assert "task" in rows[1]
     assert rows[2].startswith("first: lead ")
     done = desk.run("blame", "--text", "nowhere")
-    assert (1, 'nothing that is recorded here has "nowhere"\n') == (done.exit_code, done.stdout)
+    assert (1, 'nothing recorded here has "nowhere"\n') == (done.exit_code, done.stdout)
 
 
 def test_a_tampered_answer_is_a_no(desk: Desk) -> None:

@@ -66,7 +66,7 @@ def test_what_nobody_sealed_is_a_warning(desk: Desk) -> None:
     done = desk.run("doctor")
 
     assert (0, "0 bad, 1 warning") == (done.exit_code, done.stdout.splitlines()[-1])
-    assert "→ batonpass ledger seal, and keep it elsewhere" in done.stdout
+    assert "→ run batonpass ledger seal, and keep the seal elsewhere" in done.stdout
 
 
 def test_a_key_that_others_can_read_is_bad(desk: Desk) -> None:

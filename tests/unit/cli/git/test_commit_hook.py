@@ -154,7 +154,7 @@ def test_a_failure_of_ours_does_not_fail_the_hook(tmp_path: Path) -> None:
         ["/bin/sh", path, "MSG"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
     )
 
-    assert (0, True) == (done.returncode, "goes on without our trailers" in done.stderr)
+    assert (0, True) == (done.returncode, "continues without our trailers" in done.stderr)
 
 
 def test_a_program_that_is_not_on_the_path_is_found(tmp_path: Path) -> None:

@@ -119,8 +119,8 @@ class TestShow:
     @pytest.mark.parametrize(
         ("mode", "said"),
         [
-            pytest.param("observed", "nothing is blocked but changes to the ledger", id="observed"),
-            pytest.param("enforced", "held to its constraints, its budget and the policy", id="enforced"),
+            pytest.param("observed", "only changes to the ledger are blocked", id="observed"),
+            pytest.param("enforced", "its constraints, its budget and the policy are enforced", id="enforced"),
         ],
     )
     def test_without_a_grant_it_says_what_may_be_done(self, desk: Desk, relay: Relay, mode: str, said: str) -> None:
@@ -140,7 +140,7 @@ class TestShow:
         lead.hand_off("editor", "Edit", may=["write:src/**"])
 
         assert desk.words("grant", "show", "editor").endswith(
-            "  tried out     nothing is refused by it; what would have been is recorded\n"
+            "  tried out     nothing is denied by it; what would have been denied is recorded\n"
         )
 
     def test_what_is_not_there_is_not_found(self, desk: Desk, lead: LiveRun) -> None:  # noqa: ARG002
@@ -168,7 +168,10 @@ class TestVerify:
         relay.start("Look", by=ANA)
         done = desk.run("grant", "verify", "lead")
 
-        assert (1, True) == (done.exit_code, "`batonpass grant show` says what may be done without one" in done.stderr)
+        assert (1, True) == (
+            done.exit_code,
+            "`batonpass grant show` shows what is allowed without a grant" in done.stderr,
+        )
 
     def test_a_token_that_holds(self, desk: Desk, lead: LiveRun, tmp_path: Path) -> None:
         """With nothing but the root key, whose id is named."""
@@ -213,7 +216,7 @@ class TestRevoke:
         refused = [desk.run("grant", "verify", *words) for words in (("editor",), ("--token", file))]
 
         assert (0, f"lead {lead.id[-4:]} · revoked by user:ana\n") == (done.exit_code, done.stdout)
-        assert "no call under it, or under what hangs from it, is made from now on" in done.stderr
+        assert "from now on, no call is made under it or under a grant below it" in done.stderr
         assert re.search(r'\n  revoked       by user:ana · [\d-]+ [\d:]+ · "wrong tree ', shown)
         assert f" · fell with lead {lead.id[-4:]}\n" in shown
         assert (ANA, True, None) == (
@@ -236,7 +239,7 @@ class TestRevoke:
         _, done = [desk.run(*asked, reason) for reason in ("wrong tree", "to be sure")]
         answer = desk.answer("grant", "revoke", "lead", "--by", "user:bob", "--reason", "no")
 
-        assert (0, True) == (done.exit_code, " · is revoked already, by user:ana · " in done.stdout)
+        assert (0, True) == (done.exit_code, " · is already revoked, by user:ana · " in done.stdout)
         assert (ANA, "wrong tree") == (answer["by"], answer["reason"])
         assert ["wrong tree"] == [
             desk.answer("receipt", "show", stored.id)["content"]["reason"]["text"] for stored in revocations(desk)
@@ -300,8 +303,8 @@ class TestSuggest:
             "may_delegate = []",
         ] == done.stdout.splitlines()
         paste, uncovered = done.stderr.splitlines()
-        assert (True, "not covered: 1 call whose words are gone, or that no permit can name") == (
-            paste.startswith("a part of batonpass.toml, to be read before it is pasted"),
+        assert (True, "not covered: 1 call whose text is gone, or that no permit can name") == (
+            paste.startswith("this is a part of batonpass.toml; read it before you paste it"),
             uncovered,
         )
         assert ["lead"] == list(read_grants(done.stdout))
@@ -321,7 +324,7 @@ class TestSuggest:
         done = desk.run("grant", "suggest")
 
         assert (0, 256) == (done.exit_code, len(read_grants(done.stdout)[AgentId("lead")].may.permits))
-        assert "left out for lead: 48 permits for the fewest calls, as a grant holds 256 of each" in done.stderr
+        assert "left out for lead: the 48 permits with the fewest calls; a grant holds 256 of each" in done.stderr
 
     def test_agents_are_apart(self, desk: Desk, observed: LiveRun) -> None:
         """Each has a table of its own, and all of it is one document."""
@@ -336,7 +339,7 @@ class TestSuggest:
         """Nothing is printed where data goes, and why is said beside it."""
         done = desk.run("grant", "suggest", *words)
 
-        assert (0, "", "no calls are recorded there\n") == (done.exit_code, done.stdout, done.stderr)
+        assert (0, "", "no calls are recorded\n") == (done.exit_code, done.stdout, done.stderr)
 
     def test_a_time_that_is_none(self, desk: Desk, observed: LiveRun) -> None:  # noqa: ARG002
         """It is wrong usage."""

@@ -48,7 +48,7 @@ def test_an_approval_is_unproven(desk: Desk, lead: LiveRun) -> None:
     done = desk.run("handoff", "approve", "mailer", "--reason", "they know")
 
     assert ("mailer", True) == (done.stdout.split()[0], done.stdout.endswith("approved by user:tess (unproven)\n"))
-    assert "approval    waits for somebody: batonpass handoff approve " in held
+    assert "approval    waiting: batonpass handoff approve " in held
     shown = desk.words("handoff", "show", "mailer")
     told = 'by user:tess · unproven: no approver\'s key signed · was shown nothing: "they know"'
     assert f"\napproval    {told}\n" in shown
@@ -138,7 +138,7 @@ def test_a_refused_call_is_refused_for_good(desk: Desk, lead: LiveRun) -> None:
         with pytest.raises(CallDeniedError, match="user:tess did not let deploy be made"):
             lead.call(deploy, "prod")
     again = desk.run("handoff", "approve", call)
-    assert (1, True) == (again.exit_code, f"user:tess refused {call} already" in again.stderr)
+    assert (1, True) == (again.exit_code, f"user:tess has already refused {call}" in again.stderr)
 
 
 def test_an_id_that_names_nothing_or_too_much_is_refused(desk: Desk, lead: LiveRun) -> None:
@@ -204,7 +204,7 @@ def test_what_cannot_be_shown_is_not_asked(desk: Desk, lead: LiveRun, monkeypatc
     monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
     done = desk.run("handoff", "approve", "mailer", typed="y\n")
 
-    assert (2, True, State.HELD) == (done.exit_code, "the output is no terminal" in done.stderr, handoff.state())
+    assert (2, True, State.HELD) == (done.exit_code, "stdout is not a terminal" in done.stderr, handoff.state())
 
 
 def test_a_held_call_of_an_attempt_that_stays_open_is_decided_like_a_root_s(desk: Desk, lead: LiveRun) -> None:
@@ -233,7 +233,7 @@ def test_what_takes_two_people_waits_on_after_the_first(desk: Desk, tmp_path: Pa
             first = desk.run("handoff", "approve", each, "--by", "user:ben")
             again = desk.run("handoff", "approve", each, "--by", "user:ben")
             own = desk.run("handoff", "approve", each, "--by", "user:ana")
-            assert (0, True) == (first.exit_code, "somebody else has to approve it as well" in first.stderr)
+            assert (0, True) == (first.exit_code, "somebody else has to approve it too" in first.stderr)
             assert [1, 1] == [done.exit_code for done in (again, own) if "[handoff.four_eyes]" in done.stderr]
         told = desk.answer("handoff", "approve", call, "--by", "user:eve")
         desk.words("handoff", "approve", handoff.id, "--by", "user:eve")

@@ -127,7 +127,10 @@ def test_a_baton_that_nobody_signed_for_is_named(desk: Desk, relay: Relay) -> No
     plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
     done = desk.run("handoff", "show", "editor", "--proof")
 
-    assert (1, True) == (done.exit_code, "editor accepted another baton than was offered at hop 1" in done.stdout)
+    assert (1, True) == (
+        done.exit_code,
+        "editor accepted a baton that differs from the offered one at hop 1" in done.stdout,
+    )
 
 
 def test_a_handoff_without_its_intent_is_not_whole(tmp_path: Path) -> None:
@@ -159,7 +162,7 @@ def test_what_was_added_relaxed_and_said_later_is_shown(desk: Desk, relay: Relay
         r'  hop 2: constraint \w{6} "never touch the API" by user:ana · receipt \w{6}',
         lines[lines.index("relaxed") + 1],
     )
-    assert lines[lines.index("said later or elsewhere, and not carried") + 1].endswith('"And quickly"')
+    assert lines[lines.index("recorded later or elsewhere, and not carried") + 1].endswith('"And quickly"')
     assert "whole: 3 items over 2 hops, byte for byte" == lines[-1]
 
 
@@ -170,10 +173,8 @@ def test_erased_words_are_said_to_be_erased(desk: Desk, relay: Relay) -> None:
     desk.words("ledger", "erase", content, "--reason", "privacy", "--yes")
     lines = proof(desk)
 
-    assert "words erased" == lines[lines.index("items") + 2].split("  ")[-1]
-    assert (
-        "whole: 3 items over 3 hops, byte for byte; the words of 1 are no longer here, their digests are" == lines[-1]
-    )
+    assert "text erased" == lines[lines.index("items") + 2].split("  ")[-1]
+    assert "whole: 3 items over 3 hops, byte for byte; the text of 1 is no longer here, only the digest" == lines[-1]
 
 
 def test_a_very_long_way_fits_the_screen(desk: Desk, relay: Relay) -> None:
@@ -197,7 +198,7 @@ def test_what_was_left_behind_is_named(desk: Desk, relay: Relay) -> None:
     left = [line for line in done.stdout.splitlines() if line.startswith("left behind at hop 1: ")]
 
     assert (0, False) == (done.exit_code, "whole" in done.stdout)
-    assert "what binds everybody arrived: 2 items over 1 hop, byte for byte" in done.stdout
+    assert "all that is binding arrived: 2 items over 1 hop, byte for byte" in done.stdout
     assert [True, True] == [f"lead {lead.id[-4:]} did not hand it on to editor, by its choice" in line for line in left]
     assert [True, True] == [words in line for words, line in zip(("round half-even", "rates.csv"), left, strict=True)]
     assert (True, False) == (facts["binds"], facts["whole"])

@@ -243,7 +243,7 @@ def test_verdicts_are_shown_with_who_and_how(desk: Desk, relay: Relay) -> None:
     first, again = section(desk.words("handoff", "show", "editor"), "checked")
 
     assert re.fullmatch(r"verified by user:ana · exit code 0 of `true` · \S+ \S+", first)
-    assert re.fullmatch(r"again: fails by agent:editor \(who made it\) · exit code 1 of `false` · \S+ \S+", again)
+    assert re.fullmatch(r"again: fails by agent:editor \(its own producer\) · exit code 1 of `false` · \S+ \S+", again)
 
 
 def test_a_late_outcome_is_evidence(desk: Desk, relay: Relay) -> None:
@@ -389,7 +389,7 @@ def test_what_was_granted_is_set_against_what_was_used(desk: Desk, relay: Relay)
         ["write:src/a.py (2 calls)"],
         ["nothing"],
         ["write:src/a.py"],
-        ["no grant at all: nothing was used"],
+        ["no grant: nothing was used"],
     ] == [
         section(shown, "granted"),
         *(section(one, label) for one in (shown, idle) for label in ("used", "unused", "enough")),

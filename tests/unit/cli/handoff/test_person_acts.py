@@ -48,8 +48,8 @@ def test_a_retry_says_what_is_kept_and_in_doubt(desk: Desk, relay: Relay) -> Non
     )
     assert [
         f"  batonpass handoff settle {told.drafter.id[-6:]} {call[-6:]} --repeat (or --skip)",
-        f'  it waits for its caller: go on with its root run, relay.resume("{told.lead.id}"),',
-        f'  or take it, relay.handoff("{told.drafter.id}").run(…)',
+        f'  it waits for its caller: continue its root run with relay.resume("{told.lead.id}"),',
+        f'  or take it with relay.handoff("{told.drafter.id}").run(…)',
     ] == done.stderr.splitlines()
 
 
@@ -61,7 +61,7 @@ def test_a_retry_of_a_tree_that_is_over_says_so(desk: Desk, relay: Relay) -> Non
 
     assert [
         "  it waits for a caller, and its root run is completed:",
-        f'  take it, relay.handoff("{told.drafter.id}").run(…)',
+        f'  take it with relay.handoff("{told.drafter.id}").run(…)',
     ] == done.stderr.splitlines()
 
 
@@ -378,7 +378,7 @@ def test_what_is_possible_is_said_and_true(desk: Desk, relay: Relay, state: str)
         done = desk.run("handoff", act, given, *more)
         if f"  it is {state}; " in done.stderr:
             refused[act] = re.findall(r"`batonpass handoff (\w+) \w{4}`", done.stderr)
-            assert (1, not refused[act]) == (done.exit_code, "nothing is left to do about it" in done.stderr)
+            assert (1, not refused[act]) == (done.exit_code, "nothing more can be done with it" in done.stderr)
         else:
             assert 0 == done.exit_code, (act, done.output)
             possible.add(act)

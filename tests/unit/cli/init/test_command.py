@@ -38,10 +38,10 @@ def test_the_first_time_makes_a_ledger_and_shows_the_difference(shop: Path) -> N
 
     assert (0, None) == (done.exit_code, done.exception)
     assert ["--- /dev/null", f"+++ {path}"] == done.stdout.splitlines()[:2]
-    assert f"made a ledger in {shop / '.batonpass'}, which git does not see" in done.stderr
+    assert f"created a ledger in {shop / '.batonpass'}, which git ignores" in done.stderr
     assert (
-        "Claude Code records what happens, and refuses only what would change the ledger or read its keys; "
-        "--undo takes it back" in done.stderr
+        "everything is recorded, and only calls that would change the ledger or read its keys are refused; "
+        "--undo reverts this" in done.stderr
     )
     assert "*\n" == (shop / ".batonpass" / ".gitignore").read_text(encoding="ascii")
     with Relay.open(f"sqlite:///{shop}/.batonpass/ledger.db", create=False) as relay:
@@ -63,7 +63,7 @@ def test_the_second_time_changes_nothing(shop: Path) -> None:
     done = init()
 
     assert (0, "") == (done.exit_code, done.stdout)
-    assert f"nothing to do: our hooks are in {shop}/.claude/settings.local.json\n" == done.stderr
+    assert f"nothing to do: our hooks are already in {shop}/.claude/settings.local.json\n" == done.stderr
 
 
 def test_a_dry_run_leaves_no_trace(shop: Path) -> None:
@@ -92,7 +92,7 @@ def test_undoing_takes_away_what_we_made(shop: Path) -> None:
     done = init("--undo")
 
     assert (0, False) == (done.exit_code, (shop / ".claude" / "settings.local.json").exists())
-    assert "our hooks are gone" in done.stderr
+    assert "removed our hooks from" in done.stderr
     assert (shop / ".batonpass" / "ledger.db").exists()
 
 
@@ -111,7 +111,7 @@ def test_undoing_nothing_says_no(shop: Path) -> None:
     """Nothing of ours is there."""
     done = init("--undo")
 
-    assert (1, "nothing of ours is in ") == (done.exit_code, done.stderr[:22])
+    assert (1, "there are no hooks of ours in ") == (done.exit_code, done.stderr[:30])
     assert [] == [*shop.iterdir()]
 
 
@@ -121,7 +121,7 @@ def test_shared_settings_have_no_path_in_them(shop: Path) -> None:
     done = init("--shared", "--enforce")
 
     assert "batonpass-hook --enforce" == hooks_in(shop / ".claude" / "settings.json")["Stop"][0]["hooks"][0]["command"]
-    assert "whoever works here without batonpass-hook on the PATH can make no call" in done.stderr
+    assert "without batonpass-hook on the PATH, Claude Code can make no call here" in done.stderr
 
 
 def test_the_users_settings_need_no_ledger(shop: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_servers_go_behind_the_proxy_and_record_in_the_projects_ledger(shop: Pat
         Path(ledger).exists(),
     )
     assert ["--- " + str(shop / ".mcp.json"), "+++ " + str(shop / ".mcp.json")] == done.stdout.splitlines()[:2]
-    for part in ("made a ledger in", "1 server: from the client's next start on, calls are recorded", "remote is left"):
+    for part in ("created a ledger in", "1 server: from the client's next start, calls are recorded", "remote stays"):
         assert part in done.stderr
 
 
@@ -121,7 +121,10 @@ def test_git_is_not_given_paths_of_this_machine_unnoticed(shop: Path) -> None:
     """A file that others get says so."""
     subprocess.run(["git", "init", "-q", str(shop)], check=True)
 
-    assert (True, False) == ("git sees .mcp.json" in init().stderr, "git sees" in init("--shared").stderr)
+    assert (True, False) == (
+        "git does not ignore .mcp.json" in init().stderr,
+        "git does not ignore" in init("--shared").stderr,
+    )
 
 
 def test_a_persons_own_servers_are_theirs_in_every_project(shop: Path, tmp_path: Path) -> None:
@@ -242,7 +245,7 @@ def test_a_server_that_was_put_behind_the_proxy_by_hand_is_left_there(shop: Path
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        pytest.param(("--client", "cursor"), 1, "there is none of", id="a client that is not used here"),
+        pytest.param(("--client", "cursor"), 1, "no settings found: looked for", id="a client that is not used here"),
         pytest.param(("--config", ".mcp.json", "--user"), 2, "--config names a file", id="two ways to say which file"),
         pytest.param(("--ledger", "postgresql://a:b@c/d"), 2, "password", id="a password"),
     ],

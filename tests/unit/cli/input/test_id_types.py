@@ -114,7 +114,7 @@ def test_a_short_ending_is_refused(desk: Desk, command: tuple[str, ...]) -> None
         done = desk.run(*(word.format(given) for word in command))
 
         assert (1, "") == (done.exit_code, done.stdout)
-        assert "the end of an id has at least 4 characters [id.too_short]" in done.stderr
+        assert "to use the end of an id, give at least 4 characters [id.too_short]" in done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)

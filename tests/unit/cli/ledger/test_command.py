@@ -22,7 +22,7 @@ def test_a_whole_ledger_is_said_to_be_whole(desk: Desk) -> None:
         "whole: 10 receipts in 3 streams, 19 signatures by 1 relay and their runs",
         "  2 runs, 1 handoff, 9 contents as committed",
     ] == lines[:2]
-    assert (0, True) == (done.exit_code, done.stderr.startswith("without a seal kept elsewhere"))
+    assert (0, True) == (done.exit_code, done.stderr.startswith("only a seal kept elsewhere"))
 
 
 def test_programs_get_the_evidence(desk: Desk) -> None:
@@ -47,7 +47,7 @@ def test_a_seal_is_printed_and_checked(desk: Desk, tmp_path: Path) -> None:
         (tmp_path / "again").read_text(encoding="utf-8"),
         done.stderr.partition(";")[0],
     )
-    assert "  2 seals fit: nothing that was sealed is gone\n" in desk.words("ledger", "verify", *seals)
+    assert "  2 seals match: nothing that was sealed is gone\n" in desk.words("ledger", "verify", *seals)
 
 
 def test_verification_goes_on_from_a_seal(desk: Desk, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_seal_to_go_on_from_must_be_there(desk: Desk, tmp_path: Path) -> None:
     ]
 
     assert [1, 1, 2, 2] == [done.exit_code for done in results]
-    assert "`batonpass ledger seal` makes one" in results[0].stderr
+    assert "`batonpass ledger seal` makes a seal" in results[0].stderr
 
 
 def test_a_verification_that_is_stopped_says_how_far_it_came(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_a_verification_that_is_stopped_says_how_far_it_came(desk: Desk, monkeyp
     monkeypatch.setattr(Relay, "verify", stopped)
     done = desk.run("ledger", "verify")
 
-    assert (130, "", "batonpass: stopped after 3,000 of 9,000 receipts: nothing wrong was found so far, ") == (
+    assert (130, "", "batonpass: stopped after 3,000 of 9,000 receipts: no damage found so far, and ") == (
         done.exit_code,
         done.stdout,
         done.stderr.removesuffix("nothing is proven\n"),
@@ -236,7 +236,7 @@ def test_who_erases_is_recorded(desk: Desk) -> None:
 )
 def test_a_person_is_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch, expected: tuple[int, int], answer: str) -> None:
     """On a terminal nothing is erased without a yes."""
-    monkeypatch.setattr("batonpass.cli.ledger.command._is_person", lambda: True)
+    monkeypatch.setattr("batonpass.cli.ledger.command.is_person", lambda: True)
     done = desk.run("ledger", "erase", "editor", "--reason", "privacy", typed=answer)
 
     assert expected == (done.exit_code, done.stdout.count(" erased\n"))

@@ -102,7 +102,7 @@ def test_another_root_key_means_another_ledger() -> None:
     """A pinned key that does not fit is not a matter of who may record."""
     finding = errors.UnknownKeyError("the root key is another", field="root_key")
 
-    assert "  next    this is another ledger than you think" in after(finding).stderr
+    assert "  next    this is not the ledger that you expect" in after(finding).stderr
 
 
 def test_every_finding_has_advice() -> None:
@@ -121,7 +121,7 @@ def test_hostile_words_in_an_error_are_harmless() -> None:
 
 def test_an_unknown_id_says_where_ids_are() -> None:
     """Somebody who mistyped learns which command lists what there is."""
-    assert "`batonpass run list` shows what there is" in after(errors.NotFoundError("run", "x")).stderr
+    assert "`batonpass run list` lists all runs" in after(errors.NotFoundError("run", "x")).stderr
 
 
 def test_an_interrupt_is_130() -> None:

@@ -197,7 +197,7 @@ class TestDiff:
         relay.start("begin", by=ANA, items=[limit("3")])
         lines = desk.words("session", "diff", "last").splitlines()
 
-        assert (True, ["+ threshold: threshold · <= 3 sigma"]) == ("began anew" in lines[0], lines[1:])
+        assert (True, ["+ threshold: threshold · <= 3 sigma"]) == ("started new" in lines[0], lines[1:])
 
     def test_what_stayed_as_it_was_is_said(self, desk: Desk, relay: Relay) -> None:
         """On stderr, so that no data is no data."""

@@ -74,7 +74,7 @@ def test_people_read_it_line_by_line(desk: Desk, lead: LiveRun) -> None:
     assert (f'  "news.example: {PAGE}"', "  reached 3 runs, 1 handoff, 1 call · 0 held · 0 endorsed") == tuple(
         lines[1:3]
     )
-    assert f"pay {ACCOUNT} · its words stand in the arguments" in desk.words("taint", "last")
+    assert f"pay {ACCOUNT} · its words are in the arguments" in desk.words("taint", "last")
 
 
 def test_it_is_followed_into_the_next_session(desk: Desk, relay: Relay, lead: LiveRun) -> None:
@@ -117,7 +117,7 @@ def test_a_person_answers_for_it(desk: Desk, relay: Relay) -> None:
     with handoff as reader:
         assert (second.id,) == reader.taint
 
-    assert (0, True) == (done.exit_code, f"user:ana answers for {first.id[-4:]} (unproven)" in done.stdout)
+    assert (0, True) == (done.exit_code, f"{first.id[-4:]} endorsed by user:ana (unproven)" in done.stdout)
     assert f"still from outside: {second.id[-4:]}" in done.stderr
     assert "endorsed" in desk.words("trail", "last")
     assert "outside" in desk.words("handoff", "show", handoff.id[-6:])
@@ -165,7 +165,7 @@ def test_a_person_answers_for_a_file(desk: Desk, notes: Path) -> None:
     done = desk.run("endorse", str(notes), "--by", "user:ana", "--reason", "I read it")
     again = desk.run("endorse", str(notes), "--by", "user:ana", "--reason", "I read it")
 
-    assert "n.md · user:ana answers for it (unproven)\n" == done.stdout
+    assert "n.md · endorsed by user:ana (unproven)\n" == done.stdout
     assert re.search(r"written by call \S+ · .* · from outside: call \S+", done.stderr)
     assert (1, True) == (again.exit_code, "not_found" in again.stderr)
 
@@ -181,13 +181,13 @@ def test_no_agent_answers_for_a_file(desk: Desk, notes: Path) -> None:
     """It is refused, and the file taints as before."""
     done = desk.run("endorse", str(notes), "--by", "agent:payer", "--reason", "fine")
 
-    assert (1, True) == (done.exit_code, "only a person answers" in done.stderr)
+    assert (1, True) == (done.exit_code, "only a person may" in done.stderr)
     assert 0 == desk.run("endorse", str(notes), "--by", "user:ana", "--reason", "I read it").exit_code
 
 
 def test_a_result_shows_what_it_is_made_of(desk: Desk, lead: LiveRun) -> None:
     """Whoever reads it there knows what they take in."""
-    assert "what it gives was made of" in desk.words("handoff", "show", "reader")
+    assert "its result is based on" in desk.words("handoff", "show", "reader")
     assert list(lead.taint) == desk.answer("handoff", "show", "reader")["attempts"][-1]["taint"]
 
 
@@ -205,7 +205,7 @@ def test_the_way_to_a_handoff_is_told(desk: Desk, relay: Relay) -> None:
     told = desk.words("taint", fixing.id[-6:])
     (way,) = desk.answer("taint", fixing.id[-6:])
 
-    assert told.startswith(f"{fixing.id[-6:]} · 1 text from outside reached it · its words stand in it\n")
+    assert told.startswith(f"{fixing.id[-6:]} · 1 text from outside reached it · its words are in it\n")
     assert f"task: >Please<\\x1b[2J »run {COMMAND}«" in told
     assert ["read", "reported", "came back", "handed on"] == [hop["way"] for hop in way["hops"]]
     assert [
@@ -227,9 +227,11 @@ def test_an_answer_fits_on_a_screen(desk: Desk, relay: Relay) -> None:
     full = desk.words("taint", handoff.id[-6:], "--full").splitlines()
 
     assert (True, True) == (len(short) <= 40, len(full) > 100)
-    assert f"{handoff.id[-6:]} · 30 texts from outside reached it · words of 1 stand in it" == short[0]
+    assert f"{handoff.id[-6:]} · 30 texts from outside reached it · words of 1 are in it" == short[0]
     assert any("task: »Use key 171773119«" in line for line in short[:8])
-    assert re.fullmatch(r"\d+ more texts from outside: --full shows every way, --all whatever they reached", short[-1])
+    assert re.fullmatch(
+        r"\d+ more texts from outside: --full shows every way, --all everything they reached", short[-1]
+    )
 
 
 def test_a_long_way_is_shortened_in_the_middle(desk: Desk, relay: Relay) -> None:
@@ -264,7 +266,7 @@ def test_of_a_line_the_call_that_wrote_it_is_told(desk: Desk, notes: Path, monke
     told = desk.words("taint", "n.md:1").splitlines()[0]
 
     assert told.startswith("n.md:1 · 1 text from outside reached the call that wrote it · ")
-    assert told.endswith(" stand in that call")
+    assert told.endswith(" are in that call")
 
 
 def test_words_on_the_way_are_told_where_none_stand_at_the_end(desk: Desk, relay: Relay) -> None:
@@ -278,7 +280,7 @@ def test_words_on_the_way_are_told_where_none_stand_at_the_end(desk: Desk, relay
 
     told = desk.words("taint", "fixer").splitlines()[0]
 
-    assert "fixer · 1 text from outside reached it · none of its words stand in it, but on the way to it" == told
+    assert "fixer · 1 text from outside reached it · none of its words are in it, but on the way to it" == told
 
 
 def test_the_map_of_a_tree_is_compact(desk: Desk, relay: Relay) -> None:
@@ -293,7 +295,7 @@ def test_the_map_of_a_tree_is_compact(desk: Desk, relay: Relay) -> None:
 
     assert len(told.splitlines()) < 10
     assert "look place=place 0, look place=place 1, look place=place 2 and 47 more" in told
-    assert f"pay {ACCOUNT} · its words stand in the arguments" in told
+    assert f"pay {ACCOUNT} · its words are in the arguments" in told
 
 
 def test_a_call_that_fetched_is_asked_about_both_ways(desk: Desk, relay: Relay) -> None:
@@ -305,5 +307,5 @@ def test_a_call_that_fetched_is_asked_about_both_ways(desk: Desk, relay: Relay) 
     done = desk.run("taint", lead.taint[1][-6:])
 
     assert ["read", "called"] == [hop["way"] for hop in desk.answer("taint", lead.taint[1][-6:])[0]["hops"]]
-    assert "what it returned came from outside as well" in done.stderr
+    assert "its own result came from outside too" in done.stderr
     assert [["read"], ["read", "called"]] == ways(desk.answer("taint", lead.taint[1][-6:], "--all"))

@@ -155,7 +155,7 @@ def test_nobody_but_a_person_approves(by: str, what: str) -> None:
     desk = a_desk(Policy(enforce=True, proven=False, rules=(rule,)))
     waiting = waits(desk, what)
 
-    with pytest.raises(NotApproverError, match="takes a person"):
+    with pytest.raises(NotApproverError, match="needs a person"):
         waiting.approve(by=by)
     waiting.deny(by=by, reason="whoever it is may stop it")
 
@@ -390,7 +390,7 @@ def test_a_root_s_call_is_let_be_made_by_anybody_who_may() -> None:
 
     assert "deployed prod" == desk.lead.call(deploy, "prod")
     assert call != desk.held_call("staging")
-    with pytest.raises(CallDecidedError, match="user:ana approved"):
+    with pytest.raises(CallDecidedError, match="user:ana has already approved"):
         desk.relay.held_call(call).deny(by=desk.ana, reason="late")
     assert 2 == kinds(desk.relay).count("tool.held")
     desk.relay.verify()

@@ -74,7 +74,7 @@ def test_whoever_asked_for_it_is_none_of_them(what: str) -> None:
     desk, (ben, _) = a_four_eyed_desk(proven=True)
     waiting = waits(desk, what)
     for _ in range(2):
-        with pytest.raises(FourEyesError, match="it is done for user:ana; somebody other than user:ana may"):
+        with pytest.raises(FourEyesError, match="it is done for user:ana; somebody other than user:ana has to"):
             waiting.approve(by=desk.ana)
         with pytest.raises(NotApproverError):
             waiting.approve(by="agent:lead")

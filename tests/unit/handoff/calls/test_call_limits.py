@@ -28,7 +28,7 @@ def test_tokens_are_counted_for_everybody_above(places: Places, relay: Relay) ->
     child.require_room()
     lead.spend(tokens=700)
     for run in (child, lead):
-        with pytest.raises(ConstraintViolatedError, match="at most 1000 tokens does not hold: 1300 are used"):
+        with pytest.raises(ConstraintViolatedError, match="at most 1000 tokens is violated: 1300 are used"):
             run.require_room()
     with pytest.raises(ConstraintViolatedError):
         child.call(Disk().write, "a", "")

@@ -150,7 +150,7 @@ class TestReturned:
         if mode == "observed":
             lead.call(query, 11)
         else:
-            with pytest.raises(ConstraintViolatedError, match="rows <= 10 does not hold: 'rows' is 11"):
+            with pytest.raises(ConstraintViolatedError, match="rows <= 10 is violated: 'rows' is 11"):
                 lead.call(query, 11)
 
         assert [(), ("result.constraint",)] == [body.flags for body in bodies(relay, Kind.TOOL_COMPLETED)]

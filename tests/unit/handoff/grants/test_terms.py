@@ -317,7 +317,7 @@ class TestLimits:
         with second.hand_off("helper", "Help") as helper:
             helper.call(disk.write, "b", "")
         second.call(disk.write, "c", "")
-        with pytest.raises(ConstraintViolatedError, match="at most 3 calls does not hold: this is call 4"):
+        with pytest.raises(ConstraintViolatedError, match="at most 3 calls is violated: this is call 4"):
             second.call(disk.write, "d", "")
 
         assert ["budget"] == [rule for rule, _ in denials(relay)]

@@ -120,7 +120,7 @@ def test_no_agent_approves_and_nobody_confirms_their_own_work() -> None:
     with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
         handoff = lead.hand_off("shipper", "Ship it", run=work)
         handoff.wait()
-        with pytest.raises(NotApproverError, match="takes a person"):
+        with pytest.raises(NotApproverError, match="needs a person"):
             handoff.approve(by="agent:lead")
     with a_relay(Policy(enforce=True, rules=(rule,))) as relay, relay.start("Ship it", by=ANA) as lead:
         handoff = lead.hand_off("shipper", "Ship it", run=work)

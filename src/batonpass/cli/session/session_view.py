@@ -1,17 +1,23 @@
-"""A session as people read it: what comes along, what is open again, what is in flight, what is left."""
+"""A session on the screen and for programs: what it passes on, what is open again, in flight, or left behind."""
 
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec.structs import asdict
+
 from batonpass.audit.short_ids import ending
 from batonpass.cli.output.terminal import paint, say, table
 from batonpass.cli.output.units import counted, elapsed, minute, size
+from batonpass.model.base.ids import SessionId
 from batonpass.model.baton.items import Artifact, Constraint, Decision, Exclusion, ItemValue, OpenQuestion, WorkItem
-from batonpass.model.baton.session import WHY, Fate, Kept, SessionState
+from batonpass.model.baton.session import WHY, Fate, Kept, Said, SessionState
+from batonpass.model.ledger.run import Run
+from batonpass.records.shape import exact
+from batonpass.wire.documents import to_document
 
 
 def say_state(state: SessionState) -> None:
-    """Print what a session leaves to the next one."""
+    """Print what a session passes on to the next one."""
     say()
     say(paint(_kept_title(state), bold=True))
     table([_kept_row(kept) for kept in state.kept], indent="  ")
@@ -60,7 +66,7 @@ def _kept_row(kept: Kept) -> list[str]:
 
 
 def _words(value: ItemValue) -> tuple[str, str]:
-    """Return what an item is, and what it says, in a line."""
+    """Return the kind of an item, and its text in one line."""
     match value:
         case Decision():
             told = "decision", f"{value.what} · because {value.why or 'nobody said why'}"
@@ -77,3 +83,44 @@ def _words(value: ItemValue) -> tuple[str, str]:
         case _:
             told = type(value).__name__.lower(), str(getattr(value, "what", ""))
     return told
+
+
+def session_facts(session: SessionId, roots: Sequence[Run]) -> dict[str, object]:
+    """Return a session for programs, as lists show it."""
+    last = roots[-1]
+    return {
+        "id": session,
+        "roots": [root.id for root in roots],
+        "series": last.series,
+        "principal": last.principal,
+        "agent": last.agent,
+        "state": last.state,
+        "began_at": exact(roots[0].started_at),
+        "last_began_at": exact(last.started_at),
+    }
+
+
+def state_facts(state: SessionState) -> dict[str, object]:
+    """Return what a session passes on to the next one, for programs."""
+    return {
+        "from": list(state.roots),
+        "at": exact(state.at),
+        "items": state.items,
+        "bytes": state.bytes,
+        "oldest_at": exact(state.oldest),
+        "kept": [{**_said(kept.said), "unchecked": list(kept.unchecked)} for kept in state.kept],
+        "revisit": [{**_said(one.said), "reasons": list(one.reasons)} for one in state.revisit],
+        "dropped": [{**asdict(one), "words": WHY[one.why]} for one in state.dropped],
+        "in_flight": state.in_flight,
+        "cached": state.caches,
+    }
+
+
+def _said(said: Said) -> dict[str, object]:
+    return {
+        "type": type(said.value).__name__,
+        "value": to_document(said.value),
+        "by": said.by,
+        "at": exact(said.at),
+        "source": None if said.source is None else said.source.item,
+    }
