@@ -1,5 +1,6 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
+import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,7 @@ class SqliteStore:
         self.home = home_of(path)
         self._path = path
         self._process = OwnProcess()
+        self._pid = self._process.pid
         self._migrations = find_migrations("batonpass.store.sqlite")
         self._blobs = Blobs(self.home / "blobs")
         self._wait_for = wait_for
@@ -85,7 +87,7 @@ class SqliteStore:
                 return rows.info(row)
             connection.execute(QUERIES["add_ledger"], (info.id, info.root_key))
             add_key(connection, root_key(info.root_key))
-            write_entries(connection, tail=self._tail, entries=[first])
+            write_entries(self._tail, [first], connection)
             return info
 
         return self._answer(apply)
@@ -107,7 +109,7 @@ class SqliteStore:
                     if len(content.body) > LARGEST_ROW_BODY:
                         self._blobs.write(content.ref.id, content.body)
                         kept.append(content.ref.id)
-            self._write(partial(write_entries, tail=self._tail, entries=entries))
+            self._write(partial(write_entries, self._tail, entries))
         except BaseException:
             self._drop_unnamed(kept)
             raise
@@ -199,7 +201,8 @@ class SqliteStore:
             self.migrate()
 
     def _write(self, apply: Callable[[apsw.Connection], object]) -> None:
-        self._require_usable()
+        if self._shut or os.getpid() != self._pid:
+            self._require_usable()
         if self._writer is None:
             with self._writer_lock:
                 self._writer = self._writer or Writer(self._path, self.home, self._wait_for, self._tail)

@@ -49,13 +49,17 @@ class Writer:
         self._tail = tail
         tail.inspect = self._require_schema
         self._commits = GroupCommit(self._connection, self, wait_for, tail)
+        # As parts and not as methods of our own: each would be one more call on the way of every append.
         self.run = self._commits.run  # a command in a transaction; it returns when that is durable
+        self.explain = self._turnstile.explain  # which process has the right to write
+        self.leave = self._turnstile.leave  # give the right to write to the next in line
 
     def enter(self, deadline: float) -> None:
         """Take the right to write, as long as the file is still the one that was opened."""
         self._turnstile.enter(deadline)
+        # Looked at after the lock is taken: nobody of ours replaces the file while another of ours may write to it.
         if _identity(self._path) != self._file:
-            self._turnstile.leave()
+            self.leave()
             raise StoreUnavailableError(
                 f"{self._path} was replaced or removed while it was open; nothing was recorded: "
                 "open the ledger again and verify it with the last seal",
@@ -77,14 +81,6 @@ class Writer:
                 "ledger or in a copy that is whole"
             )
         self._schema = version
-
-    def explain(self) -> str:
-        """Say which process has the right to write."""
-        return self._turnstile.explain()
-
-    def leave(self) -> None:
-        """Give the right to write to the next in line."""
-        self._turnstile.leave()
 
     def checkpoint(self) -> bool:
         """Empty the write-ahead log and return True, unless somebody is still reading from it."""
