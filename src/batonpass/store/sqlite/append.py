@@ -1,7 +1,6 @@
 """Writing one entry inside a transaction: the compare-and-set, the receipt, its contents, and what it changes."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final, NoReturn
 
 import apsw
@@ -370,4 +369,3 @@ def add_key(connection: Statements, key: Key) -> None:
 def _change_key(connection: Statements, changed: KeyChanged) -> None:
     if connection.execute(QUERIES["change_key"], (changed.status, changed.key)).fetchone() is None:
         raise NotFoundError("key", changed.key)
-

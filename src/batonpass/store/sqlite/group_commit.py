@@ -115,7 +115,7 @@ class GroupCommit:
         try:
             with self._mutex:
                 if self._shut:
-                    raise StoreShutError("this ledger was closed; open it again")
+                    raise StoreShutError("this ledger was closed; open it again")  # noqa: TRY301 - asked under the mutex
                 if self._leader is None:
                     self._leader = command
                 else:
