@@ -146,7 +146,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
         require_digest("previous", self.previous)
         require_integer("epoch", self.epoch, least=1)
         require_utc("at", self.at)
-        require_member("mode", self.mode, Mode)
+        if type(self.mode) is not Mode:
+            require_member("mode", self.mode, Mode)
         require_id("relay", self.relay, RELAY)
         require_digest("relay_key", self.relay_key)
         if self.cosigner is not None:

@@ -64,6 +64,7 @@ class SqliteStore:
         self._writer_lock = threading.Lock()
         self._shut = False
         self._unclean = False
+        self._claimed = False  # whether there was something to do when a worker last asked
         try:
             self._prepare()
         except OSError as error:
@@ -121,7 +122,11 @@ class SqliteStore:
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""
-        return self._take(lambda connection: leases.find_free(connection, agents), holder, lease_for)
+        # Where there was something a moment ago, there mostly is more: to look first would only cost a transaction.
+        looks, self._claimed = not self._claimed, False
+        lease = self._take(lambda connection: leases.find_free(connection, agents), holder, lease_for, looks=looks)
+        self._claimed = lease is not None
+        return lease
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer, counted from now."""
@@ -219,12 +224,15 @@ class SqliteStore:
         find: Callable[[apsw.Connection], HandoffId | None],
         holder: str,
         lease_for: timedelta,
+        *,
+        looks: bool = True,
     ) -> Lease | None:
         require_agent("holder", holder)
         # Workers ask all the time and mostly there is nothing: whoever only looks keeps nobody from writing.
-        with self._reading() as reader:
-            if find(reader) is None:
-                return None
+        if looks:
+            with self._reading() as reader:
+                if find(reader) is None:
+                    return None
         return self._answer(lambda connection: leases.take(connection, find, holder, lease_for))
 
     def _reading(self) -> ReadTransaction[apsw.Connection]:
