@@ -222,6 +222,7 @@ class GroupCommit:
             if len(self._queue) == 1 and self._queue[0] is own:
                 self._queue.clear()
                 self._leader = None
+                batch.commands = ()  # there is nobody to be told
             else:
                 settled = batch if batch.settled else None
                 self._queue = deque(
@@ -235,8 +236,8 @@ class GroupCommit:
                 # Before those who are done: the next transaction waits for the disk while they work.
                 if self._leader is not None:
                     _wake(self._leader)
-            if batch.settled:
-                _tell(batch, _TOLD_AT_ONCE)
+                if batch.settled:
+                    _tell(batch, _TOLD_AT_ONCE)
 
     def _recover(self, command: _Command) -> None:
         """Finish what an interrupted caller has begun, so that nobody waits for it and nothing is written twice."""

@@ -38,12 +38,13 @@ class Writer:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._connection = open_writer(path)
+            status = path.stat()
+            self._file = status.st_dev, status.st_ino
         except OSError as error:
             raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
         finally:
             self._turnstile.leave()
         self._connection.set_rollback_hook(tail.forget)
-        self._file = _identity(self._path)
         self._entered = 0
         self._schema: int | None = None  # the last one that was looked at and is as we made it
         self._tail = tail
@@ -58,7 +59,12 @@ class Writer:
         """Take the right to write, as long as the file is still the one that was opened."""
         self._turnstile.enter(deadline)
         # Looked at after the lock is taken: nobody of ours replaces the file while another of ours may write to it.
-        if _identity(self._path) != self._file:
+        try:
+            status = os.stat(self._path)  # noqa: PTH116 - pathlib takes twice as long, for every append
+            same = (status.st_dev, status.st_ino) == self._file
+        except OSError:
+            same = False
+        if not same:
             self.leave()
             raise StoreUnavailableError(
                 f"{self._path} was replaced or removed while it was open; nothing was recorded: "
@@ -103,11 +109,3 @@ def _empty_log(connection: apsw.Connection) -> None:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     finally:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - pathlib costs twice as much, and this is on the way of every append
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
