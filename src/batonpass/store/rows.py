@@ -197,8 +197,8 @@ def content(row: Row) -> StoredContent:
     """Return a row of contents, joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
     return StoredContent(
-        id=identifier if type(identifier) is str else require_instance("id", identifier, str),
-        receipt=receipt_id if type(receipt_id) is str else _text("receipt", receipt_id),
+        id=ContentId(identifier if type(identifier) is str else require_instance("id", identifier, str)),
+        receipt=_text("receipt", receipt_id),
         place=_PLACES.get(place) or Place(place),
         salt=salt if type(salt) is bytes else _bytes("salt", salt),
         body=body if type(body) is bytes else _bytes("body", body),
@@ -222,9 +222,9 @@ def receipt(row: Row) -> StoredReceipt:
     position, identifier, stream_id, seq, kind, payload, relay_signature, cosignature = row
     return StoredReceipt(
         position=position,
-        id=identifier if type(identifier) is str else require_instance("id", identifier, str),
+        id=ReceiptId(identifier if type(identifier) is str else require_instance("id", identifier, str)),
         # Of a receipt whose stream is gone, a name that no stream has: the verifier says which receipt it is.
-        stream=(stream_id if type(stream_id) is str else _text("stream", stream_id)) or StreamId(""),
+        stream=_text("stream", stream_id) or StreamId(""),
         seq=seq if type(seq) is int else require_instance("seq", seq, int),
         kind=kind if type(kind) is str else require_instance("kind", kind, str),
         payload=payload if type(payload) is bytes else require_instance("payload", payload, bytes),
