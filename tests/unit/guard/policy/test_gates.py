@@ -375,13 +375,14 @@ def test_no_pattern_fits_everything_and_a_pattern_needs_something() -> None:
     is_verbatim=st.booleans(),
     missing=st.sampled_from([(), ("rationale",)]),
 )
-def test_where_a_policy_is_silent_it_says_nothing(  # noqa: PLR0913 - all that is known of a handoff
+def test_where_a_policy_is_silent_it_says_nothing(
+    *,
     policy: Policy,
     relation: Relation,
     tiers: tuple[Tier, ...],
-    has_method: bool,  # noqa: FBT001 - given by hypothesis
+    has_method: bool,
     unverified: int,
-    is_verbatim: bool,  # noqa: FBT001 - as above
+    is_verbatim: bool,
     missing: tuple[str, ...],
 ) -> None:
     """What is not judged would have passed, whatever else is known of it."""
