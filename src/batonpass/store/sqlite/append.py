@@ -132,6 +132,9 @@ def _add_contents(cursor: apsw.Cursor, tail: Tail, position: int, entry: Entry) 
 
 def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedReceipt, change: Projection) -> bool:
     """Make a receipt its stream's head; return False if it is the head already."""
+    # One statement compares and sets: seq, head, epoch, that the stream is open, and that the recording key is active.
+    # An attempt that was taken over is fenced here and nowhere else: its epoch is not the stream's any more. Only where
+    # nothing was set is it asked why, in the same transaction, so the reason cannot have changed meanwhile.
     receipt = signed.receipt
     itself = type(receipt.body) is RelayEnrolled and enrols_itself(receipt)
     values = (
@@ -241,6 +244,8 @@ def _apply_to_keys(connection: Statements, change: Projection) -> None:
 
 
 def _fence(connection: Statements, at: ChildHead) -> None:
+    # Whoever ends somebody else's run names where it stood. If it wrote on meanwhile, its last receipts would belong to
+    # nobody: then this fails, the new head is read, and what is said about the run is said about all of it.
     values = {"run": at.run, "seq": at.seq, "head": at.head}
     if connection.execute(QUERIES["fence_stream"], values).fetchone() is None:
         require_fence(_find_stream(connection, StreamId(at.run)), at)
