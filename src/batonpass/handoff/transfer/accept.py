@@ -285,8 +285,8 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
 
     Raises `StaleHeadError` or `IllegalTransitionError` if something has.
     """
-    # What is at hand was written by this process a moment ago. That nothing has happened to it since is not assumed: the
-    # acceptance hangs from `handoff.initiated`, and the commit refuses it if the handoff has a stream of its own by now.
+    # What is at hand was written by this process a moment ago. That nothing has happened to it since is not assumed:
+    # the acceptance hangs from `handoff.initiated`, and the commit refuses it if the handoff has a stream by now.
     examined = examine_own(desk, offer)
     if examined.asking.question is not None:
         raise StaleHeadError(offer.handoff.id, 0)
