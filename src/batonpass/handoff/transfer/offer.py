@@ -188,10 +188,11 @@ def _gather(pending: PendingOffer) -> None:
         contents += context.contents
     pending.items = (*statements, *holding.carried(asked.carry), *items)
     pending.contents = tuple(contents)
-    wanted = [*desk.gates.minimum(asked.relation)]
+    wanted: list[str] = []
     for policy in pending.policies:
         if policy.require:
             wanted += required_parts(asked.relation, policy)
+    wanted += desk.gates.minimum(asked.relation)
     pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
 
 
