@@ -95,8 +95,8 @@ class Crew:
     ) -> CrewResult:
         """Let all agents work on a task. A failure ends a pipeline; in a parallel crew the others continue.
 
-        With a `grant`, each agent gets the part of what it may delegate that its definition asks for, all together within
-        its limits.
+        With a `grant`, each agent gets the part of what it may delegate that its definition asks for, all together
+        within its limits.
         Raises `PolicyRefusedError`. Everything is recorded, and a cancellation cancels running handoffs.
         """
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))

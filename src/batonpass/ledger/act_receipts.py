@@ -26,6 +26,7 @@ from batonpass.ledger.position import (
     standing,
 )
 from batonpass.model.base.ids import (
+    RUN,
     AgentId,
     Digest,
     HandoffId,
@@ -34,6 +35,7 @@ from batonpass.model.base.ids import (
     RunId,
     SessionId,
     StreamId,
+    new_id,
     new_run_id,
 )
 from batonpass.model.base.kinds import Mode
@@ -133,9 +135,9 @@ class Recording:
             drafts.append(replace(started, new=False, body=resumed(run), contents=()))
         for given, whose in ((items, items_label), (items_from_outside, Label(SourceType.EXTERNAL))):
             drafts += noted(started, run, principal, given, whose)
-        signed, *_ = self._ledger.append(*drafts)
+        first, *_ = self._ledger.append_entries(drafts)
         self._run_keys.keep(run, 1, signer)
-        return opened(signed)
+        return opened(first)
 
     def open_attempt(
         self,
@@ -153,29 +155,29 @@ class Recording:
         read where the handoff stands; if it has moved on, `StaleHeadError` says so.
         """
         offered, anchor, principal = known or self._standing(handoff)
-        run = new_run_id(self._clock.now())
+        run = RunId(new_id(RUN, self._clock.now()))
         signer = self._run_keys.new()
         body, contents = make(
             AttemptOpening(
                 handoff=offered, run=run, attempt=offered.attempt + 1, principal=principal, key=signer.public_key
             )
         )
-        (signed,) = self._ledger.append(
-            Draft(
-                stream=StreamId(run),
-                body=body,
-                root=offered.root,
-                anchor=anchor,
-                new=True,
-                cosigner=signer,
-                contents=contents,
-                mode=mode,
-                session=session,
-                token=token,
-            ),
+        draft = Draft(
+            stream=StreamId(run),
+            body=body,
+            root=offered.root,
+            anchor=anchor,
+            new=True,
+            cosigner=signer,
+            contents=contents,
+            mode=mode,
+            session=session,
+            token=token,
         )
+        (entry,) = self._ledger.append_entries((draft,))
+        # Only now: a key that is kept for a run of which nothing is durable would outlive the attempt.
         self._run_keys.keep(run, 1, signer)
-        return opened(signed)
+        return opened(entry)
 
     def end(self, working: Working, body: Body, contents: tuple[Content, ...]) -> SignedReceipt:
         """Write a run's last receipt and forget its key."""
@@ -265,26 +267,24 @@ class Recording:
                 if not view.get_stream(StreamId(working.run.id)).open:
                     raise StreamClosedError(working.run.id) from None
             raise
-        if working.epoch not in {None, epoch}:
+        if working.epoch is not None and working.epoch != epoch:
             # Taken up again in this very process: the key is the new one's, and this one is over all the same.
-            raise FencedError(working.run.id, working.epoch or 0, epoch)
+            raise FencedError(working.run.id, working.epoch, epoch)
         cosigner: Signer | None = signer if body.kind in SIGNED_BY_RUN else None
-        (signed,) = self._ledger.append(
-            Draft(
-                stream=StreamId(working.run.id),
-                body=body,
-                root=working.run.root,
-                epoch=epoch,
-                cosigner=cosigner,
-                contents=contents,
-                touches=touches,
-                within=within,
-                premise=premise,
-                mode=working.mode,
-                session=working.session,
-            ),
+        draft = Draft(
+            stream=StreamId(working.run.id),
+            body=body,
+            root=working.run.root,
+            epoch=epoch,
+            cosigner=cosigner,
+            contents=contents,
+            touches=touches,
+            within=within,
+            premise=premise,
+            mode=working.mode,
+            session=working.session,
         )
-        return signed
+        return self._ledger.append_entries((draft,))[0].signed
 
     def supersede(self, handoff: HandoffId, make: Supersedes, contents: tuple[Content, ...] = ()) -> None:
         """End the attempt of somebody who is gone and let the next one begin, in one commit.

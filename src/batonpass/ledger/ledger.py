@@ -1,23 +1,26 @@
 """Recording: a draft gets its place in its stream, its signatures, and is durable when `append` returns."""
 
 import threading
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from batonpass.clock import Clock
 from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
 from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.draft import Draft
 from batonpass.model.base.checks import require_utc
-from batonpass.model.base.ids import Digest, RelayId, StreamId, new_receipt_id
+from batonpass.model.base.ids import HANDOFF, RECEIPT, Digest, ReceiptId, RelayId, StreamId, new_id
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.bodies.body import RunRekeyed
+from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.entry import Entry
 from batonpass.model.ledger.key import Signer
 from batonpass.model.ledger.receipt import Receipt, SignedReceipt
-from batonpass.model.ledger.stream import Mark, Stream, StreamKind, kind_of
+from batonpass.model.ledger.stream import Mark, Stream
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
@@ -26,7 +29,9 @@ from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 _TRIES: Final = 64
 
 _receipt: Final = unchecked_maker(Receipt)
-_stream: Final = unchecked_maker(Stream)
+
+_NO_CONTENT: Final[Mapping[str, ContentRef]] = {}
+_HANDOFF: Final = f"{HANDOFF}_"
 
 
 class Recorder(Protocol):
@@ -41,6 +46,16 @@ class Recorder(Protocol):
         """Return the relay's key."""
 
 
+class StreamHead(Struct, frozen=True):
+    """Where a stream stands, as far as its next receipt has to know."""
+
+    id: StreamId
+    seq: int
+    head: Digest
+    epoch: int
+    open: bool
+
+
 class _Slot:
     """What this process knows of a stream, and the lock under which it appends to it."""
 
@@ -48,7 +63,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.head: Stream | None = None
+        self.head: StreamHead | None = None
         self.latest: datetime | None = None  # when its last receipt was recorded, as that says
         self.users = 0
 
@@ -76,17 +91,33 @@ class Ledger:
 
         Raises what `LedgerStore.append` raises, except that a stream which merely moved on is caught up with.
         """
+        return tuple([entry.signed for entry in self.append_entries(drafts)])
+
+    def append_entries(self, drafts: Sequence[Draft]) -> Sequence[Entry]:
+        """Do what `append` does, and return each receipt with what it changed."""
         slots: dict[StreamId, _Slot] = {}
         try:
             # In the order of their names, so that no two threads wait for each other.
             for stream in (drafts[0].stream,) if len(drafts) == 1 else sorted({draft.stream for draft in drafts}):
-                slots[stream] = self._take(stream)
+                with self._slots_lock:
+                    slot = self._slots.get(stream)
+                    if slot is None:
+                        slot = self._slots[stream] = _Slot()
+                    slot.users += 1
+                slot.lock.acquire()
+                slots[stream] = slot
             return self._append(drafts, slots)
         finally:
             for stream, slot in slots.items():
-                self._give_back(stream, slot)
+                slot.lock.release()
+                with self._slots_lock:
+                    slot.users -= 1
+                    # Anybody may append to a handoff's stream and it never closes: a head kept for it would be stale,
+                    # and forever.
+                    if slot.users == 0 and (slot.head is None or not slot.head.open or stream.startswith(_HANDOFF)):
+                        self._slots.pop(stream, None)
 
-    def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> tuple[SignedReceipt, ...]:
+    def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> Sequence[Entry]:
         after = self._acknowledged.latest()
         for _ in range(_TRIES):
             entries, heads = self._build(drafts, slots, after)
@@ -104,35 +135,19 @@ class Ledger:
             for stream, head in heads.items():
                 slots[stream].head = head
             for entry in entries:
-                slots[entry.signed.receipt.stream].latest = entry.signed.receipt.at
-            return tuple([entry.signed for entry in entries])
+                receipt = entry.signed.receipt
+                slots[receipt.stream].latest = receipt.at
+            return entries
         raise StaleHeadError(drafts[0].stream, 0)
-
-    def _take(self, stream: StreamId) -> _Slot:
-        """Lock a stream for this thread."""
-        with self._slots_lock:
-            slot = self._slots.get(stream)
-            if slot is None:
-                slot = self._slots[stream] = _Slot()
-            slot.users += 1
-        slot.lock.acquire()
-        return slot
-
-    def _give_back(self, stream: StreamId, slot: _Slot) -> None:
-        slot.lock.release()
-        with self._slots_lock:
-            slot.users -= 1
-            if slot.users == 0 and not _worth_keeping(stream, slot.head):
-                self._slots.pop(stream, None)
 
     def _build(
         self,
         drafts: Sequence[Draft],
         slots: dict[StreamId, _Slot],
         after: Mark | None,
-    ) -> tuple[list[Entry], dict[StreamId, Stream]]:
+    ) -> tuple[list[Entry], dict[StreamId, StreamHead]]:
         now = self._clock.now()
-        heads: dict[StreamId, Stream] = {}
+        heads: dict[StreamId, StreamHead] = {}
         entries: list[Entry] = []
         for draft in drafts:
             head = heads.get(draft.stream) or slots[draft.stream].head
@@ -140,7 +155,7 @@ class Ledger:
                 # Unknown here, or taken over since and now taken back by whoever wrote this draft. What we knew of it
                 # is of the past: kept, it would look like a takeover as soon as somebody else writes.
                 head = self._refresh(draft.stream, slots[draft.stream])
-            if draft.after not in {None, draft.anchor if head is None else head.head}:
+            if draft.after is not None and draft.after != (draft.anchor if head is None else head.head):
                 raise StaleHeadError(draft.stream, 1 if head is None else head.seq + 1)
             # In a run that is held to something, a clock that was set back does not bring back what had ended.
             known = slots[draft.stream].latest if draft.mode is Mode.ENFORCED else None
@@ -155,28 +170,25 @@ class Ledger:
                 after=None if entries else after,
             )
             entries.append(entry)
-            heads[draft.stream] = _stream(
-                id=draft.stream,
-                root=draft.root,
-                seq=signed.receipt.seq,
-                head=signed.digest,
-                epoch=signed.receipt.epoch,
-                open=not entry.change.closes,
+            receipt = signed.receipt
+            heads[draft.stream] = StreamHead(
+                draft.stream, receipt.seq, signed.digest, receipt.epoch, not entry.change.closes
             )
         return entries, heads
 
-    def _refresh(self, stream: StreamId, slot: _Slot) -> Stream | None:
+    def _refresh(self, stream: StreamId, slot: _Slot) -> StreamHead | None:
         """Return where a stream stands in the store, and remember that and when it got there."""
         with self._store.view() as view:
             try:
-                slot.head = view.get_stream(stream)
+                found = view.get_stream(stream)
             except NotFoundError:
                 slot.head = None
                 return None
-            slot.latest = decode_receipt(view.get_receipt_at(stream, slot.head.seq).payload).at
+            slot.latest = decode_receipt(view.get_receipt_at(stream, found.seq).payload).at
+        slot.head = StreamHead(found.id, found.seq, found.head, found.epoch, found.open)
         return slot.head
 
-    def _holds(self, known: Stream) -> bool:
+    def _holds(self, known: StreamHead) -> bool:
         """Return whether the store still has the receipt that was a stream's head when we last saw it."""
         with self._store.view() as view:
             return digest(view.get_receipt_at(known.id, known.seq).payload) == known.head
@@ -198,17 +210,30 @@ class Ledger:
             raise RewoundError(stale.stream, known.seq, found.seq)
 
 
-def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:
-    """Return a draft as the signed successor of a stream's head, or as its first receipt."""
+def sign_receipt(draft: Draft, head: StreamHead | Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:
+    """Return a draft as the signed successor of a stream's head, or as its first receipt.
+
+    Raises `FencedError` if somebody took the stream over, and `NotFoundError` if it is neither there nor to be begun.
+    """
     signer = recorder.signer
+    # Where a stream begins, and in which epoch a writer may write, is decided here and not in the store, because both
+    # are signed. The store compares them with what it has, inside the commit.
+    if head is None:
+        if draft.anchor is None:
+            raise NotFoundError("stream", draft.stream)
+        seq, previous, epoch = 1, draft.anchor, 1
+    else:
+        if draft.epoch is not None and draft.epoch != head.epoch:
+            raise FencedError(draft.stream, draft.epoch, head.epoch)
+        seq, previous, epoch = head.seq + 1, head.head, head.epoch + isinstance(draft.body, RunRekeyed)
     # What a draft holds was checked when it was made; only the clock is somebody else's, and what goes together is new.
     receipt = _receipt(
-        id=new_receipt_id(at),
+        id=ReceiptId(new_id(RECEIPT, at)),
         stream=draft.stream,
-        seq=1 if head is None else head.seq + 1,
-        previous=_anchor(draft) if head is None else head.head,
-        epoch=1 if head is None else _epoch(draft, head),
-        at=require_utc("at", at),
+        seq=seq,
+        previous=previous,
+        epoch=epoch,
+        at=at if at.tzinfo is UTC else require_utc("at", at),
         mode=draft.mode,
         relay=recorder.id,
         relay_key=signer.key,
@@ -216,7 +241,7 @@ def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: date
         root=draft.root,
         session=draft.session,
         body=draft.body,
-        content={content.name: content.ref for content in draft.contents},
+        content={content.name: content.ref for content in draft.contents} if draft.contents else _NO_CONTENT,
     )
     receipt.require_consistent()
     payload = encode_receipt(receipt)
@@ -228,20 +253,3 @@ def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: date
         relay_signature=signer.sign(message),
         cosignature=None if draft.cosigner is None else draft.cosigner.sign(message),
     )
-
-
-def _worth_keeping(stream: StreamId, head: Stream | None) -> bool:
-    # Anybody may append to a handoff's stream and it never closes: a head kept for it would be stale, and forever.
-    return head is not None and head.open and kind_of(stream) is not StreamKind.HANDOFF
-
-
-def _anchor(draft: Draft) -> Digest:
-    if draft.anchor is None:
-        raise NotFoundError("stream", draft.stream)
-    return draft.anchor
-
-
-def _epoch(draft: Draft, head: Stream) -> int:
-    if draft.epoch is not None and draft.epoch != head.epoch:
-        raise FencedError(draft.stream, draft.epoch, head.epoch)
-    return head.epoch + isinstance(draft.body, RunRekeyed)

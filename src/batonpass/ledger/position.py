@@ -13,8 +13,8 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import Label
 from batonpass.model.bodies.body import Carried, ChildHead, HandoffInitiated, Part, RunRecorded
 from batonpass.model.ledger.content import Content
-from batonpass.model.ledger.projection import project
-from batonpass.model.ledger.receipt import Receipt, SignedReceipt
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.model.ledger.stream import Stream
 from batonpass.store.port import LedgerView
@@ -50,12 +50,12 @@ def carried(items: tuple[tuple[Part, Content], ...]) -> tuple[Carried, ...]:
     return tuple(Carried(item=content.ref.id, digest=content.ref.digest, part=part) for part, content in items)
 
 
-def opened(signed: SignedReceipt) -> Working:
+def opened(entry: Entry) -> Working:
     """Return the run that a receipt opened."""
-    run = project(signed.receipt, signed.digest).run_opened
+    run, receipt = entry.change.run_opened, entry.signed.receipt
     if run is None:
         raise AssertionError("only receipts that open a run come here")
-    return Working(run=run, mode=signed.receipt.mode, session=signed.receipt.session, epoch=signed.receipt.epoch)
+    return Working(run=run, mode=receipt.mode, session=receipt.session, epoch=receipt.epoch)
 
 
 def standing(view: LedgerView, handoff: HandoffId) -> tuple[Handoff, Digest]:

@@ -54,14 +54,21 @@ def _naming(
     return decorate
 
 
+# By their texts. To call an enumeration costs three calls, and every row that is read has one or two.
+_PLACES: Final = {str(member): member for member in Place}
+_CARRIERS: Final = {str(member): member for member in Carrier}
+_STATES: Final = {str(member): member for member in State}
+_RUN_STATES: Final = {str(member): member for member in RunState}
+
+
 # SQLite keeps any type in any column, and a reader that trusts it dies of a word where bytes belong. What a value of
-# ours does not check by itself is checked here.
+# ours does not check by itself is checked here. What is of the very type is not handed on to be looked at again.
 def _bytes(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
-    return value if value is None else require_instance(field, value, bytes)
+    return value if value is None or type(value) is bytes else require_instance(field, value, bytes)
 
 
 def _text(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
-    return value if value is None else require_instance(field, value, str)
+    return value if value is None or type(value) is str else require_instance(field, value, str)
 
 
 def micros(at: datetime) -> int:
@@ -121,7 +128,7 @@ def run(row: Row) -> Run:
         attempt=attempt,
         agent=agent,
         principal=principal,
-        state=RunState(state),
+        state=_RUN_STATES.get(state) or RunState(state),
         started_at=moment(started_at),
         ended_at=None if ended_at is None else moment(ended_at),
         series=series,
@@ -138,8 +145,8 @@ def handoff(row: Row) -> Handoff:
         root=root,
         parent=parent,
         to=agent,
-        carrier=Carrier(carrier),
-        state=State(state),
+        carrier=_CARRIERS.get(carrier) or Carrier(carrier),
+        state=_STATES.get(state) or State(state),
         attempt=attempt,
         run=run_id,
         initiated=initiated,
@@ -190,11 +197,11 @@ def content(row: Row) -> StoredContent:
     """Return a row of contents, joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
     return StoredContent(
-        id=require_instance("id", identifier, str),
+        id=ContentId(identifier if type(identifier) is str else require_instance("id", identifier, str)),
         receipt=_text("receipt", receipt_id),
-        place=Place(place),
-        salt=_bytes("salt", salt),
-        body=_bytes("body", body),
+        place=_PLACES.get(place) or Place(place),
+        salt=salt if type(salt) is bytes else _bytes("salt", salt),
+        body=body if type(body) is bytes else _bytes("body", body),
     )
 
 
@@ -215,13 +222,15 @@ def receipt(row: Row) -> StoredReceipt:
     position, identifier, stream_id, seq, kind, payload, relay_signature, cosignature = row
     return StoredReceipt(
         position=position,
-        id=require_instance("id", identifier, str),
+        id=ReceiptId(identifier if type(identifier) is str else require_instance("id", identifier, str)),
         # Of a receipt whose stream is gone, a name that no stream has: the verifier says which receipt it is.
         stream=_text("stream", stream_id) or StreamId(""),
-        seq=require_instance("seq", seq, int),
-        kind=require_instance("kind", kind, str),
-        payload=require_instance("payload", payload, bytes),
-        relay_signature=require_instance("relay_signature", relay_signature, bytes),
+        seq=seq if type(seq) is int else require_instance("seq", seq, int),
+        kind=kind if type(kind) is str else require_instance("kind", kind, str),
+        payload=payload if type(payload) is bytes else require_instance("payload", payload, bytes),
+        relay_signature=relay_signature
+        if type(relay_signature) is bytes
+        else require_instance("relay_signature", relay_signature, bytes),
         cosignature=_bytes("cosignature", cosignature),
     )
 

@@ -1,7 +1,6 @@
 """SQL by name: each statement stands in a `.sql` file of its package, under a `-- name:` line."""
 
 import re
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,24 +24,14 @@ def files_of(package: str) -> "Traversable":
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
-class Queries(Mapping[str, str]):
-    """The statements of one file, by name."""
+class Queries(dict[str, str]):
+    """The statements of one file, by name. A dict itself: every statement that is run is looked up here."""
 
     def __init__(self, package: str, file: str = "queries.sql") -> None:
         text = files_of(package).joinpath(file).read_text(encoding="utf-8")
         _, *parts = _NAME.split(text)
-        self._statements = {
-            name: _without_remarks(statement) for name, statement in zip(parts[::2], parts[1::2], strict=True)
-        }
-
-    def __getitem__(self, name: str) -> str:
-        return self._statements[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._statements)
-
-    def __len__(self) -> int:
-        return len(self._statements)
+        for name, statement in zip(parts[::2], parts[1::2], strict=True):
+            self[name] = _without_remarks(statement)
 
 
 def _without_remarks(statement: str) -> str:

@@ -18,6 +18,8 @@ from batonpass.wire.canonical import encode, encode_typed
 JSON: Final = "application/json"
 VERSION: Final = 0
 
+_FLAT: Final = frozenset({str, int, bool, type(None)})  # what has no fields of its own
+
 Document = TypeVar("Document")
 
 
@@ -135,10 +137,12 @@ def _require_known(document: object, value: object, where: str) -> None:
         for name, part in document.items():
             if name not in parts:
                 raise UnknownFieldError(f"{where}.{name}")
-            _require_known(part, parts[name], f"{where}.{name}")
+            if type(part) not in _FLAT:
+                _require_known(part, parts[name], f"{where}.{name}")
     elif isinstance(value, tuple) and isinstance(document, list):
         for part, item in zip(document, value, strict=True):
-            _require_known(part, item, where)
+            if type(part) not in _FLAT:
+                _require_known(part, item, where)
 
 
 def _sparse(value: object) -> Any:  # noqa: ANN401 - JSON

@@ -19,9 +19,12 @@ def find_capability_gaps(
         yield from find_missing_tools(baton, card)
         yield from find_missing_skills(baton, card)
         yield from find_unaccepted_media_types(baton, card)
-    yield from find_past_deadline(baton, known)
-    yield from find_empty_budget(baton)
-    yield from find_too_deep(baton, known, policy)
+    if baton.deadline is not None:
+        yield from find_past_deadline(baton, known)
+    if baton.brief.budget is not None:
+        yield from find_empty_budget(baton)
+    if policy.max_depth is not None:
+        yield from find_too_deep(baton, known, policy)
 
 
 def find_missing_tools(baton: Baton, card: Card) -> Iterator[Problem]:

@@ -19,20 +19,28 @@ def required_parts(relation: Relation, policy: HandoffPolicy) -> tuple[str, ...]
 
 def require_complete(relation: Relation, missing: tuple[str, ...], policy: HandoffPolicy) -> None:
     """Refuse a handoff that leaves out what the policy requires. Raises `IncompleteBatonError`."""
-    required = set(required_parts(relation, policy)) if missing else ()
+    if not missing or not policy.require.get(relation):
+        return
+    required = set(required_parts(relation, policy))
     if refused := tuple([str(part) for part in missing if part in required]):
         raise IncompleteBatonError(refused, relation)
 
 
 def find_gaps(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield every data gap of a baton."""
-    yield from find_missing_parts(baton, policy)
-    yield from find_missing_inputs(baton)
-    yield from find_blocking_questions(baton)
-    yield from find_unreachable_artifacts(baton, known)
-    yield from find_empty_artifacts(baton, known)
+    # Nothing is asked about what a baton does not have: most have no artifacts and no questions.
+    if policy.require.get(baton.relation):
+        yield from find_missing_parts(baton, policy)
+    if baton.brief.inputs:
+        yield from find_missing_inputs(baton)
+    if baton.open_questions:
+        yield from find_blocking_questions(baton)
+    if baton.attached:
+        yield from find_unreachable_artifacts(baton, known)
+        yield from find_empty_artifacts(baton, known)
     yield from find_erased_items(baton)
-    yield from find_missing_criteria(baton, policy)
+    if not baton.brief.criteria:
+        yield from find_missing_criteria(baton, policy)
 
 
 def find_missing_parts(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]:

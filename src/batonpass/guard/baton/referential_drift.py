@@ -19,7 +19,6 @@ from batonpass.model.baton.items import (
     Constraint,
     Decision,
     Exclusion,
-    Item,
     ItemValue,
     OpenQuestion,
     RejectedPath,
@@ -64,10 +63,14 @@ _TEXTS: Final[Mapping[type[ItemValue], tuple[str, ...]]] = MappingProxyType(
 
 def find_drift(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield every referential drift of a baton."""
-    yield from find_unresolved(baton, known)
-    yield from find_names_with_two_digests(baton)
-    yield from find_stale_claims(baton, known, policy)
-    yield from find_pointing_task(baton)
+    if known.references is None or known.references:
+        yield from find_unresolved(baton, known)
+    if baton.attached:
+        yield from find_names_with_two_digests(baton)
+    if policy.oldest is not None:
+        yield from find_stale_claims(baton, known, policy)
+    if not baton.brief.criteria:
+        yield from find_pointing_task(baton)
 
 
 def find_unresolved(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
@@ -90,9 +93,7 @@ def find_open_references(baton: Baton) -> dict[str, bool]:
     Look them up for `Known.resolves`, and pass them on as `Known.references`.
     """
     needed = [baton.task, *baton.brief.criteria]
-    told = [] if baton.brief.rationale is None else [baton.brief.rationale]
-    for item in baton.items:
-        told += _texts(item)
+    told = _told(baton)
     # All at once, because most batons refer to nothing; no reference goes beyond a line.
     if not _may_refer("\n".join((*needed, *told))):
         return {}
@@ -176,16 +177,19 @@ def _clean(kind: str, name: str) -> str | None:
     return f"{kind}:{cleaned}"
 
 
-def _texts(item: Item) -> list[str]:
-    value = item.value
-    # Only reports hold other items.
-    values = [value] if value is not None and not isinstance(value, Report) else within(value)
-    found: list[str] = []
-    for each in values:
-        found += [text for name in _TEXTS[type(each)] if (text := getattr(each, name))]
-        if isinstance(each, Decision):
-            found += each.conditions
-    return found
+def _told(baton: Baton) -> list[str]:
+    """Return what is said in a baton besides its task and its criteria."""
+    told = [] if baton.brief.rationale is None else [baton.brief.rationale]
+    for item in baton.items:
+        value = item.value
+        # Only reports hold other items; to ask for those of each would cost a call for each.
+        for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
+            for name in _TEXTS[type(each)]:
+                if text := getattr(each, name):
+                    told.append(text)  # noqa: PERF401 - a comprehension is a call, for each item
+            if isinstance(each, Decision):
+                told += each.conditions
+    return told
 
 
 def _resolved_by(baton: Baton) -> frozenset[str]:

@@ -118,6 +118,27 @@ def is_silent(policy: Policy, tiers: tuple[Tier, ...]) -> bool:
     return True
 
 
+def is_silent_on_handoff(
+    policy: Policy, relation: Relation, *, tiers: tuple[Tier, ...], has_method: bool, unverified: int
+) -> bool:
+    """Return whether a policy says nothing about a handoff, whatever else is known of it but who may read what."""
+    if (
+        policy.rules
+        or tiers
+        or policy.allowed_agents is not None
+        or policy.renew_every is not None
+        or policy.handoffs.max_depth is not None
+    ):
+        return False
+    wanted = policy.requirements[relation]
+    return (
+        not wanted.require
+        and wanted.verbatim is Demand.NONE
+        and (has_method or wanted.method is Demand.NONE)
+        and (unverified == 0 or wanted.verification is Demand.NONE)
+    )
+
+
 def judge_call(facts: CallFacts, policy: Policy) -> tuple[GateDecision, ...]:
     """Return what the policy says about a call; nothing if it just goes on."""
     what = f"{facts.agent} calls {facts.tool}" + ("" if facts.target is None else f" on {facts.target}")

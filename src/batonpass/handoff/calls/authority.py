@@ -14,6 +14,7 @@ from batonpass.handoff.calls.pending_call import PendingCall
 from batonpass.handoff.files.path_spellings import Looks, look_below
 from batonpass.handoff.grants.limit_use import Counting, find_revoked, read_used
 from batonpass.handoff.grants.terms import require_in_force
+from batonpass.handoff.history.past_calls import NOTHING
 from batonpass.handoff.runtime.bounds import placed
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
@@ -38,8 +39,7 @@ def authorise(pending: PendingCall) -> None:
     Raises `GrantExpiredError`, `GrantDeniedError` and `GrantRevokedError` where the run is enforced; and whatever else
     goes wrong in here stops such a call too: nobody knows then whether it may be made.
     """
-    desk, holding = pending.desk, pending.holding
-    bounds = holding.bounds
+    bounds = pending.holding.bounds
     pending.counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
     try:
         refusal = _find_refusal(pending)
@@ -52,13 +52,38 @@ def authorise(pending: PendingCall) -> None:
         pending.stop_unjudged(error)
     if not bounds.chain and not bounds.accounts:
         return  # nothing is counted, and nothing can be revoked
+    # The commit of the request asks in any case whether something was revoked, and nothing comes in between there. So
+    # if nothing is counted and the commit is where this ends, it is not asked here too: to read takes a connection of
+    # its own, which has to read its pages anew after each commit. Whatever else would stop the call asks first.
+    if pending.enforced and _ends_in_commit(pending):
+        pending.put_off = _look_at_use
+    else:
+        _look_at_use(pending)
+
+
+def _ends_in_commit(pending: PendingCall) -> bool:
+    """Return whether nothing of a call is decided by how much was used, or told before its request is written.
+
+    A result from the record or a credential is given out before that.
+    """
+    declared = pending.declared
+    return (
+        declared.credential is None
+        and declared.cache_for is None
+        and pending.holding.resumption is NOTHING
+        and not pending.counting.counted()
+    )
+
+
+def _look_at_use(pending: PendingCall) -> None:
+    """Note what was used of all that a call counts against, and refuse it if what it hangs from was revoked."""
     try:
-        pending.used = read_used(desk, pending.counting)
+        pending.used = read_used(pending.desk, pending.counting)
     except StoreError:
         if pending.enforced:
             raise
         return  # a run that is only watched goes on while nothing can be read
-    if (revoked := find_revoked(bounds, pending.counting, pending.used)) is not None:
+    if (revoked := find_revoked(pending.holding.bounds, pending.counting, pending.used)) is not None:
         pending.refuse(GRANT, revoked)
 
 
@@ -107,17 +132,22 @@ def authorise_here(
     desk: Desk, holding: Holding, tried: Call, at: datetime
 ) -> tuple[tuple[StreamId, tuple[Permit, ...]], ...]:
     """Return for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
-    terms, place = holding.bounds.terms, tried.place
-    found = []
+    bounds, place = holding.bounds, tried.place
+    terms, found = bounds.terms, []
+    # Every hop is asked for each call, and not only whoever makes it: a grant that was widened on its way, by whatever
+    # mistake or theft, has no effect. Signatures and the chain were verified when the run was begun or taken up.
     for number, one in enumerate(terms, 1):
         right = one.may if number == len(terms) else one.may_delegate
-        permits = [permit for permit in right.permits if permit.allows(tried, at, place)]
+        permits = []
+        for permit in right.permits:
+            if permit.allows(tried, at, place):
+                permits.append(permit)  # noqa: PERF401 - a comprehension is a call, for each hop
         if not permits:
             told = desk.redactor.text("scope", str(tried))
             # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
             named = (*terms[:-1], replace(terms[-1], agent=holding.agent))
             raise explain(named, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
-        found.append((holding.bounds.counted_at[number - 1], tuple(permits)))
+        found.append((bounds.counted_at[number - 1], tuple(permits)))
     card = desk.cards.get(holding.agent)
     if card is not None and card.most is not None and not card.most.allows(tried, at):
         told = desk.redactor.text("scope", str(tried))

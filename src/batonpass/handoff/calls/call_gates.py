@@ -29,6 +29,7 @@ def pass_gates(pending: PendingCall) -> None:
         pending.stop_unjudged(error)
     if not pending.gates:
         return
+    pending.catch_up()
     enforced = (desk.gates.enforce or pending.enforced) and not pending.made
     decision = decide(pending.gates, enforced=enforced)
     if decision is None:

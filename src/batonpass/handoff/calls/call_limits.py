@@ -99,8 +99,8 @@ def check_limits(pending: PendingCall) -> None:
     """
     bounds, counting = pending.holding.bounds, pending.counting
     at = pending.present()
-    if not bounds.accounts and not counting.permits and not counting.line:
-        return
+    if not bounds.accounts and not counting.counted():
+        return  # what was revoked is no matter of room
     for rule, overdue in find_overdue(bounds.accounts, at):
         pending.refuse(rule, overdue)
     refused = _find_full(pending)
@@ -139,8 +139,9 @@ def _permits(pending: PendingCall) -> tuple[Content, ...]:
     """Return in words by which permits a call may be made, from its own run up to where the grant begins."""
     if not pending.counting.permits:
         return ()
-    permits = pending.counting.chosen()
+    *above, own = pending.counting.chosen()
     holding = pending.holding
-    *above, own = permits
-    lines = [f"{terms.agent} may delegate {one.text}" for terms, one in zip(holding.bounds.terms, above, strict=False)]
-    return (pending.desk.text(PERMIT, "\n".join((f"{holding.agent} may {own.text}", *reversed(lines)))),)
+    lines = [f"{holding.agent} may {own.text}"]
+    for terms, permit in zip(reversed(holding.bounds.terms[: len(above)]), reversed(above), strict=True):
+        lines.append(f"{terms.agent} may delegate {permit.text}")
+    return (pending.desk.text(PERMIT, "\n".join(lines)),)

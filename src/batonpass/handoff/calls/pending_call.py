@@ -1,6 +1,7 @@
 """A call on its way: what was found out about it, and what comes of it: it may be made now, or its result is known."""
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
@@ -46,7 +47,7 @@ class PendingCall(Struct, kw_only=True):
     number: int = 0  # which of the identical calls of its run it is, from 1
     key: Digest = _NONE  # the same for the same call in every attempt
     tried: Call | None = None  # as a grant sees it, or would; None if nothing could grant it
-    counting: Counting = field(default_factory=lambda: Counting(()))
+    counting: Counting = field(default_factory=Counting)
     used: Used = field(default_factory=dict)  # of what it counts against, how much was used up when it was looked at
     target_key: Digest | None = None
     label: Label | None = None  # of all that its run knows
@@ -56,6 +57,7 @@ class PendingCall(Struct, kw_only=True):
     looks: Looks = field(default_factory=dict)  # where the paths among its arguments lead
     flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
     reasons: list[str] = field(default_factory=list)  # the same in words
+    put_off: Callable[["PendingCall"], None] | None = None  # a look that only decides what a refusal says
 
     @property
     def target(self) -> str | None:
@@ -70,7 +72,7 @@ class PendingCall(Struct, kw_only=True):
     @property
     def enforced(self) -> bool:
         """Return whether what speaks against it stops it."""
-        return self.held_to_rules and not self.made
+        return not self.made and self.holding.working.mode is Mode.ENFORCED
 
     @property
     def held_to_rules(self) -> bool:
@@ -119,6 +121,7 @@ class PendingCall(Struct, kw_only=True):
 
     def refuse(self, rule: str, error: CallError | GrantError, *, would: str = "would_deny") -> None:
         """Stop it if it is enforced, as `deny` does; else note what would have stopped it."""
+        self.catch_up()
         if self.enforced:
             self.deny(rule, error)
         self.flags.append(f"{would}.{rule}")
@@ -126,6 +129,7 @@ class PendingCall(Struct, kw_only=True):
 
     def deny(self, rule: str, error: CallError | GrantError) -> NoReturn:
         """Record that it was refused, by which rule and in words; then raise the error."""
+        self.catch_up()
         write_denial(
             self.desk,
             self.holding,
@@ -137,6 +141,12 @@ class PendingCall(Struct, kw_only=True):
             beside=self.beside,
         )
         raise error
+
+    def catch_up(self) -> None:
+        """Look at what was put off, before anybody is refused or held: that may be the reason which comes first."""
+        if (look := self.put_off) is not None:
+            self.put_off = None
+            look(self)
 
     def target_shown(self) -> str | None:
         """Return what it would change as people are told it; None if its arguments cannot say it."""

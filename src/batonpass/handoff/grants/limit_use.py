@@ -43,7 +43,7 @@ Used: TypeAlias = Mapping[tuple[StreamId, Unit], int]
 class Counting(Struct):
     """What one call counts against: the accounts that it is under, and of each hop a permit that has room."""
 
-    accounts: tuple[LimitAccount, ...]
+    accounts: tuple[LimitAccount, ...] = ()
     line: tuple[StreamId, ...] = ()  # what may be revoked
     permits: tuple[tuple[StreamId, tuple[Permit, ...]], ...] = ()  # by hop: all that allow the call
     full: set[StreamId] = field(default_factory=set)  # permits without room
@@ -55,9 +55,13 @@ class Counting(Struct):
             return ()
         if self._known is not None and self._known[0] is self.permits and self._known[1] == len(self.full):
             return self._known[2]
-        found = [Counted(account.id, account.limits) for account in self.accounts]
-        for (account, _), permit in zip(self.permits, self.chosen(), strict=True):
-            if permit.limits != UNLIMITED:
+        found: list[Counted] = []
+        for limited in self.accounts:
+            found.append(Counted(limited.id, limited.limits))  # noqa: PERF401 - a comprehension is a call
+        chosen = self.chosen() if self.full else None
+        for number, (account, permits) in enumerate(self.permits):
+            permit = permits[0] if chosen is None else chosen[number]
+            if permit.limits is not UNLIMITED and permit.limits != UNLIMITED:
                 found.append(Counted(permit_account(account, permit), permit.limits))
         self._known = self.permits, len(self.full), tuple(found)
         return self._known[2]

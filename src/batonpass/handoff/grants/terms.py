@@ -117,6 +117,8 @@ def give(
     all that could have been given (`bounds.below`). Raises as `terms_of_offer` does where the grant is enforced.
     """
     tried_out = holding.bounds.tried_out
+    if asked is None and not holding.bounds.chain and not desk.gates.grants:
+        return NOTHING_GIVEN  # nobody is held to a grant here, and no table says that anybody is
     try:
         if tried_out:
             # Enforced, the receipt of the offer itself is refused under a revoked grant: nobody is asked here.

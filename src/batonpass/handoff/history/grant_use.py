@@ -1,7 +1,6 @@
 """Inherited against used: what a run did under its grant, what it was refused, and what would have been enough."""
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -24,9 +23,9 @@ from batonpass.wire.canonical import encode
 class Use(Struct):
     """What a run did to what, and by which rules it was refused something, each with how often."""
 
-    made: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # tool, action, resource
-    beyond: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # those of them that the grant did not let
-    refused: Counter[str] = field(default_factory=Counter)
+    made: dict[tuple[str, str, str], int] = field(default_factory=dict)  # tool, action, resource
+    beyond: dict[tuple[str, str, str], int] = field(default_factory=dict)  # those of them that the grant did not let
+    refused: dict[str, int] = field(default_factory=dict)
     unnamed: int = 0  # calls that were made, and on what no permit can name
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -43,7 +42,7 @@ class Use(Struct):
     def refuse(self, rule: str) -> None:
         """Count a call that was refused."""
         with self._lock:
-            self.refused[rule] += 1
+            self.refused[rule] = self.refused.get(rule, 0) + 1
 
 
 def _is_nameable(call: Call) -> bool:
@@ -109,7 +108,7 @@ def suggest_least(use: Use, terms: Terms) -> Enough:
     within, beyond = [], []
     for call, times in _calls(use):
         covered = any(_means(permit, call) for permit in terms.may.permits)
-        more = use.beyond[call.tool, call.action, call.resource] if covered else times
+        more = use.beyond.get((call.tool, call.action, call.resource), 0) if covered else times
         within += [call] * (times - more)
         beyond += [call] * more
     granted, granted_left = _least(terms, within, Breadth(ceiling=terms.may))

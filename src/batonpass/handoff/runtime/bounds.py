@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from msgspec import Struct, field
@@ -158,12 +158,17 @@ def _most(above: Signed[Terms], hop: Hop) -> Signed[Terms]:
     return Signed(said, b"", b"", digest(b""))
 
 
+# The same bytes are the same receipt, and there are no words in it that could be erased. Whoever works for one tree
+# reads how it began for each of its handoffs.
+_decoded: Final = lru_cache(maxsize=256)(decode_receipt)
+
+
 def read_bounds(view: LedgerView, run: Run) -> Bounds:
     """Return what holds a run, from receipts. Raises `GrantChainError`, `GrantIntegrityError`, `GrantRevokedError`."""
     above = [run]
     while above[-1].parent is not None:
         above.append(view.get_run(above[-1].parent))
-    first = decode_receipt(view.get_receipt_at(StreamId(above[-1].id), 1).payload)
+    first = _decoded(view.get_receipt_at(StreamId(above[-1].id), 1).payload)
     bounds = bounds_of_root(above[-1].id, read_terms(view, first), first.mode)
     for one in reversed(above[:-1]):
         bounds = below(bounds, read_hop(view, one))
@@ -178,7 +183,7 @@ def read_hop(view: LedgerView, run: Run) -> Hop:
     if run.handoff is None:
         raise InvalidValueError("run", f"{run.id} is a root: it took no offer")
     handoff = view.get_handoff(run.handoff)
-    offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
+    offered = _decoded(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
     return Hop(
         account=StreamId(run.handoff),
         agent=run.agent,

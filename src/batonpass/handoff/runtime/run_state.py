@@ -1,9 +1,10 @@
 """What this process knows of a run that it works on."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _carried: Final = unchecked_maker(Carried)  # an item was checked when it was made, and this repeats its parts
 
+_ID: Final = attrgetter("id")
+
 # Of items that a sender may select from, an offer names so many at most: its size must not grow with the tree.
 MOST_CARRIED: Final = 200
 
@@ -67,6 +70,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     keys_made: set[Digest] = field(default_factory=set)  # of calls that other processes made for this run
     replaying: bool = False  # it is finished: everything it asks for comes from the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
+    named: dict[ContentId, Carried] = field(default_factory=dict)  # how receipts name items that it handed on
     stated: tuple[Item, ...] | None = None  # all that humans said in its tree when it last looked; None: it never did
     relaxed: set[ContentId] = field(default_factory=set)
     report: Report | None = None
@@ -136,12 +140,16 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
 
         Of what it knows, the latest: a lead with ten thousand children does not tell each of all the others.
         """
+        inherited: list[Item] = []
+        chosen: list[Item] = []
         with self.lock:
-            known = [
-                item for item in self.notes.values() if item.id not in self.relaxed and item.part is not Part.INTENT
-            ]
-        inherited = [item for item in known if item.part in INHERITED]
-        chosen = [item for item in known if item.part not in INHERITED and (only is None or item.id in only)]
+            for item in self.notes.values():
+                if item.part is Part.INTENT or item.id in self.relaxed:
+                    continue
+                if item.part in INHERITED:
+                    inherited.append(item)
+                elif only is None or item.id in only:
+                    chosen.append(item)
         # A selection is somebody's decision: nothing of it is left out.
         return (*inherited, *(chosen[-MOST_CARRIED:] if only is None else chosen))
 
@@ -155,9 +163,19 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
 
     def found(self) -> tuple[Item, ...]:
         """Return what it found out beyond what it was given; what binds it is not its parent's to inherit."""
-        given = set() if self.baton is None else {item.id for item in self.baton.items}
+        given = () if self.baton is None else set(map(_ID, self.baton.items))
         with self.lock:
             return tuple([item for item in self.notes.values() if item.id not in given and item.part not in INHERITED])
+
+    def refs(self, items: Iterable[Item]) -> tuple[Carried, ...]:
+        """Return how receipts name items. A lead carries the same ones with each handoff: they are made once."""
+        named, found = self.named, []
+        for item in items:
+            ref = named.get(item.id)
+            if ref is None or ref.digest != item.digest or ref.part is not item.part:
+                ref = named[item.id] = ref_of(item)
+            found.append(ref)
+        return tuple(found)
 
     def count(self, described: bytes) -> int:
         """Return the how-manyth identical call this is: the lowest number from 1 on that none of them has."""

@@ -4,6 +4,7 @@ It is kept at hand, so that a call costs the same however long its run is. All o
 """
 
 import threading
+from _thread import RLock
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -32,7 +33,7 @@ class Taint(Struct):
     unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet
     _first: tuple[Source, ...] | None = ()  # the first of what stands, by name; None: to be worked out
     # Held while a label is worked out and written: what comes in meanwhile is written after it, or is in it.
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.RLock = field(default_factory=RLock)
 
     def __bool__(self) -> bool:
         return bool(self.entered)

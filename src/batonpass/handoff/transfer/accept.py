@@ -1,6 +1,5 @@
 """Receiving: validate before anything runs; then accept, ask one question, or decline."""
 
-import contextlib
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
@@ -20,7 +19,7 @@ from batonpass.errors import (
 )
 from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
 from batonpass.guard.baton.problem import Problem
-from batonpass.guard.baton.receiver_question import Asking, choose_question
+from batonpass.guard.baton.receiver_question import NOTHING_TO_ASK, Asking, choose_question
 from batonpass.guard.baton.referential_drift import find_open_references
 from batonpass.guard.baton.validation import validate_baton
 from batonpass.handoff.grants.attempt_certificate import Binding, binding_of, bounds_of, read_above
@@ -110,13 +109,13 @@ def _examine(desk: Desk, view: LedgerView, handoff: HandoffId) -> Examined:
 def examine_own(desk: Desk, offer: Offer) -> Examined:
     """Validate what this process offered a moment ago: what was declared is what is there, and is not read again."""
     baton = offer.baton
-    policy = desk.policy
+    policy = desk.gates.handoffs
+    # What needs a look at the ledger, or at the hops above, is looked at as any other offer is.
     if policy.asks or policy.max_depth is not None or find_open_references(baton):
         return examine(desk, offer.handoff.id)
-    artifacts = (*baton.artifacts, *baton.untrusted)
-    contents = {
-        artifact.body: KeptContent(size=artifact.size, sha256=artifact.sha256, digest_ok=True) for artifact in artifacts
-    }
+    contents = {}
+    for artifact in baton.attached:
+        contents[artifact.body] = KeptContent(size=artifact.size, sha256=artifact.sha256, digest_ok=True)
     return _judged(desk, offer, KnownFacts(now=desk.clock.now(), contents=contents, references={}), None)
 
 
@@ -138,8 +137,10 @@ def accept(
     Raises `HandoffAskedError`, `HandoffHeldError` and `HandoffEndedError`.
     """
     if written_here is not None and parent is not None and written_here.handoff.state is State.OFFERED:
-        with contextlib.suppress(StaleHeadError, IllegalTransitionError):
+        try:
             return _accept_own(desk, written_here, parent)
+        except (StaleHeadError, IllegalTransitionError):
+            pass  # somebody acted on it since: it is read, and looked at as any other
     taking = _Taking(desk=desk, handoff=handoff, lease=lease, parent=parent, asks=asks, beside=beside)
     try:
         return _accept(taking)
@@ -284,6 +285,8 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
 
     Raises `StaleHeadError` or `IllegalTransitionError` if something has.
     """
+    # What is at hand was written by this process a moment ago. That nothing has happened to it since is not assumed:
+    # the acceptance hangs from `handoff.initiated`, and the commit refuses it if the handoff has a stream by now.
     examined = examine_own(desk, offer)
     if examined.asking.question is not None:
         raise StaleHeadError(offer.handoff.id, 0)
@@ -309,8 +312,9 @@ def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> T
     endorsed = {*offer.endorsed, *past.endorsed}
     if offer.initiated.label is not None and offer.handoff.parent not in offer.taint:
         # Carried in quarantine, and not among what taints: its sender knew that somebody had endorsed it.
-        outside = (item.id for item in offer.baton.items if item.part is Part.UNTRUSTED)
-        endorsed.update(item for item in outside if item not in offer.taint)
+        for item in offer.baton.items:
+            if item.part is Part.UNTRUSTED and item.id not in offer.taint:
+                endorsed.add(item.id)
     taint = Taint(endorsed=endorsed)
     taint.learn(offer.initiated.label)
     taint.enter(offer.taint, offer.receipt)
@@ -325,7 +329,7 @@ def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> T
 def _said(examined: Examined, policy: Digest | None, taint: Taint) -> Acceptance:
     return Acceptance(
         baton=examined.offer.revision,
-        problems=tuple(dict.fromkeys(problem.check for problem in examined.problems)),
+        problems=tuple(dict.fromkeys([problem.check for problem in examined.problems])) if examined.problems else (),
         would_ask=(examined.asking.would_ask or examined.asking.question) is not None,
         policy=policy,
         label=taint.label,
@@ -333,11 +337,13 @@ def _said(examined: Examined, policy: Digest | None, taint: Taint) -> Acceptance
 
 
 def _judged(desk: Desk, offer: Offer, facts: KnownFacts, hops: int | None) -> Examined:
-    baton = offer.baton
-    problems = validate_baton(baton, known=facts, policy=desk.policy, card=desk.cards.get(baton.to))
+    baton, policy = offer.baton, desk.gates.handoffs
+    problems = validate_baton(baton, known=facts, policy=policy, card=desk.cards.get(baton.to))
+    if not problems:
+        return Examined(offer=offer, problems=(), asking=NOTHING_TO_ASK)
     asking = choose_question(
         problems,
-        policy=desk.policy,
+        policy=policy,
         asked_here=len(offer.asked),
         hops_since_question=hops,
         answered={answer.question: answer.answer for answer in baton.answers},

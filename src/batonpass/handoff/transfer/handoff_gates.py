@@ -3,7 +3,7 @@
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from batonpass.guard.policy.gates import GateDecision, HandoffFacts, decide, judge_handoff
+from batonpass.guard.policy.gates import GateDecision, HandoffFacts, decide, is_silent_on_handoff, judge_handoff
 from batonpass.model.base.ids import AgentId
 from batonpass.model.base.kinds import Mode, Relation
 from batonpass.model.baton.baton import Brief
@@ -29,16 +29,21 @@ def judge_offer(
     unverified: int,
 ) -> tuple[GateDecision | None, tuple[str, ...]]:
     """Return what holds or refuses an offer, and what would have, had it been enforced."""
+    tiers, method, readers = tiers_of_handoff(brief), has_method(brief), holding.taint.base.readers
+    if readers is None and is_silent_on_handoff(
+        desk.gates, relation, tiers=tiers, has_method=method, unverified=unverified
+    ):
+        return None, ()
     decisions = judge_handoff(
         HandoffFacts(
             to=to,
             relation=relation,
             may=brief.may,
-            tiers=tiers_of_handoff(brief),
+            tiers=tiers,
             depth=depth_of(desk, holding) + 1,
             missing=missing,
             unverified=unverified,
-            has_method=has_method(brief),
+            has_method=method,
             is_verbatim=is_verbatim(task, items),
             may_read=holding.taint.base.may_read(f"agent:{to}"),
         ),

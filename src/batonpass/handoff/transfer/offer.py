@@ -21,12 +21,12 @@ from batonpass.guard.policy.hops import require_hop, requires_lineage
 from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.approvals.gate_facts import hold_takes_proof, hold_until
 from batonpass.handoff.grants.limit_use import revocations, revoked
-from batonpass.handoff.grants.terms import Given, give, kept
+from batonpass.handoff.grants.terms import give, kept
 from batonpass.handoff.history.lineage import read_lineage
 from batonpass.handoff.history.offers import Offer, author_of, find_statements, read_offer
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.record_gaps import fill_gap
-from batonpass.handoff.runtime.run_state import Holding, ref_of
+from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.handoff_gates import judge_offer
 from batonpass.handoff.transfer.offer_request import OfferRequest
@@ -35,7 +35,7 @@ from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.model.base.content_names import BRIEF, TASK, TERMS
 from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
-from batonpass.model.base.label import Label, SourceType, named_sources
+from batonpass.model.base.label import Label, Source, SourceType, named_sources
 from batonpass.model.base.lifecycle import WAITING, State
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.baton.baton import ABRIDGED, Baton, Brief, missing_parts
@@ -57,6 +57,8 @@ _TRIES: Final = 64
 
 
 _handoff: Final = unchecked_maker(Handoff)  # it repeats what its receipt says, which was checked
+_initiated_plainly: Final = unchecked_maker(HandoffInitiated)  # of an offer that goes on, with nothing odd about it
+_NOTHING_SAID: Final = Brief()
 
 SAID: Final = "what is said besides"
 
@@ -91,7 +93,7 @@ def offer_task(
                 fingerprint=fingerprint,
                 key=key,
                 handoff=new_handoff_id(desk.clock.now()),
-                policies=_policies(desk.policy, asked.policy),
+                policies=_policies(desk.gates.handoffs, asked.policy),
                 beside=beside,
             )
             return _pass_in_time(pending)
@@ -164,22 +166,33 @@ def _key(desk: Desk, holding: Holding, asked: OfferRequest, fingerprint: Digest,
 def _gather(pending: PendingOffer) -> None:
     """Find all that travels with an offer: what humans said, what the sender knows, what is said besides."""
     desk, holding, asked = pending.desk, pending.holding, pending.asked
-    noted = [desk.item(value, author_of(holding.agent), number) for number, value in enumerate(asked.said, 1)]
+    items: list[Item] = []
+    contents: list[Content] = []
+    for number, value in enumerate(asked.said, 1):
+        item, content = desk.item(value, author_of(holding.agent), number)
+        items.append(item)
+        contents.append(content)
     statements = _look(pending)
-    pending.context = take_context(
-        desk,
-        holding,
-        asked.task,
-        asked.context,
-        policies=pending.policies,
-        statements=statements,
-        number=len(noted) + 1,
-    )
-    free = () if pending.context.item is None else (pending.context.item,)
-    pending.items = (*statements, *holding.carried(asked.carry), *(item for item, _ in noted), *free)
-    pending.contents = (*(content for _, content in noted), *pending.context.contents)
-    required = [part for policy in pending.policies for part in required_parts(asked.relation, policy)]
-    wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
+    if asked.context is not None or True in [policy.sanitize_context for policy in pending.policies]:
+        pending.context = context = take_context(
+            desk,
+            holding,
+            asked.task,
+            asked.context,
+            policies=pending.policies,
+            statements=statements,
+            number=len(items) + 1,
+        )
+        if context.item is not None:
+            items.append(context.item)
+        contents += context.contents
+    pending.items = (*statements, *holding.carried(asked.carry), *items)
+    pending.contents = tuple(contents)
+    wanted: list[str] = []
+    for policy in pending.policies:
+        if policy.require:
+            wanted += required_parts(asked.relation, policy)
+    wanted += desk.gates.minimum(asked.relation)
     pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
 
 
@@ -192,6 +205,7 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     desk, holding = pending.desk, pending.holding
     reads = pending.reads or holding.stated is None or not holding.acted_on.isdisjoint(holding.watched)
     if holding.stated is not None and not reads and not any(map(requires_lineage, pending.policies)):
+        # Nobody is asked: all that a wrong guess costs is that the commit refuses it, and that it is read after all.
         pending.unverified = tuple(sorted(holding.watched))
         pending.premise = Premise(root=holding.root, statements=len(holding.stated), untouched=pending.unverified)
         return holding.stated
@@ -265,18 +279,22 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
     desk, holding, asked = pending.desk, pending.holding, pending.asked
     if holding.is_abridged(asked.carry):
         pending.missing = (*pending.missing, ABRIDGED)
-    contents = (
-        desk.text(TASK, asked.task),
-        *pending.contents,
-        *_besides(desk, asked, pending.given),
-        *keep_thought(desk, asked.thought or holding.thought),
-        *pending.beside,
-    )
+    given = pending.given
+    contents = [desk.text(TASK, asked.task), *pending.contents]
+    if asked.brief != _NOTHING_SAID:
+        contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
+    if given.terms is not None:
+        contents.append(kept(desk, TERMS, given.terms))
+    if given.refusal is not None:
+        contents.append(desk.refusal(given.refusal))
+    if (thought := asked.thought or holding.thought) is not None:
+        contents += keep_thought(desk, thought)
+    contents += pending.beside
     # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
     with holding.taint.lock:
         body = _initiated(pending)
         fill_gap(desk, holding)
-        signed = _record_offer(pending, body, contents)
+        signed = _record_offer(pending, body, tuple(contents))
     context = pending.context
     if context is not None and (context.found or (context.item is not None and context.scanned)):
         desk.recording.record(holding.working, context.body(pending.handoff, holding))
@@ -315,9 +333,15 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
     desk, holding, asked, decision = pending.desk, pending.holding, pending.asked, pending.decision
     held = decision is not None or asked.hold
     taint = holding.taint
-    untrusted = (item.id for item in pending.items if item.part is Part.UNTRUSTED and item.id not in taint.endorsed)
-    sources = named_sources(holding.id, (*taint.entered, *untrusted))
-    return HandoffInitiated(
+    entered: set[Source] = set(taint.entered)
+    for item in pending.items:
+        if item.part is Part.UNTRUSTED and item.id not in taint.endorsed:
+            entered.add(item.id)
+    sources = named_sources(holding.id, entered) if entered else ()
+    # Ids, digests and members of enumerations, each made here or checked in what was asked for. Names of rules are
+    # other people's: what has a flag, or is held, is checked.
+    make = HandoffInitiated if held or pending.flags else _initiated_plainly
+    return make(
         handoff=pending.handoff,
         run=holding.id,
         to=asked.to,
@@ -328,7 +352,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         key=pending.key,
         fingerprint=pending.fingerprint,
         deadline=asked.deadline,
-        carries=tuple(map(ref_of, pending.items)),
+        carries=holding.refs(pending.items),
         missing=pending.missing,
         unverified=pending.unverified,
         flags=tuple(pending.flags),
@@ -342,16 +366,6 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         taint=sources,
         reasoning=point_to(desk, holding.root, asked.thought or holding.thought, holding.last_checkpoint),
     )
-
-
-def _besides(desk: Desk, asked: OfferRequest, given: Given) -> Iterator[Content]:
-    """Yield what an offer says of its task beyond the task, and what it grants, or would have been refused."""
-    if asked.brief != Brief():
-        yield desk.json(BRIEF, encode_brief(asked.brief))
-    if given.terms is not None:
-        yield kept(desk, TERMS, given.terms)
-    if given.refusal is not None:
-        yield desk.refusal(given.refusal)
 
 
 def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple[Content, ...]) -> SignedReceipt:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import as_member, require_instance, require_text, require_utc, shorten
+from batonpass.model.base.checks import as_member, require_instance, require_member, require_text, require_utc, shorten
 from batonpass.model.base.ids import AgentId, ContentId, require_agent
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.baton import Brief
@@ -78,6 +78,10 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         require_agent("to", self.to)
         require_text("task", self.task)
+        # The receipt of an offer repeats these two without another look.
+        if type(self.relation) is not Relation or type(self.carrier) is not Carrier:
+            require_member("relation", self.relation, Relation)
+            require_member("carrier", self.carrier, Carrier)
         if self.key is not None:
             require_text("key", self.key)
         if self.deadline is not None:

@@ -84,12 +84,13 @@ def require_digests(**given: str | None) -> None:
 
 def require_code(field: str, value: Value) -> Value:
     """Return value if it is a short lower-case name that a program chose."""
-    return _CODE.require(field, value)
+    # Asked here as well as there, as in all checks of this kind: it saves a call for what is known, which most is.
+    return value if type(value) is str and value in _CODE.known else _CODE.require(field, value)
 
 
 def require_media_type(field: str, value: Value) -> Value:
     """Return value if it is a media type without parameters."""
-    return _MEDIA_TYPE.require(field, value)
+    return value if type(value) is str and value in _MEDIA_TYPE.known else _MEDIA_TYPE.require(field, value)
 
 
 def require_integer(field: str, value: int, *, least: int = 0) -> int:

@@ -53,10 +53,17 @@ _PRINCIPAL: Final = Form(
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CHARACTERS: Final = bytes(ord(_ALPHABET[byte & 31]) for byte in range(256))
+_DRAWN_AT_ONCE: Final = 64
+_RANDOM: Final = 13  # characters of which an id takes two bits of the first, and the others as they are
+# Drawn ahead: to ask the system for each id takes longer than to spell it, and lets go of the interpreter's lock.
+_DRAWN: Final[list[str]] = []
+# The last millisecond in which an id was made, and how it is spelled: several ids are made in one.
+_MOMENT: Final[list[tuple[int, str]]] = [(-1, "")]
 _SECONDS_OF_DAY: Final = 24 * 60 * 60
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_VERSION_7: Final = 7 << 76
-_VARIANT: Final = 0b10 << 62
+_VERSION_7: Final = 7 << 6  # where it stands among the ten bits after the time
+_VARIANT: Final = 0b10 << 2  # and in the ten bits after those
 
 
 def _spell(prefix: str, number: int) -> str:
@@ -70,17 +77,49 @@ def _spell(prefix: str, number: int) -> str:
     )
 
 
+def _draw() -> str:
+    """Draw random characters ahead, and return the first of them."""
+    # 256 is a multiple of 32, so each character is as likely as any other.
+    drawn = os.urandom(_RANDOM * _DRAWN_AT_ONCE).translate(_CHARACTERS).decode("ascii")
+    _DRAWN.extend([drawn[start : start + _RANDOM] for start in range(_RANDOM, len(drawn), _RANDOM)])
+    return drawn[:_RANDOM]
+
+
+# Two processes that went on with the same characters would make the same ids.
+os.register_at_fork(after_in_child=_DRAWN.clear)
+
+
+def _spell_moment(millis: int, at: datetime) -> str:
+    if not 0 <= millis < 1 << 48:
+        raise InvalidValueError("at", f"{at.isoformat()} does not fit into an identifier")
+    spelled = (
+        f"{_PAIRS[millis >> 40]}{_PAIRS[millis >> 30 & 1023]}{_PAIRS[millis >> 20 & 1023]}"
+        f"{_PAIRS[millis >> 10 & 1023]}{_PAIRS[millis & 1023]}"
+    )
+    _MOMENT[0] = millis, spelled
+    return spelled
+
+
 def new_id(prefix: str, at: datetime) -> str:
     """Return a fresh id that sorts by its time."""
     since = at - _EPOCH
-    millis, rest = divmod(since.microseconds, 1000)
-    millis += (since.days * _SECONDS_OF_DAY + since.seconds) * 1000
-    if not 0 <= millis < 1 << 48:
-        raise InvalidValueError("at", f"{at.isoformat()} does not fit into an identifier")
-    # RFC 9562, method 3: the fraction of the millisecond goes where random bits would, so ids of one process sort.
-    fraction = rest * 4096 // 1000
-    entropy = int.from_bytes(os.urandom(8)) & (1 << 62) - 1
-    return _spell(prefix, millis << 80 | _VERSION_7 | fraction << 64 | _VARIANT | entropy)
+    micros = since.microseconds
+    millis = (since.days * _SECONDS_OF_DAY + since.seconds) * 1000 + micros // 1000
+    known, moment = _MOMENT[0]
+    if millis != known:
+        moment = _spell_moment(millis, at)
+    try:
+        drawn = _DRAWN.pop()  # a list gives one element to one thread
+    except IndexError:
+        drawn = _draw()
+    # UUIDv7 by parts: 48 bits of time are the first ten characters; then version, fraction, variant and two random
+    # bits are four; the rest is random. RFC 9562, method 3: the fraction of the millisecond goes where random bits
+    # would, so ids of one process sort.
+    fraction = micros % 1000 * 4096 // 1000
+    return (
+        f"{prefix}_{moment}{_PAIRS[_VERSION_7 | fraction >> 6]}"
+        f"{_PAIRS[(fraction & 63) << 4 | _VARIANT | _VALUE_OF[drawn[0]] & 3]}{drawn[1:]}"
+    )
 
 
 def new_run_id(at: datetime) -> RunId:
@@ -163,12 +202,12 @@ def require_ids(field: str, values: tuple[AnyId, ...], prefix: str) -> None:
 
 def require_stream(field: str, value: AnyId) -> AnyId:
     """Return value if it names a stream: a run, a handoff or a relay."""
-    return _STREAM.require(field, value)
+    return value if type(value) is str and value in _STREAM.known else _STREAM.require(field, value)
 
 
 def require_agent(field: str, value: AnyId) -> AnyId:
     """Return value if it is a stable agent id."""
-    return _AGENT.require(field, value)
+    return value if type(value) is str and value in _AGENT.known else _AGENT.require(field, value)
 
 
 def is_user(principal: str) -> bool:
@@ -178,4 +217,4 @@ def is_user(principal: str) -> bool:
 
 def require_principal(field: str, value: AnyId) -> AnyId:
     """Return value if it names a principal, such as user:ana."""
-    return _PRINCIPAL.require(field, value)
+    return value if type(value) is str and value in _PRINCIPAL.known else _PRINCIPAL.require(field, value)

@@ -209,6 +209,11 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
         return self._values(Claim)
 
     @property
+    def attached(self) -> tuple[Artifact, ...]:
+        """Return all files and results that travel along, ours and those from outside."""
+        return self._values(Artifact)
+
+    @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """Return files and results that are ours."""
         return (

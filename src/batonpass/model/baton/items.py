@@ -80,7 +80,7 @@ class Constraint(Struct, frozen=True):
         if self.operator is not None and self.operator not in tuple(Operator):
             raise InvalidValueError("operator", f"{shorten(self.operator)} is not one of {', '.join(Operator)}")
         typed = (self.key, self.operator, self.value)
-        if any(given is None for given in typed) and (not self.text or any(given is not None for given in typed)):
+        if None in typed and (not self.text or typed != (None, None, None)):
             raise InvalidValueError("constraint", "needs a text, or a key, an operator and a value")
         if self.binds_to is not None and _BINDS_TO.fullmatch(self.binds_to) is None:
             raise InvalidValueError("binds_to", "is call:TOOL.ARGUMENT, returned:TOOL.FIELD or result:FIELD")
@@ -316,10 +316,11 @@ class Item(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         require_id("id", self.id, CONTENT)
         require_digest("digest", self.digest)
-        require_member("part", self.part, Part)
+        if type(self.part) is not Part:
+            require_member("part", self.part, Part)
         require_principal("by", self.by)
         require_utc("at", self.at)
-        if self.value is not None:
+        if self.value is not None and type(self.value) not in VALUE_TYPES:
             require_instance("value", self.value, VALUE_TYPES)
 
 

@@ -20,7 +20,7 @@ from batonpass.model.base.checks import (
     require_integer,
     require_media_type,
 )
-from batonpass.model.base.ids import CONTENT, ContentId, Digest, ReceiptId, new_content_id, require_id
+from batonpass.model.base.ids import CONTENT, ContentId, Digest, ReceiptId, new_id, require_id
 from batonpass.model.base.trusted import unchecked_maker
 
 SALT_BYTES: Final = 16
@@ -75,6 +75,11 @@ class StoredContent(Struct, frozen=True, kw_only=True):
     body: bytes | None
 
 
+# Drawn ahead, as the random part of ids is; two processes must not go on with the same ones.
+_SALTS: Final[list[bytes]] = []
+_DRAWN_AT_ONCE: Final = 32
+os.register_at_fork(after_in_child=_SALTS.clear)
+
 _ref: Final = unchecked_maker(ContentRef)
 _content: Final = unchecked_maker(Content)
 
@@ -84,15 +89,25 @@ def content_digest(salt: bytes, body: bytes) -> Digest:
     return Digest(sha256(salt + body).hexdigest())
 
 
+def _draw_salts() -> bytes:
+    drawn = os.urandom(SALT_BYTES * _DRAWN_AT_ONCE)
+    _SALTS.extend([drawn[start : start + SALT_BYTES] for start in range(SALT_BYTES, len(drawn), SALT_BYTES)])
+    return drawn[:SALT_BYTES]
+
+
 def new_content(name: str, body: bytes | str, at: datetime, *, media_type: str = "text/plain") -> Content:
     """Return body as salted content, ready to be committed with its receipt."""
     try:
         data = body.encode() if isinstance(body, str) else bytes(body)
     except UnicodeEncodeError as error:
         raise InvalidValueError(name, f"is not Unicode text: {error.reason} at character {error.start}") from None
-    salt = os.urandom(SALT_BYTES)
+    try:
+        salt = _SALTS.pop()  # a list gives one element to one thread
+    except IndexError:
+        salt = _draw_salts()
     # Only these two come from somebody else; the rest was made here.
     require_code("content.name", name)
     require_media_type("content.media_type", media_type)
-    ref = _ref(id=new_content_id(at), digest=content_digest(salt, data), size=len(data), media_type=media_type)
+    digest = Digest(sha256(salt + data).hexdigest())
+    ref = _ref(id=ContentId(new_id(CONTENT, at)), digest=digest, size=len(data), media_type=media_type)
     return _content(name=name, ref=ref, salt=salt, body=data)

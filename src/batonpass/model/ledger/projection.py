@@ -143,6 +143,8 @@ def key_id(public_key: PublicKey) -> KeyId:
 
 def project(receipt: Receipt, digest: Digest) -> Projection:
     """Return what a receipt with this digest changes; one of an unknown kind changes nothing but its stream."""
+    # Of the receipt alone: what follows from it must not depend on what a store holds. So the verifier, which has only
+    # receipts, comes to the same rows as each store did, and a difference is tampering.
     projector = _PROJECTORS.get(type(receipt.body))
     return NOTHING if projector is None else projector(receipt, receipt.body, digest)
 

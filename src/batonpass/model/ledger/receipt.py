@@ -146,7 +146,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
         require_digest("previous", self.previous)
         require_integer("epoch", self.epoch, least=1)
         require_utc("at", self.at)
-        require_member("mode", self.mode, Mode)
+        if type(self.mode) is not Mode:
+            require_member("mode", self.mode, Mode)
         require_id("relay", self.relay, RELAY)
         require_digest("relay_key", self.relay_key)
         if self.cosigner is not None:
@@ -169,7 +170,11 @@ class Receipt(Struct, frozen=True, kw_only=True):
             raise InvalidValueError("cosigner", f"{body.kind} needs a second signature")
         if type(body) is UnknownBody:
             return  # where it belongs, only a later version knows
-        home = self.relay if type(body) in _OF_RELAY else _stream_of(body)
+        if type(body) in _OF_RELAY:
+            home: str | None = self.relay
+        else:
+            handoff = None if type(body) in _OF_RUN else getattr(body, "handoff", None)
+            home = handoff or getattr(body, "run", None)
         if home != self.stream:
             raise InvalidValueError("stream", f"a {body.kind} receipt of {home} cannot stand in {self.stream}")
 
@@ -177,12 +182,6 @@ class Receipt(Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         """Return the kind, which may be one that this version does not know."""
         return self.body.kind
-
-
-def _stream_of(body: Body) -> str | None:
-    """Return the run or handoff in whose stream a body of a known kind stands."""
-    handoff: str | None = None if type(body) in _OF_RUN else getattr(body, "handoff", None)
-    return handoff or getattr(body, "run", None)
 
 
 class SignedReceipt(Struct, frozen=True, kw_only=True):

@@ -79,7 +79,8 @@ class Run(Struct, frozen=True, kw_only=True):
         require_integer("attempt", self.attempt, least=1)
         require_agent("agent", self.agent)
         require_principal("principal", self.principal)
-        require_member("state", self.state, RunState)
+        if type(self.state) is not RunState:
+            require_member("state", self.state, RunState)
         require_utc("started_at", self.started_at)
         if self.ended_at is not None:
             require_utc("ended_at", self.ended_at)
@@ -111,8 +112,10 @@ class Handoff(Struct, frozen=True, kw_only=True):
         require_id("root", self.root, RUN)
         require_id("parent", self.parent, RUN)
         require_agent("to", self.to)
-        require_member("carrier", self.carrier, Carrier)
-        require_member("state", self.state, State)
+        if type(self.carrier) is not Carrier:
+            require_member("carrier", self.carrier, Carrier)
+        if type(self.state) is not State:
+            require_member("state", self.state, State)
         require_integer("attempt", self.attempt)
         if self.run is not None:
             require_id("run", self.run, RUN)

@@ -1,7 +1,6 @@
 """Writing one entry inside a transaction: the compare-and-set, the receipt, its contents, and what it changes."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final, NoReturn
 
 import apsw
@@ -9,7 +8,7 @@ import apsw
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError, UnknownRelayError
 from batonpass.model.base.ids import KeyId, StreamId
 from batonpass.model.base.lifecycle import Carrier, HandoffEvent, State, sources, target
-from batonpass.model.bodies.body import ChildHead
+from batonpass.model.bodies.body import ChildHead, RelayEnrolled
 from batonpass.model.ledger.content import Place
 from batonpass.model.ledger.entry import Entry, Premise
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
@@ -63,7 +62,7 @@ _ROW: Final = Place.ROW.value
 _FILE: Final = Place.FILE.value
 
 
-def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[Entry]) -> None:
+def write_entries(tail: Tail, entries: Sequence[Entry], connection: apsw.Connection) -> None:
     """Write entries that stand or fall together, or raise and leave the transaction to be rolled back."""
     # One for all: a connection makes a new one for each statement.
     cursor = connection.cursor()
@@ -133,8 +132,11 @@ def _add_contents(cursor: apsw.Cursor, tail: Tail, position: int, entry: Entry) 
 
 def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedReceipt, change: Projection) -> bool:
     """Make a receipt its stream's head; return False if it is the head already."""
+    # One statement compares and sets: seq, head, epoch, that the stream is open, and that the recording key is active.
+    # An attempt that was taken over is fenced here and nowhere else: its epoch is not the stream's any more. Only where
+    # nothing was set is it asked why, in the same transaction, so the reason cannot have changed meanwhile.
     receipt = signed.receipt
-    itself = enrols_itself(receipt)
+    itself = type(receipt.body) is RelayEnrolled and enrols_itself(receipt)
     values = (
         receipt.stream,
         receipt.seq,
@@ -165,7 +167,9 @@ def _require_premise(cursor: apsw.Cursor, premise: Premise) -> None:
     """Refuse what was made under a premise that does not hold any more. Raises `PremiseError`."""
     # Here and not before: this connection has it at hand, and another one reads it anew after each commit.
     ((statements,),) = cursor.execute(_COUNT_STATEMENTS, (premise.root,))
-    touched = any(cursor.execute(_HAS_STREAM, (handoff,)).fetchone() is not None for handoff in premise.untouched)
+    touched = False
+    for handoff in premise.untouched:
+        touched = touched or cursor.execute(_HAS_STREAM, (handoff,)).fetchone() is not None
     require_premise(premise, statements, touched=touched)
 
 
@@ -240,6 +244,8 @@ def _apply_to_keys(connection: Statements, change: Projection) -> None:
 
 
 def _fence(connection: Statements, at: ChildHead) -> None:
+    # Whoever ends somebody else's run names where it stood. If it wrote on meanwhile, its last receipts would belong to
+    # nobody: then this fails, the new head is read, and what is said about the run is said about all of it.
     values = {"run": at.run, "seq": at.seq, "head": at.head}
     if connection.execute(QUERIES["fence_stream"], values).fetchone() is None:
         require_fence(_find_stream(connection, StreamId(at.run)), at)
@@ -258,7 +264,7 @@ def _add_run(connection: Statements, run: Run) -> None:
             run.principal,
             run.state,
             rows.micros(run.started_at),
-            _optional_micros(run.ended_at),
+            None if run.ended_at is None else rows.micros(run.ended_at),
             run.series,
             run.session,
         ),
@@ -282,7 +288,7 @@ def _add_handoff(connection: Statements, handoff: Handoff) -> None:
                 handoff.seq,
                 handoff.scope,
                 handoff.key,
-                _optional_micros(handoff.deadline),
+                None if handoff.deadline is None else rows.micros(handoff.deadline),
             ),
         )
     except apsw.ConstraintError:
@@ -368,7 +374,3 @@ def add_key(connection: Statements, key: Key) -> None:
 def _change_key(connection: Statements, changed: KeyChanged) -> None:
     if connection.execute(QUERIES["change_key"], (changed.status, changed.key)).fetchone() is None:
         raise NotFoundError("key", changed.key)
-
-
-def _optional_micros(at: datetime | None) -> int | None:
-    return None if at is None else rows.micros(at)

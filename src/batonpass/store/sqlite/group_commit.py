@@ -3,6 +3,10 @@
 A dedicated writer thread would cost every append two thread switches; see docs/adr/0014. A leader can be interrupted
 at any moment (Ctrl-C in the main thread), so whatever it has begun can be finished by `_recover`, in any state: a
 command leaves the queue only when its batch is settled, and a batch is settled by one assignment.
+
+Those who wait are told in a chain: the leader tells a few, and each of them tells one more when it runs. All of them
+can do nothing but ask for the interpreter's lock, which one thread has at a time. Told at once, sixty threads wake,
+find it taken and go to sleep again.
 """
 
 import threading
@@ -18,6 +22,7 @@ from batonpass.errors import BatonpassError, StoreBusyError, StoreError, StoreSh
 from batonpass.store.sqlite.connection import translated
 
 _LARGEST_BATCH: Final = 256
+_TOLD_AT_ONCE: Final = 2  # so many can run while the leader goes on: one without the interpreter's lock, one that waits
 
 
 class WriteGate(Protocol):
@@ -46,10 +51,11 @@ class Watch(Protocol):
 class _Batch(Struct, eq=False):
     """A transaction, and those who are in it."""
 
-    commands: "tuple[_Command, ...]" = ()
+    commands: "tuple[_Command, ...]" = ()  # empty again once all were told: they name it, too
     committing: bool = False
     failure: BatonpassError | None = None
     settled: bool = False
+    told: int = 0  # of its commands, how many from the first on
 
 
 class _Command(Struct, eq=False):
@@ -62,11 +68,7 @@ class _Command(Struct, eq=False):
     batch: _Batch | None = None  # the transaction that it is in
     leading: _Batch | None = None  # the transaction that its caller writes
     inside: bool = False  # its caller may have the right to write
-    wake: "threading.Lock | None" = None  # only of one that somebody else may have to wake
-
-    @property
-    def settled(self) -> bool:
-        return self.batch is not None and self.batch.settled
+    wake: "threading.Lock | None" = None  # only of one whose caller sleeps
 
 
 class GroupCommit:
@@ -111,9 +113,17 @@ class GroupCommit:
         """
         command = _Command(apply, time.monotonic() + self._wait_for, alone)
         try:
-            self._enqueue(command)
-            if self._leader is not command:
-                self._await(command)
+            with self._mutex:
+                if self._shut:
+                    raise StoreShutError("this ledger was closed; open it again")  # noqa: TRY301 - asked under the mutex
+                if self._leader is None:
+                    self._leader = command
+                else:
+                    command.wake = threading.Lock()
+                    command.wake.acquire()
+                self._queue.append(command)
+            if command.wake is not None:
+                self._await(command, command.wake)
             if self._leader is command and (command.batch is None or not command.batch.settled):
                 self._lead(command)
         except BaseException:
@@ -124,35 +134,29 @@ class GroupCommit:
         if command.batch is not None and command.batch.failure is not None:
             raise command.batch.failure
 
-    def _enqueue(self, command: _Command) -> None:
-        with self._mutex:
-            if self._shut:
-                raise StoreShutError("this ledger was closed; open it again")
-            if self._leader is not None:
-                command.wake = threading.Lock()
-                command.wake.acquire()
-            self._queue.append(command)
-            self._leader = self._leader or command
-
-    def _await(self, command: _Command) -> None:
-        wake = command.wake
-        if wake is None or wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
-            return
-        with self._mutex:
-            if self._leader is command:
-                return
-            if command.batch is None:
-                self._queue.remove(command)
-                command.error = StoreBusyError(self._gate.explain())
-                return
-        # A leader has it in hand, and a leader's own wait is bounded: the outcome is about to be known.
-        wake.acquire()
+    def _await(self, command: _Command, wake: threading.Lock) -> None:
+        """Sleep until this command is settled or leads; or, at its deadline, take it back."""
+        if not wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
+            with self._mutex:
+                if self._leader is command:
+                    return
+                if command.batch is None:
+                    self._queue.remove(command)
+                    command.error = StoreBusyError(self._gate.explain())
+                    return
+            # A leader has it in hand, and a leader's own wait is bounded: the outcome is about to be known.
+            wake.acquire()
+        if command.batch is not None and command.batch.settled:
+            with self._mutex:
+                _tell(command.batch, 1)
 
     def _lead(self, own: _Command) -> None:
+        own.wake = None
         batch = own.leading = _Batch()
         own.inside = True
         try:
             self._gate.enter(own.deadline)
+            # Not before the gate is open: whoever comes while we stand in line is written along.
             with self._mutex:
                 batch.commands = tuple(self._queue)[:_LARGEST_BATCH]
                 for command in batch.commands:
@@ -169,21 +173,28 @@ class GroupCommit:
         self._pass_on(own, batch)
 
     def _commit(self, batch: _Batch) -> None:
-        connection = self._connection
+        """Write all commands of a batch in one transaction, and settle it, whatever happens."""
+        connection, watch = self._connection, self._watch
         try:
-            self._begin(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            if watch is not None:
+                watch.begin(connection)
             if len(batch.commands) == 1:
+                # A refusal rolls the whole transaction back, and there is nobody else in it.
                 batch.commands[0].apply(connection)
             elif not _run_together(connection, batch.commands):
                 connection.execute("ROLLBACK")
-                self._begin(connection)
+                connection.execute("BEGIN IMMEDIATE")
+                if watch is not None:
+                    watch.begin(connection)
                 for command in batch.commands:
                     _run_apart(connection, command)
+            # From here on nobody but the connection knows whether it is durable; `_recover` asks it.
             batch.committing = True
             connection.execute("COMMIT")
             batch.settled = True
-            if self._watch is not None:
-                self._watch.committed(connection)
+            if watch is not None:
+                watch.committed(connection)
         except apsw.Error as error:
             # On a full disk SQLite may have rolled back by itself already.
             batch.committing = False
@@ -199,11 +210,6 @@ class GroupCommit:
                 batch.failure = error if isinstance(error, BatonpassError) else StoreError(str(error))
             batch.settled = True
 
-    def _begin(self, connection: apsw.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        if self._watch is not None:
-            self._watch.begin(connection)
-
     def _run_alone(self, command: _Command, alone: Callable[[apsw.Connection], object]) -> None:
         try:
             alone(self._connection)
@@ -215,14 +221,23 @@ class GroupCommit:
         with self._mutex:
             if len(self._queue) == 1 and self._queue[0] is own:
                 self._queue.clear()
+                self._leader = None
+                batch.commands = ()  # there is nobody to be told
             else:
-                self._queue = deque(command for command in self._queue if not command.settled and command is not own)
-            self._leader = self._queue[0] if self._queue else None
-            for command in batch.commands:
-                if command is not own and command.settled:
-                    _wake(command)
-            if self._leader is not None:
-                _wake(self._leader)
+                settled = batch if batch.settled else None
+                self._queue = deque(
+                    [
+                        command
+                        for command in self._queue
+                        if command is not own and (settled is None or command.batch is not settled)
+                    ]
+                )
+                self._leader = self._queue[0] if self._queue else None
+                # Before those who are done: the next transaction waits for the disk while they work.
+                if self._leader is not None:
+                    _wake(self._leader)
+                if batch.settled:
+                    _tell(batch, _TOLD_AT_ONCE)
 
     def _recover(self, command: _Command) -> None:
         """Finish what an interrupted caller has begun, so that nobody waits for it and nothing is written twice."""
@@ -244,6 +259,8 @@ class GroupCommit:
             leads = self._leader is command
             if command in self._queue and command.batch is None and not leads:
                 self._queue.remove(command)
+            if command.batch is not None and command.batch.settled:
+                _tell(command.batch, 1)  # it may have been told, and have told nobody
         if leads:
             self._pass_on(command, _Batch())
 
@@ -281,6 +298,20 @@ def _roll_back(connection: apsw.Connection) -> None:
 def _wake(command: _Command) -> None:
     if command.wake is not None and command.wake.locked():
         command.wake.release()
+
+
+def _tell(batch: _Batch, number: int) -> None:
+    """Wake so many more of those who are in a settled batch. Whoever calls this has the mutex."""
+    while number > 0 and batch.told < len(batch.commands):
+        wake = batch.commands[batch.told].wake
+        # Counted after, not before: an interrupt in between leaves one that is told twice, and none that never is.
+        if wake is not None and wake.locked():
+            wake.release()
+            number -= 1
+        batch.told += 1
+    if batch.told >= len(batch.commands):
+        # A command and its batch name each other. Left so, all that was written would stay until the next collection.
+        batch.commands = ()
 
 
 def _nothing(connection: apsw.Connection) -> None:

@@ -1,6 +1,5 @@
 """Leases in SQLite: who works on what just now, and what becomes of that when a handoff moves."""
 
-import json
 import secrets
 from collections.abc import Callable, Collection
 from datetime import timedelta
@@ -15,6 +14,7 @@ from batonpass.model.ledger.lease import Lease
 from batonpass.store import rows
 from batonpass.store.sql import Queries
 from batonpass.store.sqlite.connection import Statements
+from batonpass.wire.canonical import encode_typed
 
 QUERIES: Final = Queries("batonpass.store.sqlite", "leasing.sql")
 
@@ -29,7 +29,7 @@ def find_free(connection: apsw.Connection, agents: Collection[AgentId] | None) -
     """Return the oldest handoff to one of these agents, or to any, that nobody holds."""
     if agents is None:
         return _first(connection, "find_free", {})
-    return _first(connection, "find_free_for", {"agents": json.dumps(list(agents))})
+    return _first(connection, "find_free_for", {"agents": encode_typed(list(agents)).decode()})
 
 
 def find_lapsed(connection: apsw.Connection) -> HandoffId | None:

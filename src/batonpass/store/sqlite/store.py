@@ -1,5 +1,6 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
+import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,7 @@ class SqliteStore:
         self.home = home_of(path)
         self._path = path
         self._process = OwnProcess()
+        self._pid = self._process.pid
         self._migrations = find_migrations("batonpass.store.sqlite")
         self._blobs = Blobs(self.home / "blobs")
         self._wait_for = wait_for
@@ -62,6 +64,7 @@ class SqliteStore:
         self._writer_lock = threading.Lock()
         self._shut = False
         self._unclean = False
+        self._claimed = False  # whether there was something to do when a worker last asked
         try:
             self._prepare()
         except OSError as error:
@@ -85,7 +88,7 @@ class SqliteStore:
                 return rows.info(row)
             connection.execute(QUERIES["add_ledger"], (info.id, info.root_key))
             add_key(connection, root_key(info.root_key))
-            write_entries(connection, tail=self._tail, entries=[first])
+            write_entries(self._tail, [first], connection)
             return info
 
         return self._answer(apply)
@@ -107,7 +110,7 @@ class SqliteStore:
                     if len(content.body) > LARGEST_ROW_BODY:
                         self._blobs.write(content.ref.id, content.body)
                         kept.append(content.ref.id)
-            self._write(partial(write_entries, tail=self._tail, entries=entries))
+            self._write(partial(write_entries, self._tail, entries))
         except BaseException:
             self._drop_unnamed(kept)
             raise
@@ -119,7 +122,11 @@ class SqliteStore:
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""
-        return self._take(lambda connection: leases.find_free(connection, agents), holder, lease_for)
+        # Where there was something a moment ago, there mostly is more: to look first would only cost a transaction.
+        looks, self._claimed = not self._claimed, False
+        lease = self._take(lambda connection: leases.find_free(connection, agents), holder, lease_for, looks=looks)
+        self._claimed = lease is not None
+        return lease
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer, counted from now."""
@@ -199,7 +206,8 @@ class SqliteStore:
             self.migrate()
 
     def _write(self, apply: Callable[[apsw.Connection], object]) -> None:
-        self._require_usable()
+        if self._shut or os.getpid() != self._pid:
+            self._require_usable()
         if self._writer is None:
             with self._writer_lock:
                 self._writer = self._writer or Writer(self._path, self.home, self._wait_for, self._tail)
@@ -216,12 +224,15 @@ class SqliteStore:
         find: Callable[[apsw.Connection], HandoffId | None],
         holder: str,
         lease_for: timedelta,
+        *,
+        looks: bool = True,
     ) -> Lease | None:
         require_agent("holder", holder)
         # Workers ask all the time and mostly there is nothing: whoever only looks keeps nobody from writing.
-        with self._reading() as reader:
-            if find(reader) is None:
-                return None
+        if looks:
+            with self._reading() as reader:
+                if find(reader) is None:
+                    return None
         return self._answer(lambda connection: leases.take(connection, find, holder, lease_for))
 
     def _reading(self) -> ReadTransaction[apsw.Connection]:

@@ -33,6 +33,8 @@ class Turnstile:
 
     def enter(self, deadline: float) -> None:
         """Take the right to write. Raises `StoreBusyError` at the deadline (monotonic), naming the holder."""
+        # The turn first, also where nobody else writes: to try `writer` alone would let whoever has just written take
+        # it again before the next in line wakes, and a busy process would keep all others waiting.
         if self._waiting is not None or not self._enter_at_once():
             self._enter_in_turn(deadline)
         try:

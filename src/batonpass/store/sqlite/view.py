@@ -1,7 +1,6 @@
 """Reading one moment of a SQLite ledger."""
 
 import heapq
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -43,6 +42,7 @@ from batonpass.store.sqlite.connection import translated
 from batonpass.store.sqlite.leases import QUERIES as LEASING
 from batonpass.store.sqlite.schema import find_alterations
 from batonpass.store.sqlite.tail import QUERIES, find_misfiled
+from batonpass.wire.canonical import encode_typed
 
 Value = TypeVar("Value")
 Parameters = Mapping[str, object] | Sequence[object]
@@ -145,7 +145,7 @@ class SqliteView:
             return self._find("find_receipts", values, rows.receipt)
         values |= {"stream": query.stream, "root": query.root, "agent": query.agent}
         if query.streams is not None:
-            values["streams"] = json.dumps(query.streams)
+            values["streams"] = encode_typed(query.streams).decode()
             return self._find("find_receipts_of_some_streams", values, rows.receipt)
         return self._find("find_receipts_of_streams", values, rows.receipt)
 
@@ -160,7 +160,7 @@ class SqliteView:
 
     def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
         """Yield those of these contents that are there."""
-        return self._find("find_contents", (json.dumps(list(contents)),), self._content)
+        return self._find("find_contents", (encode_typed(list(contents)).decode(),), self._content)
 
     def find_content_ids(self) -> Iterator[ContentId]:
         """Yield the ids of all contents."""
@@ -262,7 +262,7 @@ class SqliteView:
 
     def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
         """Yield the paths under which these contents were recorded."""
-        return self._find("find_touches_of", (json.dumps(list(contents)),), rows.touched)
+        return self._find("find_touches_of", (encode_typed(list(contents)).decode(),), rows.touched)
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths that end so."""
@@ -278,7 +278,7 @@ class SqliteView:
         """Yield what is used up of some accounts, or of all."""
         if accounts is None:
             return self._find("find_all_charged", (), rows.charged)
-        return self._find("find_charged", (json.dumps([*accounts]),), rows.charged)
+        return self._find("find_charged", (encode_typed([*accounts]).decode(),), rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
         """Yield the calls that are or were held while their runs went on, oldest first."""

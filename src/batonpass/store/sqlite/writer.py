@@ -38,24 +38,34 @@ class Writer:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._connection = open_writer(path)
+            status = path.stat()
+            self._file = status.st_dev, status.st_ino
         except OSError as error:
             raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
         finally:
             self._turnstile.leave()
         self._connection.set_rollback_hook(tail.forget)
-        self._file = _identity(self._path)
         self._entered = 0
         self._schema: int | None = None  # the last one that was looked at and is as we made it
         self._tail = tail
         tail.inspect = self._require_schema
         self._commits = GroupCommit(self._connection, self, wait_for, tail)
+        # As parts and not as methods of our own: each would be one more call on the way of every append.
         self.run = self._commits.run  # a command in a transaction; it returns when that is durable
+        self.explain = self._turnstile.explain  # which process has the right to write
+        self.leave = self._turnstile.leave  # give the right to write to the next in line
 
     def enter(self, deadline: float) -> None:
         """Take the right to write, as long as the file is still the one that was opened."""
         self._turnstile.enter(deadline)
-        if _identity(self._path) != self._file:
-            self._turnstile.leave()
+        # Looked at after the lock is taken: nobody of ours replaces the file while another of ours may write to it.
+        try:
+            status = os.stat(self._path)  # noqa: PTH116 - pathlib takes twice as long, for every append
+            same = (status.st_dev, status.st_ino) == self._file
+        except OSError:
+            same = False
+        if not same:
+            self.leave()
             raise StoreUnavailableError(
                 f"{self._path} was replaced or removed while it was open; nothing was recorded: "
                 "open the ledger again and verify it with the last seal",
@@ -78,14 +88,6 @@ class Writer:
             )
         self._schema = version
 
-    def explain(self) -> str:
-        """Say which process has the right to write."""
-        return self._turnstile.explain()
-
-    def leave(self) -> None:
-        """Give the right to write to the next in line."""
-        self._turnstile.leave()
-
     def checkpoint(self) -> bool:
         """Empty the write-ahead log and return True, unless somebody is still reading from it."""
         try:
@@ -107,11 +109,3 @@ def _empty_log(connection: apsw.Connection) -> None:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     finally:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - pathlib costs twice as much, and this is on the way of every append
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -74,7 +74,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     desk = a_desk(tmp_path)
     with desk.relay() as relay:
         lead = tell(relay).lead
-        monkeypatch.setattr(ids, "os", SimpleNamespace(urandom=lambda size: b"\x0f" * size))
+        monkeypatch.setattr(ids, "_DRAWN", SimpleNamespace(pop=lambda: "g" * 13))
         for name in ("one", "two"):
             root = relay.start("Again", by="user:ana", agent=name)
             root.hand_off(f"{name}-child", "Do it").accept()

@@ -14,6 +14,7 @@ from batonpass.guard.policy.gates import (
     GateDecision,
     HandoffFacts,
     decide,
+    is_silent_on_handoff,
     judge_call,
     judge_handoff,
     may_let_go_on,
@@ -357,3 +358,42 @@ def test_a_part_that_no_baton_has_is_refused() -> None:
 def test_no_pattern_fits_everything_and_a_pattern_needs_something() -> None:
     """What a rule does not mention does not matter; what it mentions has to be there."""
     assert [True, False, True] == [fits(None, None), fits("*", None), fits("*", "a/b", across=True)]
+
+
+@given(
+    policy=st.builds(
+        Policy,
+        rules=st.sampled_from([(), (a_rule(on=Subject.HANDOFF),)]),
+        allowed_agents=st.sampled_from([None, ("writer",)]),
+        renew_every=st.sampled_from([None, 1]),
+        handoffs=st.sampled_from([HandoffPolicy(), HandoffPolicy(max_depth=1)]),
+    ),
+    relation=st.sampled_from(Relation),
+    tiers=st.sampled_from([(), (Tier.BUDGETED_DELEGATION,)]),
+    has_method=st.booleans(),
+    unverified=st.integers(0, 1),
+    is_verbatim=st.booleans(),
+    missing=st.sampled_from([(), ("rationale",)]),
+)
+def test_where_a_policy_is_silent_it_says_nothing(
+    *,
+    policy: Policy,
+    relation: Relation,
+    tiers: tuple[Tier, ...],
+    has_method: bool,
+    unverified: int,
+    is_verbatim: bool,
+    missing: tuple[str, ...],
+) -> None:
+    """What is not judged would have passed, whatever else is known of it."""
+    facts = a_handoff(
+        relation=relation,
+        tiers=tiers,
+        has_method=has_method,
+        unverified=unverified,
+        is_verbatim=is_verbatim,
+        missing=missing,
+    )
+    silent = is_silent_on_handoff(policy, relation, tiers=tiers, has_method=has_method, unverified=unverified)
+
+    assert not silent or judge_handoff(facts, policy) == ()

@@ -8,6 +8,7 @@ import pytest
 from batonpass import Grant
 from batonpass.errors import GrantRevokedError, NotFoundError
 from batonpass.grants.verifier import Verifier
+from batonpass.handoff.tools.declaration import tool
 from batonpass.model.bodies.body import Kind, RunStarted
 from batonpass.relay import Relay
 from batonpass.testing.clock import FrozenClock
@@ -43,6 +44,18 @@ class TestRevoking:
         assert ["grant.revoked"] == [body.error for body in bodies(relay, Kind.HANDOFF_FAILED)]
         (revoked,) = receipts(relay, Kind.GRANT_REVOKED)
         assert "the wrong repository" == words(relay, revoked, "reason")
+
+    def test_what_would_be_held_is_refused_as_revoked(self, places: Places, relay: Relay, disk: Disk) -> None:
+        """Nobody is asked to approve what cannot be made any more, whichever is found out first."""
+        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+        editor = lead.hand_off("editor", "Edit", may=["write:**"]).accept()
+        places.relay().revoke_grant(lead.id, by=ANA, reason="the wrong repository")
+        with pytest.raises(GrantRevokedError):
+            editor.call(tool("wipe", reversible=False)(disk.write), "a", "")
+
+        assert [] == disk.written
+        assert ["grant"] == [rule for rule, _ in denials(relay)]
+        assert [] == receipts(relay, Kind.TOOL_HELD)
 
     def test_what_is_beside_it_goes_on(self, relay: Relay, disk: Disk) -> None:
         """Only what hangs from it is revoked, and every attempt at it."""
