@@ -43,8 +43,10 @@ class SealCheck:
 
     def add(self, digest: bytes, keys: Mapping[KeyId, Key]) -> None:
         """Take the next receipt's digest, and compare the seals that were made just after it."""
+        if not self._wanted:
+            return  # no seal is left that this tree could be compared with, so it need not grow any more
         self._frontier.append(leaf_hash(digest))
-        if self._wanted and (due := self._wanted.pop(self._frontier.size, None)) is not None:
+        if (due := self._wanted.pop(self._frontier.size, None)) is not None:
             for note, seal in due:
                 self._require(note, seal, keys)
 
