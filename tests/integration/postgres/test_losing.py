@@ -300,7 +300,7 @@ def test_who_is_interrupted_in_the_middle_of_an_answer_gives_the_connection_up(
 
     with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
         with monkeypatch.context() as patch:
-            patch.setattr(Channel, "_next", interrupted)
+            patch.setattr(Channel, "_await", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 ask(connection, PreparedStatement("SELECT 1"))
 

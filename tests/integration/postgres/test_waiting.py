@@ -211,7 +211,7 @@ def test_a_view_waits_for_its_turn(postgres_url: str, monkeypatch: pytest.Monkey
         first.enter_context(store.view())
         readers = store._connections._readers
         with meanwhile(lambda: last_position(store)) as second:
-            eventually(lambda: readers.get_stats()["requests_queued"] > 2)
+            eventually(lambda: readers.waiting)
             first.close()
             assert 0 == second.result()
 

@@ -112,7 +112,6 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     for name in [name for name in sys.modules if name.startswith(("psycopg", "batonpass.store.postgres"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.setitem(sys.modules, "psycopg_pool", None)
 
     with pytest.raises(StoreUnavailableError, match=r"pip install 'batonpass\[postgres\]'"):
         open_store("postgresql://localhost/ledger")

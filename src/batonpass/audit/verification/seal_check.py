@@ -43,8 +43,10 @@ class SealCheck:
 
     def add(self, digest: bytes, keys: Mapping[KeyId, Key]) -> None:
         """Add the next receipt's digest, and check the seals of that size."""
+        if not self._wanted:
+            return  # no seal is left to compare with, so the tree need not grow any more
         self._frontier.append(leaf_hash(digest))
-        if self._wanted and (due := self._wanted.pop(self._frontier.size, None)) is not None:
+        if (due := self._wanted.pop(self._frontier.size, None)) is not None:
             for note, seal in due:
                 self._require(note, seal, keys)
 

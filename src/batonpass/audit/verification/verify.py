@@ -104,13 +104,20 @@ def verify_ledger(
             view.find_receipts(ReceiptQuery(first=1)),
             view.find_receipts(ReceiptQuery(unsequenced=True)),
         )
-        evidence = verification.run(receipts, view.counts().receipts, view.find_contents)
-        verification.require_all(view)
-        verification.require_contents(view)
-        verification.require_derived(view)
-        verification.require_touches(view)
-        _require_found(view)
-        return evidence
+        return verification.run(
+            receipts,
+            view.counts().receipts,
+            view.find_contents,
+            rest=lambda: _require_rest(verification, view),
+        )
+
+
+def _require_rest(verification: "Verification", view: LedgerView) -> None:
+    verification.require_all(view)
+    verification.require_contents(view)
+    verification.require_derived(view)
+    verification.require_touches(view)
+    _require_found(view)
 
 
 # Before the first step, since everything is read through this schema.
@@ -169,8 +176,12 @@ class Verification:
         receipts: Iterable[StoredReceipt],
         total: int,
         find_contents: FindContents,
+        rest: Callable[[], None] | None = None,
     ) -> Evidence:
-        """Verify receipts with their contents, and the seals over them."""
+        """Verify receipts with their contents, and the seals over them; then the rest, which comes after all receipts.
+
+        Signatures run behind, so the rest is looked at while they are still being checked.
+        """
         findings: list[tuple[int, VerificationError]] = []
         unproven = total - (0 if self._sealed is None else self._sealed.size)
         processes = useful_processes(unproven) if self._check is is_signed else 0
@@ -180,6 +191,10 @@ class Verification:
                     self._take(chunk, signatures, find_contents)
                     if self._progress is not None:
                         self._progress(self._done, total)
+                self._require_erased()
+                self._seals.finish(self._done)
+                if rest is not None:
+                    rest()
             except VerificationError as error:
                 findings.append((self._found_at, error))
             # Signatures are checked later than the rest: a wrong one before this place is the first finding.
@@ -190,8 +205,6 @@ class Verification:
             findings.insert(0, signatures.bad)
         if findings:
             raise min(findings, key=lambda found: found[0])[1]
-        self._require_erased()
-        self._seals.finish(self._done)
         return self._evidence(signatures.checked)
 
     def _take(

@@ -16,7 +16,8 @@ SMALL: Final = 65_536  # bytes; a content that is larger is read by itself, when
 _BRIEF: Final[PreparedStatement] = STATEMENTS["brief"]
 _FRESH_SECONDS: Final = 1.0
 
-Question: TypeAlias = tuple[str, tuple[object, ...]]  # the name of a statement, and its values
+Question: TypeAlias = tuple[object, ...]  # the name of a statement, and its values
+Answers: TypeAlias = Mapping[Question, Sequence[Row]]
 
 
 class AboutHandoff(Struct, frozen=True):
@@ -49,17 +50,13 @@ class ClaimBrief:
     def __init__(self, about: AboutHandoff, found: Sequence[Sequence[Row]]) -> None:
         self._about = about
         self._found = found
-        self._answers = dict(about.answers(found))
+        self.answers: Answers = dict(about.answers(found))
         self._read_at = time.monotonic()
 
     @property
     def is_fresh(self) -> bool:
         """Return whether it was read a moment ago, which is as good as now."""
         return time.monotonic() - self._read_at < _FRESH_SECONDS
-
-    def answer(self, name: str, values: Mapping[str, object]) -> Sequence[Row] | None:
-        """Return the rows that a statement would find; None if that is not known here."""
-        return self._answers.get((name, tuple(values.values())))
 
     def is_still_so(self, found: Sequence[Sequence[Row]]) -> bool:
         """Return whether what is found now is the same."""
@@ -74,11 +71,16 @@ class ClaimBriefing:
         self._brief = brief
         self._confirmed = False
 
-    def answer(self, snapshot: Snapshot, name: str, values: Mapping[str, object]) -> Sequence[Row] | None:
-        """Return the rows that a statement finds, if they came along; else None. The first question brings them."""
+    @property
+    def is_told(self) -> bool:
+        """Return whether all of it came along with a claim."""
+        return self._brief is not None
+
+    def answers(self, snapshot: Snapshot) -> Answers:
+        """Return the rows that statements find, as far as they came along. The first question brings them."""
         if self._brief is None:
             self._brief = ClaimBrief(self._about, snapshot.ask_once(self._about.asked))
-        return self._brief.answer(name, values)
+        return self._brief.answers
 
     def confirm(self, snapshot: Snapshot) -> None:
         """Begin the moment. Raises `StaleHeadError` if what was told before is not so in it."""
@@ -117,17 +119,17 @@ def _answers(row: Row) -> Iterator[tuple[Question, list[Row]]]:
     handoff, stream, run, offer, beginning = row[:13], row[13:19], row[19:31], row[31:39], row[39:47]
     statements, keys, ids, salts, bodies = row[47:]
     identifier, root = handoff[:2]
-    yield ("get_handoff", (identifier,)), [handoff]
-    yield ("get_stream", (identifier,)), [] if stream[0] is None else [stream]
+    yield ("get_handoff", identifier), [handoff]
+    yield ("get_stream", identifier), [] if stream[0] is None else [stream]
     if run[0] is not None:
-        yield ("get_run", (run[0],)), [run]
+        yield ("get_run", run[0]), [run]
     for receipt in (offer, beginning):
         if receipt[1] is not None:
-            yield ("get_receipt_at", (receipt[2], receipt[3])), [receipt]
-    yield ("find_statements", (root,)), [(*said, int(at)) for *said, at in statements or ()]
-    yield ("find_keys", ()), [tuple(key) for key in keys or ()]
+            yield ("get_receipt_at", receipt[2], receipt[3]), [receipt]
+    yield ("find_statements", root), [(*said, int(at)) for *said, at in statements or ()]
+    yield ("find_keys",), [tuple(key) for key in keys or ()]
     for (content, receipt_id, place), salt, body in zip(ids or (), salts or (), bodies or (), strict=True):
-        yield ("get_content", (content,)), [(content, receipt_id, place, salt, body)]
+        yield ("get_content", content), [(content, receipt_id, place, salt, body)]
 
 
 def _without_positions(row: Row) -> Row:

@@ -1,18 +1,16 @@
 """Connections to one database: lent alive, kept for the next one, made again with patience when the server is away."""
 
-import logging
-import select
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from batonpass.errors import StoreBusyError, StoreShutError, StoreUnavailableError
+from batonpass.errors import StoreBusyError, StoreUnavailableError
 from batonpass.store.postgres.address import Address
+from batonpass.store.postgres.connection_pool import ConnectionPool
 from batonpass.store.postgres.failures import is_lost, is_transient, translated, unreached
 from batonpass.store.postgres.prepared_statements import (
     NOTHING,
@@ -40,10 +38,6 @@ _TURN_SECONDS: Final = 2.0
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 _TRIES: Final = 8
-
-# Whoever has set up logging hears the pool; else what it says about a server that is away would go to standard error,
-# beside our own sentence.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 
 class Patience:
@@ -77,13 +71,8 @@ class Connections:
         self._address = address
         self._most = most
         self._wait_for = wait_for
-        self._writers = _pool(address.writing, least=1, most=most)
-        self._readers = _pool(address.reading, least=0, most=most)
-
-    def open(self) -> None:
-        """Begin to connect."""
-        self._writers.open()
-        self._readers.open()
+        self._writers = ConnectionPool(self.new, most)
+        self._readers = ConnectionPool(lambda: self._connect(address.reading), most)
 
     def close(self) -> None:
         """Close what is not lent, and what is lent when it comes back."""
@@ -102,10 +91,7 @@ class Connections:
 
     def new(self) -> Connection:
         """Return a connection that writes and that nobody else gets; close it. Raises a `StoreError`."""
-        try:
-            return psycopg.connect(self._address.writing, autocommit=True)
-        except psycopg.Error as error:
-            raise unreached(error, self._address.shown) from None
+        return self._connect(self._address.writing)
 
     @contextmanager
     def writer(self, patience: Patience) -> Iterator[Connection]:
@@ -114,17 +100,12 @@ class Connections:
         try:
             yield connection
         finally:
-            self._writers.putconn(connection)
+            self._writers.give(connection)
 
-    @contextmanager
-    def snapshot(self) -> Iterator["Snapshot"]:
-        """Lend a connection that reads, and shows everything as it is when it is first asked."""
+    def snapshot(self, *, at_once: bool = True) -> "Snapshot":
+        """Return a moment, shown by a connection that is lent now or when something is first asked."""
         patience = self.patience()
-        snapshot = Snapshot(self, self.take_reader(patience), patience)
-        try:
-            yield snapshot
-        finally:
-            snapshot.close()
+        return Snapshot(self, self.take_reader(patience) if at_once else None, patience)
 
     def take_reader(self, patience: Patience) -> Connection:
         """Return a connection that reads; give it back."""
@@ -132,7 +113,7 @@ class Connections:
 
     def give_back_reader(self, connection: Connection) -> None:
         """Let others read with a connection."""
-        self._readers.putconn(connection)
+        self._readers.give(connection)
 
     def repeat(self, act: Callable[[Connection], Result]) -> Result:
         """Do something that may be done twice, until its answer is heard. Raises a `StoreError`."""
@@ -144,7 +125,7 @@ class Connections:
             except psycopg.Error as error:
                 self.recover(error, connection, patience)
             finally:
-                self._writers.putconn(connection)
+                self._writers.give(connection)
 
     def recover(self, error: psycopg.Error, connection: Connection, patience: Patience) -> None:
         """Return when it makes sense to try again after an error. Raises what the error means if it does not."""
@@ -164,44 +145,49 @@ class Connections:
                 if not patience.pause():
                     raise
 
-    def _take(self, pool: ConnectionPool[Connection], patience: Patience) -> Connection:
+    def _connect(self, address: str) -> Connection:
+        try:
+            return psycopg.connect(address, autocommit=True)
+        except psycopg.Error as error:
+            raise unreached(error, self._address.shown) from None
+
+    def _take(self, pool: ConnectionPool, patience: Patience) -> Connection:
         while True:
             try:
-                connection = pool.getconn(timeout=min(_TURN_SECONDS, patience.left()))
-            except PoolClosed:
-                raise StoreShutError("this ledger was closed; open it again") from None
-            except PoolTimeout:
-                # The pool does not say why: the server is away, or all connections are lent.
-                self.reach(patience)
+                connection = pool.take(min(_TURN_SECONDS, patience.left()))
+            except StoreUnavailableError:
+                if not patience.pause():
+                    raise
+                continue
+            if connection is None:
                 if not patience.left():
                     raise StoreBusyError(
                         f"all {self._most} connections to {self._address.shown} are in use; "
                         "close views that are not needed, or allow more connections",
-                    ) from None
-                continue
-            if _is_quiet(connection):
+                    )
+            elif pool.is_quiet(connection):
                 return connection
-            connection.close()
-            pool.putconn(connection)
-            self.reach(patience)
+            else:
+                connection.close()
+                pool.give(connection)
+                self.reach(patience)
 
 
 class Snapshot:
     """One moment, and the connection that shows it: that of the first question. Belongs to one thread."""
 
-    def __init__(self, connections: Connections, connection: Connection, patience: Patience) -> None:
+    def __init__(self, connections: Connections, connection: Connection | None, patience: Patience) -> None:
         self._connections = connections
-        self._connection = connection
+        self._lent = connection  # None: nothing was asked yet, or it is given back
         self._patience = patience
         self._begun = False
-        self._lent = True
 
     @property
     def connection(self) -> Connection:
         """Return the connection, in its transaction."""
         if not self._begun:
             self._begin(lambda connection: connection.execute(QUERIES["begin_view"]))
-        return self._connection
+        return self._reader()
 
     def ask(self, statement: PreparedStatement, values: Mapping[str, object]) -> list[Row]:
         """Return the rows that a statement finds in this moment. Raises an error of the driver."""
@@ -210,18 +196,25 @@ class Snapshot:
     def ask_all(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """Return the rows that each statement finds in this moment. Raises an error of the driver."""
         if self._begun:
-            return ask_all(self._connection, asked)
+            return ask_all(self._reader(), asked)
         return self._begin(lambda connection: ask_all(connection, ((_BEGIN, NOTHING), *asked))[1:])
 
     def ask_once(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """Return the rows that each finds now, all at one moment, before this one is begun. Raises a `StoreError`."""
         return self._until_answered(lambda connection: ask_all(connection, asked))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the transaction, and let others have the connection."""
-        if self._lent:
-            self._end()
-            self._give_back()
+        if self._lent is not None:
+            connection, self._lent = self._lent, None
+            _end(connection)
+            self._connections.give_back_reader(connection)
 
     def _begin(self, act: Callable[[Connection], Result]) -> Result:
         answer = self._until_answered(act)
@@ -231,43 +224,22 @@ class Snapshot:
     def _until_answered(self, act: Callable[[Connection], Result]) -> Result:
         """Ask the first question until it is answered: nothing was read yet, so nobody has to know how often."""
         while True:
+            connection = self._reader()
             try:
-                return act(self._connection)
+                return act(connection)
             except psycopg.Error as error:
-                self._end()
-                self._connections.recover(error, self._connection, self._patience)
-                self._give_back()
-                self._connection, self._lent = self._connections.take_reader(self._patience), True
+                _end(connection)
+                self._connections.recover(error, connection, self._patience)
+                self._lent = None
+                self._connections.give_back_reader(connection)
 
-    def _give_back(self) -> None:
-        self._lent = False
-        self._connections.give_back_reader(self._connection)
-
-    def _end(self) -> None:
-        with suppress(psycopg.Error):
-            if self._connection.pgconn.transaction_status != TransactionStatus.IDLE:
-                ask(self._connection, _ROLLBACK)
+    def _reader(self) -> Connection:
+        if self._lent is None:
+            self._lent = self._connections.take_reader(self._patience)
+        return self._lent
 
 
-def _pool(address: str, *, least: int, most: int) -> ConnectionPool[Connection]:
-    # The pool is told not to try for long (0): it would begin with a pause of a second, and not say what is wrong.
-    return ConnectionPool(
-        address,
-        kwargs={"autocommit": True},
-        min_size=least,
-        max_size=most,
-        open=False,
-        num_workers=1,
-        reconnect_timeout=0,
-    )
-
-
-def _is_quiet(connection: Connection) -> bool:
-    """Return whether nothing came in unasked: what a server says to an idle connection is that it closed it.
-
-    This asks the operating system, not the server, so it costs microseconds; it saves most commits from being in doubt
-    after a restart.
-    """
-    waiting = select.poll()
-    waiting.register(connection.fileno(), select.POLLIN)
-    return not waiting.poll(0)
+def _end(connection: Connection) -> None:
+    with suppress(psycopg.Error):
+        if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            ask(connection, _ROLLBACK)

@@ -21,21 +21,21 @@ from batonpass.store.postgres.failures import is_lost
 
 _COMPANY_SECONDS: Final = 0.01
 _AT_ONCE: Final = 2  # while one is flushed to the disk, the next can be worked on
-_TOGETHER: Final = 3  # of fewer, one statement for all costs more than one for each
 _MOST: Final = 32  # of up to a megabyte; and PostgreSQL keeps track of 64 parts of a transaction without effort
 
 
 class _Member:
     """An append that waits for its turn."""
 
-    __slots__ = ("append", "entry", "in_group", "told", "turn", "written")
+    __slots__ = ("append", "chosen", "entry", "in_group", "told", "turn", "written")
 
     def __init__(self, append: Append, entry: Entry) -> None:
         self.append = append
         self.entry = entry
+        self.chosen = False  # it leads the next group, in the place of one that has ended
         self.in_group = False  # somebody else writes it
         self.written = False
-        self.turn = _taken_lock()  # freed when it may lead; a hint, which may come twice or too late
+        self.turn = _taken_lock()  # freed when it is chosen or written; a hint, which may come twice or too late
         self.told = _taken_lock()  # freed once, when somebody else has written it, or tried to
 
     def wake(self) -> None:
@@ -82,8 +82,12 @@ class Group:
 
     def _wait(self, member: _Member) -> None:
         """Return when somebody has written an append, or tried to, or it was written here together with others."""
-        member.turn.acquire(timeout=_COMPANY_SECONDS)
-        members = self._gather(member)
+        try:
+            member.turn.acquire(timeout=_COMPANY_SECONDS)
+            members = self._gather(member)
+        except BaseException:
+            self._leave(member)
+            raise
         if members:
             self._lead(members)
         else:
@@ -94,12 +98,36 @@ class Group:
         with self._lock:
             if leader.in_group:
                 return []
-            self._waiting.remove(leader)
+            if not leader.chosen:  # it has waited long enough, and goes beside those who are at the server
+                self._waiting.remove(leader)
+                self._under_way += 1
             members = [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1)))]
             for other in members[1:]:
                 other.in_group = True
-            self._under_way += 1
         return members
+
+    def _leave(self, member: _Member) -> None:
+        """Wait no longer: this thread is interrupted. Whoever writes the append already goes on with it."""
+        with self._lock:
+            waits = not (member.chosen or member.in_group)
+            if waits:
+                self._waiting.remove(member)
+        if member.chosen:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Let the next who waits lead in our place, if anybody waits.
+
+        The place is kept for it: whoever comes before it is awake joins its group, instead of going ahead alone.
+        """
+        with self._lock:
+            following = self._waiting.popleft() if self._waiting and self._under_way <= _AT_ONCE else None
+            if following is None:
+                self._under_way -= 1
+            else:
+                following.chosen = True
+        if following is not None:
+            following.wake()
 
     def _lead(self, members: Sequence[_Member]) -> None:
         """Write for all of them, tell them, and let the next who waits lead. Alone, `append` itself writes."""
@@ -110,11 +138,7 @@ class Group:
                 self._connections.repeat(members[0].append.run)
                 members[0].written = True
         finally:
-            with self._lock:
-                self._under_way -= 1
-                following = self._waiting[0] if self._waiting else None
-            if following is not None:
-                following.wake()
+            self._pass_on()
             for member in members:
                 if member.in_group:
                     member.told.release()
@@ -142,7 +166,7 @@ class Group:
 
 def _write_all(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
     """Write all of them at once, or if that cannot be, each by itself in one commit; return which were written."""
-    if len(entries) >= _TOGETHER and write_together(connection, entries):
+    if write_together(connection, entries):
         return [True] * len(entries)
     return write_each(connection, entries)
 

@@ -10,12 +10,11 @@ from batonpass.model.base.ids import AgentId, require_agent
 from batonpass.model.ledger.lease import Lease
 from batonpass.store import rows
 from batonpass.store.postgres.claim_brief import AboutHandoff, ClaimBrief
-from batonpass.store.postgres.prepared_statements import NOTHING, Connection, Statements, ask, ask_all
+from batonpass.store.postgres.prepared_statements import Connection, Statements, ask, ask_all
 from batonpass.store.sql import Queries
 
 STATEMENTS: Final = Statements(Queries("batonpass.store.postgres", "leasing.sql"))
 
-_HASTILY: Final = STATEMENTS["hastily"]
 _TOKEN_BITS: Final = 53  # what every reader of JSON takes for the same integer
 
 
@@ -43,10 +42,9 @@ class Taking:
         found = ask(connection, STATEMENTS["find_taken"], self._values) if self._tried else []
         self._tried = True
         if not found:
-            # Not waited for on the disk: a claim that a crash of the server takes back is a lease that is lost.
             about = AboutHandoff()
             also = about.asked if self._briefly else ()
-            _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *also))
+            found, *brief = ask_all(connection, ((self._statement, self._values), *also))
             self.brief = ClaimBrief(about, brief) if brief else None
         return rows.lease(found[0][:4]) if found else None
 

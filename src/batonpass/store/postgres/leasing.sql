@@ -1,19 +1,18 @@
 -- The right to work on a handoff. Whoever finds a row locked passes over it: somebody else is taking it, or the handoff is
 -- moving just now. So nothing may come back while work is queued.
 
--- Until the transaction ends: its commit is not waited for on the disk.
--- name: hastily
-SELECT set_config('synchronous_commit', 'off', true);
-
 -- What was claimed is known until the transaction ends: the brief that comes along in it is about that. To look for the token
--- instead would go through all leases that are held.
+-- instead would go through all leases that are held. And its commit is not waited for on the disk: a claim that a crash of the
+-- server takes back is a lease that is lost.
 -- name: claim
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
     SELECT handoff FROM leases WHERE holder IS NULL ORDER BY handoff LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING handoff, holder, token, until, set_config('batonpass.claimed', handoff, true);
+RETURNING
+    handoff, holder, token, until, set_config('batonpass.claimed', handoff, true),
+    set_config('synchronous_commit', 'off', true);
 
 -- Most workers serve one agent, and the index has what waits for one in order: the first that nobody else is taking.
 -- name: claim_for_one
@@ -26,7 +25,9 @@ WHERE handoff = (
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
-RETURNING handoff, holder, token, until, set_config('batonpass.claimed', handoff, true);
+RETURNING
+    handoff, holder, token, until, set_config('batonpass.claimed', handoff, true),
+    set_config('synchronous_commit', 'off', true);
 
 -- A look into the index for each agent, instead of sorting all that waits. More than one candidate each, because others may
 -- be taking the first ones.
@@ -51,7 +52,9 @@ WHERE handoff = (
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
-RETURNING handoff, holder, token, until, set_config('batonpass.claimed', handoff, true);
+RETURNING
+    handoff, holder, token, until, set_config('batonpass.claimed', handoff, true),
+    set_config('synchronous_commit', 'off', true);
 
 -- name: seize
 UPDATE leases
@@ -59,7 +62,7 @@ SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_fo
 WHERE handoff = (
     SELECT handoff FROM leases WHERE until <= (SELECT batonpass_now()) ORDER BY until LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING handoff, holder, token, until;
+RETURNING handoff, holder, token, until, set_config('synchronous_commit', 'off', true);
 
 -- name: find_taken
 SELECT handoff, holder, token, until FROM leases WHERE until IS NOT NULL AND token = %(token)s AND holder = %(holder)s;

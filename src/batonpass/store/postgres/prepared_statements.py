@@ -26,6 +26,7 @@ Asked: TypeAlias = tuple["PreparedStatement", Mapping[str, object]]
 _FIELD: Final = re.compile(r"%\((\w+)\)[sb]")
 _NUMBERS: Final = count(1)
 _FAILED: Final = ExecStatus.FATAL_ERROR
+_SYNC: Final = ExecStatus.PIPELINE_SYNC
 _TEXT: Final = int(Format.TEXT)
 _BINARY: Final = int(Format.BINARY)
 _TRUTH: Final = {True: b"t", False: b"f"}
@@ -107,28 +108,39 @@ class Channel:
 
     def _answers(self, asked: Sequence[Asked]) -> list[PGresult]:
         # What is sent before one sync is one transaction for the server. After a failure it skips the rest.
-        self._pgconn.enter_pipeline_mode()
+        pgconn = self._pgconn
+        pgconn.enter_pipeline_mode()
         for statement, values in asked:
             self._send(statement, values)
-        self._pgconn.pipeline_sync()
+        pgconn.pipeline_sync()
         self._flush()
         answers: list[PGresult] = []
         # The commit comes with the sync, and can fail as any other statement.
-        while (result := self._next()) is None or result.status != ExecStatus.PIPELINE_SYNC:
+        while True:
+            if pgconn.is_busy():
+                self._await()
+            result = pgconn.get_result()
             if result is not None:
+                if result.status == _SYNC:
+                    break
                 answers.append(result)
-        self._pgconn.exit_pipeline_mode()
+        pgconn.exit_pipeline_mode()
         return answers
 
     def _answer(self) -> PGresult:
         """Return what the server says to the one thing that it was asked."""
         self._flush()
-        result = self._next()
+        pgconn = self._pgconn
+        if pgconn.is_busy():
+            self._await()
+        result = pgconn.get_result()
         if result is None:
             raise psycopg.OperationalError("the connection is lost")
-        while self._next() is not None:
-            pass
-        return result
+        while True:
+            if pgconn.is_busy():
+                self._await()
+            if pgconn.get_result() is None:
+                return result
 
     def _flush(self) -> None:
         """Send what is still to be sent. What comes in meanwhile is read, or both sides would wait for each other."""
@@ -137,12 +149,13 @@ class Channel:
                 if event & ~select.POLLOUT:
                     self._pgconn.consume_input()
 
-    def _next(self) -> PGresult | None:
-        """Return the next part of an answer; None where one ends."""
-        while self._pgconn.is_busy():
+    def _await(self) -> None:
+        """Wait until the next part of an answer is there."""
+        while True:
             self._readable.poll()
             self._pgconn.consume_input()
-        return self._pgconn.get_result()
+            if not self._pgconn.is_busy():
+                return
 
     def _send(self, statement: PreparedStatement, values: Mapping[str, object]) -> None:
         given: list[bytes | None] = []

@@ -54,7 +54,6 @@ class PostgresStore:
                 self._missing = schema.prepare(connection, self.url, create=create)
             except psycopg.Error as error:
                 raise translated(error, self.url) from None
-        self._connections.open()
         self._group = Group(self._connections)
         self._waiting = Notifications(self._connections)
 
@@ -74,7 +73,8 @@ class PostgresStore:
         """Open everything as it is now, for reading; with `about`, what is usually read of that comes along."""
         self._require_current()
         briefing = briefing_of(about, self._briefs)
-        with self._connections.snapshot() as snapshot:
+        # Whoever was told with a claim usually asks nothing more, and then needs no connection.
+        with self._connections.snapshot(at_once=briefing is None or not briefing.is_told) as snapshot:
             view = PostgresView(snapshot, self.url, briefing)
             try:
                 yield view

@@ -338,10 +338,10 @@ class PostgresView:
             seq = found[-1][3]
 
     def _get(self, name: str, given: str, make: Callable[[rows.Row], Value], what: str) -> Value:
-        row = self._first(name, {"id": given})
-        if row is None:
+        found = self._rows(name, {"id": given})
+        if not found:
             raise NotFoundError(what, given)
-        return make(row)
+        return make(found[0])
 
     def _first(self, name: str, values: Mapping[str, object] = _NOTHING) -> rows.Row | None:
         found = self._rows(name, values)
@@ -352,12 +352,15 @@ class PostgresView:
         return map(make, self._rows(name, values))
 
     def _rows(self, name: str, values: Mapping[str, object]) -> Sequence[rows.Row]:
-        with self._translated():
-            found = self._told(name, values)
-            return self._moment().ask(STATEMENTS[name], values) if found is None else found
-
-    def _told(self, name: str, values: Mapping[str, object]) -> Sequence[rows.Row] | None:
-        return None if self._briefing is None else self._briefing.answer(self._snapshot, name, values)
+        # Asked more often than anything else here: no context around it, and no step that only passes on.
+        try:
+            if self._briefing is not None:
+                found = self._briefing.answers(self._snapshot).get((name, *values.values()))
+                if found is not None:
+                    return found
+            return self._moment().ask(STATEMENTS[name], values)
+        except psycopg.Error as error:
+            raise translated(error, self._where) from None
 
     def _moment(self) -> Snapshot:
         """Return what shows the moment; what was told of it before it was begun is still so, or `StaleHeadError`."""
@@ -367,9 +370,12 @@ class PostgresView:
 
     def _known_contents(self, contents: Sequence[ContentId]) -> list[StoredContent] | None:
         """Return contents that came along; None if one of them did not."""
+        if self._briefing is None:
+            return None
         with self._translated():
-            found = [self._told("get_content", {"id": content}) for content in contents]
-        return None if None in found else [rows.content(row) for told in found if told for row in told]
+            told = self._briefing.answers(self._snapshot)
+        found = [told.get(("get_content", content)) for content in contents]
+        return None if None in found else [rows.content(row) for each in found if each for row in each]
 
     def _all(self, name: str, values: Mapping[str, object], make: Callable[[rows.Row], Value]) -> Iterator[Value]:
         """Read at once what one tree or one ledger has only so many of; the planner is given what is asked for."""

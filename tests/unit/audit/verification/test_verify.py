@@ -251,6 +251,19 @@ def test_what_is_wrong_is_named(wrong: Wrong) -> None:
     )
 
 
+def test_a_signature_is_found_before_what_follows_from_the_receipts() -> None:
+    """Rows are looked at while signatures are still being checked; what is wrong with a receipt is said first."""
+    forger = Forger()
+    last = forger.tables.receipts[-1]
+    forger.tables.receipts[-1] = replace(last, relay_signature=flipped(last.relay_signature))
+    del forger.tables.runs[forger.child.run.id]
+
+    with pytest.raises(SignatureError) as found:
+        verify_ledger(forger.store)
+
+    assert (last.stream, last.seq) == (found.value.stream, found.value.seq)
+
+
 def test_a_whole_ledger_gives_evidence() -> None:
     """What was checked is counted, and the key that all trust hangs from is named."""
     forger = Forger()

@@ -1,0 +1,116 @@
+"""Connections that are lent one at a time: the one that came back last goes out first.
+
+So few of them do most of the work. A connection that was used a moment ago has its statements prepared, and its process
+at the server has at hand what they need. Those that are not needed lie at the bottom, and are closed after a while.
+"""
+
+import select
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from psycopg.pq import TransactionStatus
+
+from batonpass.errors import StoreShutError
+from batonpass.store.postgres.prepared_statements import Connection
+
+_IDLE_SECONDS: Final = 600.0
+_IDLE: Final = TransactionStatus.IDLE
+
+
+class ConnectionPool:
+    """Lends connections, and makes them when they are needed: `most` at once. Safe to use from many threads."""
+
+    def __init__(self, make: Callable[[], Connection], most: int) -> None:
+        self._make = make
+        self._most = most
+        self._kept: list[_Kept] = []
+        self._lent: dict[Connection, _Kept] = {}
+        self._connecting = 0
+        self._closed = False
+        self._lock = threading.Lock()
+        self._free = threading.Condition(self._lock)
+        self.waiting = 0  # threads that wait for a connection to come back
+
+    def take(self, seconds: float) -> Connection | None:
+        """Return a connection; None if all were lent for so long. Raises a `StoreError` if none can be made."""
+        with self._lock:
+            if not self._kept and not self._has_room():
+                self._await(seconds)
+            if self._closed:
+                raise StoreShutError("this ledger was closed; open it again")
+            if self._kept:
+                kept = self._kept.pop()
+                self._lent[kept.connection] = kept
+                return kept.connection
+            if not self._has_room():
+                return None
+            self._connecting += 1
+        made: _Kept | None = None
+        try:
+            made = _Kept(self._make())
+        finally:
+            with self._lock:
+                self._connecting -= 1
+                if made is not None:
+                    self._lent[made.connection] = made
+                else:
+                    self._free.notify()
+        return made.connection
+
+    def give(self, connection: Connection) -> None:
+        """Take a connection back. One that is closed, or in the middle of something, is not lent again."""
+        useful = not connection.closed and connection.pgconn.transaction_status == _IDLE
+        unused = None
+        with self._lock:
+            kept = self._lent.pop(connection)
+            if useful and not self._closed:
+                kept.since = time.monotonic()
+                self._kept.append(kept)
+                if kept.since - self._kept[0].since > _IDLE_SECONDS:
+                    unused = self._kept.pop(0)
+            else:
+                unused = kept
+            if self.waiting:
+                self._free.notify()
+        if unused is not None:
+            unused.connection.close()
+
+    def is_quiet(self, connection: Connection) -> bool:
+        """Return whether nothing came in unasked: what a server says to an idle connection is that it closed it.
+
+        This asks the operating system, not the server, so it costs microseconds; it saves most commits from being in
+        doubt after a restart.
+        """
+        return not self._lent[connection].unasked.poll(0)
+
+    def close(self) -> None:
+        """Close what is not lent, and what is lent when it comes back."""
+        with self._lock:
+            self._closed, kept, self._kept = True, self._kept, []
+            self._free.notify_all()
+        for each in kept:
+            each.connection.close()
+
+    def _has_room(self) -> bool:
+        return len(self._lent) + self._connecting < self._most
+
+    def _await(self, seconds: float) -> None:
+        self.waiting += 1
+        try:
+            self._free.wait_for(lambda: self._kept or self._closed or self._has_room(), seconds)
+        finally:
+            self.waiting -= 1
+
+
+class _Kept:
+    """A connection, since when nobody has used it, and how to see that something came in."""
+
+    __slots__ = ("connection", "since", "unasked")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.since = 0.0
+        self.unasked = select.poll()
+        self.unasked.register(connection.fileno(), select.POLLIN)

@@ -1,0 +1,100 @@
+"""Connections are lent one at a time: the last one back goes out first, and none is lent that is of no use."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import psycopg
+import pytest
+
+from batonpass.errors import StoreShutError, StoreUnavailableError
+from batonpass.store.postgres import connection_pool
+from batonpass.store.postgres.connection_pool import ConnectionPool
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def pool(postgres_url: str) -> Iterator[ConnectionPool]:
+    with ExitStack() as made:
+
+        def connect() -> psycopg.Connection:
+            return made.enter_context(psycopg.connect(postgres_url, autocommit=True))
+
+        yield made.enter_context(closing(ConnectionPool(connect, 2)))
+
+
+def taken(pool: ConnectionPool) -> psycopg.Connection:
+    connection = pool.take(0)
+    assert connection is not None
+    return connection
+
+
+def test_who_came_back_last_goes_out_first(pool: ConnectionPool) -> None:
+    """One connection does the work that one can do; the other stays where it is."""
+    first, second = taken(pool), taken(pool)
+    pool.give(first)
+    pool.give(second)
+
+    for _ in range(3):
+        assert second is taken(pool)
+        pool.give(second)
+
+
+def test_no_more_than_so_many_are_lent(pool: ConnectionPool) -> None:
+    """Whoever comes when all are lent gets none, until one is back."""
+    first = taken(pool)
+    taken(pool)
+    assert pool.take(0.01) is None
+
+    pool.give(first)
+    assert first is pool.take(0)
+
+
+@pytest.mark.parametrize("spoil", ["close", "leave open"], ids=["closed", "in a transaction"])
+def test_one_that_is_of_no_use_is_not_lent_again(pool: ConnectionPool, spoil: str) -> None:
+    """In its place another one is made."""
+    spoiled = taken(pool)
+    if spoil == "close":
+        spoiled.close()
+    else:
+        spoiled.execute("BEGIN")
+    pool.give(spoiled)
+
+    other = taken(pool)
+    assert (False, True) == (other is spoiled, spoiled.closed)
+    assert (1,) == other.execute("SELECT 1").fetchone()
+
+
+def test_one_that_cannot_be_made_takes_nobody_s_place() -> None:
+    """A server that is away is asked again each time."""
+
+    def away() -> psycopg.Connection:
+        raise StoreUnavailableError("away")
+
+    with closing(ConnectionPool(away, 1)) as pool:
+        for _ in range(3):
+            with pytest.raises(StoreUnavailableError):
+                pool.take(0)
+
+
+def test_what_nobody_needs_is_closed(pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one at the bottom has been idle the longest."""
+    first, second = taken(pool), taken(pool)
+    pool.give(first)
+    monkeypatch.setattr(connection_pool, "_IDLE_SECONDS", -1.0)
+    pool.give(second)
+
+    assert (True, False) == (first.closed, second.closed)
+
+
+def test_a_closed_pool_lends_nothing_and_keeps_nothing(pool: ConnectionPool) -> None:
+    """What is lent when it is closed is closed when it comes back."""
+    lent, kept = taken(pool), taken(pool)
+    pool.give(kept)
+    pool.close()
+    pool.give(lent)
+
+    assert lent.closed
+    assert kept.closed
+    with pytest.raises(StoreShutError):
+        pool.take(0)
