@@ -3,10 +3,8 @@
 Running an agent needs the extra `batonpass[agents]`; importing this package needs only the core.
 """
 
-from typing import TYPE_CHECKING
-
 from batonpass.agents.agent_memory import AgentMemory
-from batonpass.agents.agent_relay import store_of
+from batonpass.agents.agent_relay import state_store
 from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor, ToolRegistry
 from batonpass.agents.clients import AnthropicClient, ModelClient, OpenAIClient, ScriptedClient
 from batonpass.agents.crew import Crew, CrewResult
@@ -18,11 +16,6 @@ from batonpass.agents.runner import AgentRunner
 from batonpass.errors import HandoffDepthExceededError
 from batonpass.model.base.label import SourceType
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-
-if TYPE_CHECKING:
-    from batonpass.store.port import LedgerStore
-
-    state_store: LedgerStore
 
 __all__ = [
     "AgentCard",
@@ -50,10 +43,3 @@ __all__ = [
     "create_handoff_tool",
     "state_store",
 ]
-
-
-def __getattr__(name: str) -> "LedgerStore":
-    # The store of this directory's ledger, opened on first use.
-    if name == "state_store":
-        return store_of(None)
-    raise AttributeError(f"module 'batonpass.agents' has no attribute {name!r}")

@@ -1,13 +1,20 @@
 """The relay of native agents: a given one, or that of this directory."""
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from batonpass.aio import AsyncRelay
 from batonpass.default import default_relay
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerStore
 
-Place: TypeAlias = Relay | AsyncRelay | LedgerStore | None
+
+class StoreHere:
+    """The store of this directory's ledger, by name: it is opened when something reads it, and not before."""
+
+
+state_store: Final = StoreHere()
+
+Place: TypeAlias = Relay | AsyncRelay | LedgerStore | StoreHere | None
 
 
 def relay_of(place: Relay | AsyncRelay | None) -> AsyncRelay:
@@ -21,4 +28,4 @@ def store_of(place: Place) -> LedgerStore:
     """Return the given store, or that of the given relay, or that of this directory. It may block."""
     if isinstance(place, Relay | AsyncRelay):
         return place.store
-    return default_relay().store if place is None else place
+    return default_relay().store if place is None or isinstance(place, StoreHere) else place
