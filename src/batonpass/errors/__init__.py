@@ -23,6 +23,7 @@
     │   │   ├── IncompleteBatonError   handoff.incomplete
     │   │   ├── HandoffRefusedError    handoff.refused
     │   │   └── UnverifiedError        handoff.unverified
+    │   ├── InputsChangedError     handoff.inputs_changed
     │   ├── KeyReusedError         handoff.key_reused
     │   ├── NotEntitledError       handoff.not_entitled
     │   ├── HandoffAskedError      handoff.asked
@@ -167,6 +168,7 @@ from batonpass.errors.handoff import (
     HandoffRefusedError,
     HoldChangedError,
     IncompleteBatonError,
+    InputsChangedError,
     KeyReusedError,
     NotApproverError,
     NotEntitledError,
@@ -288,6 +290,7 @@ __all__ = [
     "HoldChangedError",
     "IllegalTransitionError",
     "IncompleteBatonError",
+    "InputsChangedError",
     "InvalidValueError",
     "KeyFailedError",
     "KeyMissingError",

@@ -73,6 +73,20 @@ class KeyReusedError(HandoffError):
         self.differences = differences
 
 
+class InputsChangedError(HandoffError):
+    """A handoff is to be used or tried again, and what it was offered with no longer stands, or was made anew."""
+
+    code = "handoff.inputs_changed"
+
+    def __init__(self, handoff: str, changed: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{handoff} was offered with inputs that have changed since: {'; '.join(changed)}. Say which you want: the "
+            "same inputs as before (same), or a new start with those of now (fresh)",
+        )
+        self.handoff = handoff
+        self.changed = changed
+
+
 class NotEntitledError(HandoffError):
     """Somebody tried to relax what only its author or the root's principal may relax."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.transfer.inputs import ChangedInputs
 from batonpass.model.base.checks import as_member, require_instance, require_text, require_utc
 from batonpass.model.base.ids import AgentId, ContentId, require_agent
 from batonpass.model.base.lifecycle import Carrier
@@ -37,6 +38,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     context: str | None = None  # what is said besides, as free text
     policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
     grant: Grant | None = None  # what the child is to hold
+    inputs: ChangedInputs | None = None  # what to do if it was offered before with others; None: as its key has it
     thought: Thought | None = None  # the message it is asked for with; None: what the run knows of that
 
     def __post_init__(self) -> None:
