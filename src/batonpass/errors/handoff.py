@@ -73,6 +73,16 @@ class KeyReusedError(HandoffError):
         self.differences = differences
 
 
+class ReusedResultWarning(UserWarning):
+    """A run handed off a task that it has the result of already: nobody works for it again."""
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(
+            f"{agent} has done exactly this task for this run already, and its result is used again; for another one, "
+            "give the handoff a key of its own, for instance key='draft 2'",
+        )
+
+
 class InputsChangedError(HandoffError):
     """A handoff is to be used or tried again, and what it was offered with no longer stands, or was made anew."""
 

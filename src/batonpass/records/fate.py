@@ -8,6 +8,8 @@ from that, and so on.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.content_names import BRIEF, EVIDENCE
 from batonpass.model.base.ids import RUN, AgentId, ContentId, ReceiptId, RunId, StreamId
@@ -27,6 +29,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief, decode_item
 
 _DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+_DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})  # nothing of these will ever be used
 _NAMED: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED, Part.CLAIM})  # what `inputs` of a brief can name
 
 
@@ -125,6 +128,23 @@ class TreeFates:
         return None if below is None else KnownFate(fate=ItemFate.STALE, refutation=below.refutation)
 
 
+class StaleHandoff(Struct, frozen=True, kw_only=True):
+    """A handoff that was offered with items which no longer stand, and was not told."""
+
+    handoff: Handoff
+    inputs: tuple[tuple[Carried, KnownFate], ...]
+
+
+def find_stale(view: LedgerView, root: RunId | None = None) -> Iterator[StaleHandoff]:
+    """Yield the handoffs of one tree, or of all, that stand on results which no longer stand, the latest first."""
+    trees = [root] if root is not None else sorted({RunId(one.name) for one in view.find_remarks(RemarkKind.REFUTED)})
+    for tree in reversed(trees):
+        fates = TreeFates(view, tree)
+        for handoff in view.find_handoffs(root=tree) if fates.refutations else ():
+            if handoff.state not in _DEAD and (inputs := tuple(fates.find_inputs(handoff))):
+                yield StaleHandoff(handoff=handoff, inputs=inputs)
+
+
 def _find_inputs(view: LedgerView, offer: Receipt, carries: tuple[Carried, ...]) -> Iterator[Carried]:
     """Yield the items that a handoff stands on: those that its brief names as inputs, else all that are results.
 
@@ -162,6 +182,14 @@ def name_of(view: LedgerView, item: ContentId) -> str | None:
             return value.key
         case _:
             return None
+
+
+def describe_input(view: LedgerView, ref: Carried, known: KnownFate) -> str:
+    """Return an item that no longer stands, and why, in words."""
+    name = "the report" if ref.part is Part.COMPLETED else name_of(view, ref.item) or f"a {ref.part}"
+    verdict = known.refutation
+    fate = "was made from it" if known.fate is ItemFate.STALE else f"was {known.fate}"
+    return f"{name} {fate} ({verdict.by} refuted the result of {verdict.agent})"
 
 
 def _agent_of(view: LedgerView, body: VerificationFailed) -> AgentId:

@@ -124,24 +124,46 @@ def settling_options(command: Command) -> Command:
     return repeat(skip(command))
 
 
+def inputs_options(command: Command) -> Command:
+    """Let a command say what to do if results that a handoff was offered with no longer stand."""
+    same = click.option("--same", "inputs", flag_value="same", help="Go on with the inputs that it was offered with.")
+    fresh = click.option(
+        "--fresh",
+        "inputs",
+        flag_value="fresh",
+        help="Give it the inputs of now, and keep no call that read the old ones.",
+    )
+    return same(fresh(command))
+
+
 @click.command()
 @click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @by_option
 @reason_option(required=False)
 @settling_options
+@inputs_options
 @json_option
 @ledger_option
 def retry(
-    handoff: str, *, by: str, reason: str | None, repeat: tuple[str, ...], skip: tuple[str, ...], as_json: bool
+    handoff: str,
+    *,
+    by: str,
+    reason: str | None,
+    repeat: tuple[str, ...],
+    skip: tuple[str, ...],
+    inputs: str | None,
+    as_json: bool,
 ) -> None:
     """Try again what failed, and nothing else.
 
     Also what was declined or refuted. What earlier attempts finished is kept and not done again. A CALL is the last
-    characters of its id, or the name of its tool.
+    characters of its id, or the name of its tool. If results that it was offered with were refuted since, it says so,
+    and waits for --same or --fresh.
     """
     with chosen(handoff) as (relay, live):
         doubts = account_of(relay, live).doubts
-        again = live.retry(by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
+        settled = {"repeat": _calls(doubts, repeat), "skip": _calls(doubts, skip)}
+        again = live.retry(by=by, reason=reason, inputs=inputs, **settled)
         account = account_of(relay, live)
     _say_again(account, again, as_json=as_json)
 
@@ -152,6 +174,7 @@ def retry(
 @by_option
 @reason_option(required=False)
 @settling_options
+@inputs_options
 @json_option
 @ledger_option
 def replace(
@@ -162,6 +185,7 @@ def replace(
     reason: str | None,
     repeat: tuple[str, ...],
     skip: tuple[str, ...],
+    inputs: str | None,
     as_json: bool,
 ) -> None:
     """Let another agent try, with the same baton.
@@ -170,7 +194,8 @@ def replace(
     """
     with chosen(handoff) as (relay, live):
         doubts = account_of(relay, live).doubts
-        again = live.replace(agent, by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
+        settled = {"repeat": _calls(doubts, repeat), "skip": _calls(doubts, skip)}
+        again = live.replace(agent, by=by, reason=reason, inputs=inputs, **settled)
         account = account_of(relay, live)
     _say_again(account, again, as_json=as_json)
 

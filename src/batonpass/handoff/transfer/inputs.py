@@ -1,20 +1,20 @@
 """Inputs that changed: what a handoff was offered with no longer stands, or its sender has made it anew since."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.model.base.content_names import REPORT
-from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Part
 from batonpass.model.base.label import Source
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Item
 from batonpass.model.bodies.body import HandoffCompleted, HandoffRevised
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.fate import TreeFates, name_of
+from batonpass.records.fate import TreeFates, describe_input
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
@@ -29,10 +29,7 @@ class ChangedInputs(StrEnum):
 def find_fallen(view: LedgerView, handoff: Handoff) -> Iterator[str]:
     """Yield the inputs of a handoff that no longer stand, in words."""
     for ref, known in TreeFates(view, handoff.root).find_inputs(handoff):
-        name = "the report" if ref.part is Part.COMPLETED else name_of(view, ref.item) or f"a {ref.part}"
-        verdict = known.refutation
-        fate = "was made from it" if known.fate is ItemFate.STALE else f"was {known.fate}"
-        yield f"{name} {fate} ({verdict.by} refuted the result of {verdict.agent})"
+        yield describe_input(view, ref, known)
 
 
 def find_renewed(holding: Holding, baton: Baton) -> Iterator[str]:
@@ -43,14 +40,11 @@ def find_renewed(holding: Holding, baton: Baton) -> Iterator[str]:
     """
     if holding.resumed:
         return
-    latest = {item.value.name: item.value for item in _known(holding) if isinstance(item.value, Artifact)}
     wanted = baton.brief.inputs
-    for item in baton.items:
-        value = item.value
-        if not isinstance(value, Artifact) or item.id in baton.fates or (wanted and value.name not in wanted):
-            continue
-        if latest.get(value.name, value).sha256 != value.sha256:
-            yield f"{value.name} was {value.sha256[:8]}, now {latest[value.name].sha256[:8]}"
+    now = _latest(_known(holding))
+    for name, then in _latest(item for item in baton.items if item.id not in baton.fates).items():
+        if (not wanted or name in wanted) and now.get(name, then) != then:
+            yield f"{name} was {then[:8]}, now {now[name][:8]}"
 
 
 def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
@@ -81,6 +75,11 @@ def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
         taint=tuple(dict.fromkeys(source for _, taint in given for source in taint)),
     )
     desk.recording.act(handoff, lambda _, __: body)
+
+
+def _latest(items: Iterable[Item]) -> dict[str, Digest]:
+    """Return the digest of the last file of each name."""
+    return {item.value.name: item.value.sha256 for item in items if isinstance(item.value, Artifact)}
 
 
 def _known(holding: Holding) -> tuple[Item, ...]:
