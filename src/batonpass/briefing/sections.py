@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.briefing.quotes import is_inline
 from batonpass.model.base.ids import ContentId
@@ -78,6 +79,7 @@ DATA: Final = "data"
 HIDDEN: Final = "(its words were erased)"
 
 YOUR_TASK: Final = "Your task"
+FALLEN: Final = "What no longer stands: do not build on it"
 HEADINGS: Final = {
     Part.INTENT: "What the human wants, in their own words",
     Part.CONSTRAINT: "What must hold",
@@ -101,7 +103,13 @@ def pieces_of(baton: Baton, read: ReadBody | None = None) -> Iterator[Piece]:
     yield Piece(heading=YOUR_TASK, text=baton.task, rank=Rank.ORDER, ref=TASK, name=TASK)
     if baton.brief.rationale is not None:
         yield Piece(heading="Why", text=baton.brief.rationale, rank=Rank.STATE, ref=RATIONALE, name=RATIONALE)
-    yield from pieces_of_items(baton.items, read)
+    yield from pieces_of_items([item for item in baton.items if item.id not in baton.fates], read)
+    # Apart from what stands, whatever part it is: a model that meets a refuted decision among decisions follows it.
+    for item in baton.items if baton.fates else ():
+        if (known := baton.fates.get(item.id)) is not None:
+            for piece in _item(item, FALLEN, read):
+                note = "; ".join(filter(None, (known.sentence, piece.note)))
+                yield replace(piece, rank=min(piece.rank, Rank.STATE), note=note)
 
 
 def pieces_of_items(items: Iterable[Item], read: ReadBody | None = None) -> Iterator[Piece]:

@@ -23,6 +23,7 @@
     │   │   ├── IncompleteBatonError   handoff.incomplete
     │   │   ├── HandoffRefusedError    handoff.refused
     │   │   └── UnverifiedError        handoff.unverified
+    │   ├── InputsChangedError     handoff.inputs_changed
     │   ├── KeyReusedError         handoff.key_reused
     │   ├── NotEntitledError       handoff.not_entitled
     │   ├── HandoffAskedError      handoff.asked
@@ -111,4 +112,4 @@ from batonpass.errors.handoff import *
 from batonpass.errors.ledger import *
 from batonpass.errors.verification import *
 
-__all__ = [name for name in dir() if name.endswith("Error")]
+__all__ = [name for name in dir() if name.endswith(("Error", "Warning"))]

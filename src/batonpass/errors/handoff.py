@@ -73,6 +73,30 @@ class KeyReusedError(HandoffError):
         self.differences = differences
 
 
+class ReusedResultWarning(UserWarning):
+    """A run handed off a task that it has the result of already: nobody works for it again."""
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(
+            f"{agent} has done exactly this task for this run already, and its result is used again; for another one, "
+            "give the handoff a key of its own: handling=Handling(key='draft 2')",
+        )
+
+
+class InputsChangedError(HandoffError):
+    """A handoff is to be used or tried again, and what it was offered with no longer stands, or was made anew."""
+
+    code = "handoff.inputs_changed"
+
+    def __init__(self, handoff: str, changed: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{handoff} was offered with inputs that have changed since: {'; '.join(changed)}. Say which you want: the "
+            "same inputs as before (same), or a new start with those of now (fresh)",
+        )
+        self.handoff = handoff
+        self.changed = changed
+
+
 class NotEntitledError(HandoffError):
     """Only the author of a constraint or the root's principal may relax it."""
 

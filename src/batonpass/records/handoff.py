@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import (
@@ -28,6 +29,9 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 
 # States in which somebody still has to act.
 OPEN: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
+
+_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+_IN_FAVOUR: Final = frozenset({Kind.VERIFICATION_PASSED, Kind.VERIFICATION_REPEATED, Kind.VERIFICATION_WAIVED})
 
 Judged: TypeAlias = VerificationPassed | VerificationFailed | VerificationRepeated | VerificationWaived
 
@@ -148,3 +152,28 @@ def _closings(view: LedgerView, run: RunId) -> Iterator[HandoffCompleted | Hando
 
 def _finished(view: LedgerView, run: RunId) -> int:
     return sum(1 for _ in view.find_receipts(ReceiptQuery(stream=StreamId(run), kind=Kind.TOOL_COMPLETED)))
+
+
+def is_unverified(view: LedgerView, handoff: Handoff) -> bool:
+    """Return whether a handoff delivered and nobody but its producer verified that, nor accepted it with a reason."""
+    if handoff.state not in _DELIVERED:
+        return False
+    try:
+        view.get_stream(StreamId(handoff.id))
+    except NotFoundError:
+        return True
+    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id)))
+    bodies = [read_receipt(stored).body for stored in found if stored.kind in _IN_FAVOUR]
+    # Of the latest attempt only: an earlier one's result was another.
+    said = [body for body in bodies if getattr(body, "attempt", None) == handoff.attempt]
+    return not any(isinstance(body, VerificationWaived) or _is_by_another(body) for body in said)
+
+
+def _is_by_another(body: object) -> bool:
+    match body:
+        case VerificationPassed():
+            return not body.by_producer
+        case VerificationRepeated():
+            return body.passed and not body.by_producer
+        case _:
+            return False

@@ -52,9 +52,9 @@ def require_kept(mark: Mark, stream: Stream | None, then: Digest | None) -> None
         raise RewoundError(mark.stream, mark.seq, 0 if stream is None else stream.seq)
 
 
-def require_premise(premise: Premise, statements: int, *, touched: bool) -> None:
+def require_premise(premise: Premise, statements: int, refutations: int, *, touched: bool) -> None:
     """Refuse what was made under a premise that does not hold any more. Raises `PremiseError`."""
-    if touched or statements != premise.statements:
+    if touched or (statements, refutations) != (premise.statements, premise.refutations):
         raise PremiseError(premise.root)
 
 

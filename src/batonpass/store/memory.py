@@ -19,6 +19,7 @@ from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.projection import enrols_itself, root_key
 from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.remark import RemarkKind
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Mark
 from batonpass.store.admission import is_there, require_kept, require_next, require_premise, require_within
@@ -72,8 +73,12 @@ class _Transaction:
         require_next(stream, signed, bumps=change.bumps)
         if (premise := entry.premise) is not None:
             said = sum(stated.root == premise.root for stated in self._new.stated.values())
+            refuted = sum(
+                remark.said is RemarkKind.REFUTED and remark.name == premise.root
+                for remark in self._new.remarks.values()
+            )
             touched = any(StreamId(handoff) in self._new.streams for handoff in premise.untouched)
-            require_premise(premise, said, touched=touched)
+            require_premise(premise, said, refuted, touched=touched)
         self._write(entry)
         self._derived.fold(receipt, signed.digest, change)
         for limit in entry.within:

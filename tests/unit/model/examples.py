@@ -21,7 +21,7 @@ from batonpass.model.base.ids import (
     SessionId,
     StreamId,
 )
-from batonpass.model.base.kinds import Mode
+from batonpass.model.base.kinds import CarriedFate, ItemFate, Mode
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import (
@@ -59,6 +59,7 @@ from batonpass.model.bodies.body import (
     HandoffLate,
     HandoffReplaced,
     HandoffRetried,
+    HandoffRevised,
     HandoffSettled,
     Kind,
     Method,
@@ -138,6 +139,7 @@ PROOF: Final = RulingProof(key=RELAY_KEY, at=AT, signature="ab" * 64)
 FOUND: Final = ScanFound(place="context", rule="override.ignore", count=2, score=900)
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
 DECLINED: Final = HandoffId(an_id("handoff", 2))
+FALLEN: Final = CarriedFate(item=CONTENT, fate=ItemFate.REFUTED, verdict=RECEIPT)
 REVIEWER: Final = AgentId("reviewer")
 LABEL: Final = Label(SourceType.EXTERNAL, (ANA, PrincipalId("user:bob")))
 _LABELLED: Final[Any] = {"label": LABEL}
@@ -205,6 +207,8 @@ BODIES: Final[dict[Kind, Body]] = {
             carries=(DECIDED,),
             missing=("rationale", Part.QUESTION),
             unverified=(DECLINED,),
+            fates=(FALLEN,),
+            replaces=DECLINED,
             **_TAINTED,
             **_HELD | {"terms": DIGEST, "flags": ("would_hold.renew",), "rule": "renew"},
             reasoning=ReasoningPointer(checkpoint=ReceiptId(an_id("receipt")), digest=DIGEST, message=3),
@@ -254,6 +258,9 @@ BODIES: Final[dict[Kind, Body]] = {
         HandoffExpired(**_ON, ended=HEAD),
         HandoffCancelled(**_BY_ANA, ended=HEAD),
         HandoffRetried(**_BY_ANA),
+        HandoffRevised(
+            **_BY_ANA, revision=1, drops=(CONTENT,), carries=(DECIDED,), fates=(FALLEN,), taint=(CALL, CONTENT)
+        ),
         HandoffReplaced(**_BY_ANA, to=REVIEWER),
         HandoffSettled(**_BY_ANA, call=CALL, settlement=Settlement.SKIP),
         HandoffEndorsed(**_BY_ANA, source=CALL),

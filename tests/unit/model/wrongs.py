@@ -15,6 +15,7 @@ from tests.unit.model.examples import (
     DECIDED,
     DECLINED,
     DIGEST,
+    FALLEN,
     FOUND,
     HANDOFF,
     HEAD,
@@ -95,6 +96,7 @@ _SESSION: Final[Wrong] = {
     "in_flight": NOT_LISTS_OF_HANDOFFS,
 }
 _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
+_NOT_FATES: Final = ([FALLEN], (FALLEN, FALLEN), ("refuted",), None)
 _NOT_CHARGES: Final = ([CHARGED], (CHARGED, CHARGED), ("calls",), None)
 _NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
 _ENDED: Final[Wrong] = {
@@ -160,6 +162,8 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "carries": NOT_ITEMS,
         "missing": NOT_LISTS_OF_CODES,
         "unverified": NOT_LISTS_OF_HANDOFFS,
+        "fates": _NOT_FATES,
+        "replaces": NOT_OPTIONAL_IDS,
         "flags": NOT_LISTS_OF_CODES,
         "rule": NOT_OPTIONAL_CODES,
         "gate": _NOT_GATES,
@@ -217,6 +221,14 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.HANDOFF_EXPIRED: {"handoff": NOT_IDS, "ended": NOT_A_HEAD},
     Kind.HANDOFF_CANCELLED: {**_BY_WHOM, "ended": NOT_A_HEAD},
     Kind.HANDOFF_RETRIED: _BY_WHOM,
+    Kind.HANDOFF_REVISED: {
+        **_BY_WHOM,
+        "revision": NOT_COUNTS,
+        "drops": ([CONTENT], (CONTENT, CONTENT), (CHILD,), None),
+        "carries": NOT_ITEMS,
+        "fates": _NOT_FATES,
+        "taint": NOT_LISTS_OF_SOURCES,
+    },
     Kind.HANDOFF_REPLACED: {**_BY_WHOM, "to": NOT_AGENTS},
     Kind.HANDOFF_SETTLED: {**_BY_WHOM, "call": NOT_IDS, "settlement": NOT_MEMBERS},
     Kind.HANDOFF_ENDORSED: {**_BY_WHOM, "source": NOT_SOURCES},

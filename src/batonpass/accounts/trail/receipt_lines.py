@@ -46,6 +46,7 @@ from batonpass.model.bodies.body import (
     HandoffLate,
     HandoffReplaced,
     HandoffRetried,
+    HandoffRevised,
     HandoffSettled,
     Outcome,
     Part,
@@ -416,6 +417,9 @@ def _decision(told: Happened, reason: tuple[TrailNote, ...]) -> TrailLine:
             line = TrailLine("cancelled", f"by {body.by}", reason, Tone.BAD)
         case HandoffRetried() as body:
             line = TrailLine("retried", f"by {body.by}", reason)
+        case HandoffRevised() as body:
+            count = f"{len(body.drops)} items dropped, {len(body.carries)} given in their place"
+            line = TrailLine("revised", f"by {body.by}", (TrailNote(count, Tone.PLAIN), *reason))
         case HandoffReplaced() as body:
             line = TrailLine("replaced", f"by {body.by}", (TrailNote(f"given to {body.to}", Tone.PLAIN), *reason))
         case VerificationWaived() as body:

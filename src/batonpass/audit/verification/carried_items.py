@@ -3,7 +3,8 @@
 from msgspec import Struct, field
 
 from batonpass.errors import UnlinkedError
-from batonpass.model.base.ids import ContentId, Digest, HandoffId, RunId
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, ReceiptId, RunId
+from batonpass.model.base.kinds import CarriedFate
 from batonpass.model.baton.baton import INHERITED
 from batonpass.model.bodies.body import (
     Carried,
@@ -11,6 +12,7 @@ from batonpass.model.bodies.body import (
     HandoffCompleted,
     HandoffFailed,
     HandoffInitiated,
+    HandoffRevised,
     Part,
     RunClosed,
     RunRecorded,
@@ -18,6 +20,7 @@ from batonpass.model.bodies.body import (
     RunStarted,
     SessionResumed,
     SessionSaved,
+    VerificationFailed,
 )
 from batonpass.model.ledger.receipt import Receipt
 
@@ -27,6 +30,7 @@ class CarriedItems(Struct):
 
     known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # root, digest and part
     binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions, by run
+    refuted: dict[ReceiptId, RunId | None] = field(default_factory=dict)  # verdicts against results, and their tree
     offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
 
     def require(self, receipt: Receipt) -> None:
@@ -37,8 +41,9 @@ class CarriedItems(Struct):
         match receipt.body:
             case RunRecorded() as body:
                 self._require(receipt, body.items, "items", anew=True)
-            case HandoffInitiated() as body:
+            case HandoffInitiated() | HandoffRevised() as body:
                 self._require(receipt, body.carries, "carries")
+                self._require_verdicts(receipt, body.fates)
             case HandoffCompleted() | HandoffFailed() as body:
                 self._require(receipt, body.gives, "gives")
             case RunRelaxed() as body if body.item not in self.binding.get(body.run, {}):
@@ -64,6 +69,11 @@ class CarriedItems(Struct):
             if own.get(item.item) != item.digest and (anew or not self._is_known(receipt, item)):
                 raise UnlinkedError(f"it names {item.item}, which nobody recorded so", field=name)
 
+    def _require_verdicts(self, receipt: Receipt, fates: tuple[CarriedFate, ...]) -> None:
+        for fate in fates:
+            if self.refuted.get(fate.verdict) != receipt.root:
+                raise UnlinkedError(f"{fate.verdict} refutes no result of this tree", field="fates")
+
     def remember(self, receipt: Receipt) -> None:
         """Remember the items of a receipt."""
         match receipt.body:
@@ -81,6 +91,8 @@ class CarriedItems(Struct):
                 self._bind(body.run, self.offers.get(body.handoff, ()))
             case HandoffCompleted() | HandoffFailed() | RunClosed():
                 self._know(receipt, "report", Part.COMPLETED)
+            case VerificationFailed():
+                self.refuted[receipt.id] = receipt.root
 
     def _is_known(self, receipt: Receipt, item: Carried) -> bool:
         return self.known.get(item.item) == (receipt.root, item.digest, item.part)

@@ -32,6 +32,7 @@ from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffAnswered,
     HandoffInitiated,
+    HandoffRevised,
     RunRekeyed,
     RunStarted,
     SessionResumed,
@@ -228,7 +229,7 @@ class Linker:
                 memory.checkpoints[receipt.id] = body.run
             case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
                 memory.run_keys[body.run] = body.run_key
-            case HandoffInitiated() | HandoffAnswered() | SessionResumed() as body:
+            case HandoffInitiated() | HandoffAnswered() | HandoffRevised() | SessionResumed() as body:
                 memory.take_baton(body, digest)
             case ContentErased() as body:
                 memory.erased.update(dict.fromkeys(body.contents, receipt.id))

@@ -34,6 +34,7 @@ from batonpass.model.bodies.body import (
     HandoffHeld,
     HandoffInitiated,
     HandoffLate,
+    HandoffRevised,
     RelayRevoked,
     RelayRotated,
     RunClosed,
@@ -77,7 +78,9 @@ class ReceiptMemory(Struct):
         else:
             self.calls[body.run].discard(body.call)
 
-    def take_baton(self, body: HandoffInitiated | HandoffAnswered | SessionResumed, digest: Digest) -> None:
+    def take_baton(
+        self, body: HandoffInitiated | HandoffAnswered | HandoffRevised | SessionResumed, digest: Digest
+    ) -> None:
         """Remember the latest revision of a baton, and the handoffs that were in flight when a root began."""
         if isinstance(body, SessionResumed):
             self.in_flight[body.run] = body.in_flight
@@ -129,10 +132,15 @@ def _require_closed(facts: Facts, body: RunClosed) -> None:
     _require_children(facts, body.run, body.children)
 
 
-def _require_revision(facts: Facts, body: HandoffAnswered) -> None:
+def _require_revision(facts: Facts, body: HandoffAnswered | HandoffRevised) -> None:
     known = facts.memory.batons.get(body.handoff)
     if known is None or body.revision != known[1] + 1:
         raise UnlinkedError(f"revision {body.revision} does not follow the one before it", field="revision")
+
+
+def _require_revised(facts: Facts, body: HandoffRevised) -> None:
+    _require_revision(facts, body)
+    facts.memory.items.require(facts.receipt)
 
 
 def _require_sanitised(facts: Facts, body: HandoffContextSanitized) -> None:
@@ -143,10 +151,17 @@ def _require_sanitised(facts: Facts, body: HandoffContextSanitized) -> None:
 
 def _require_offer(facts: Facts, body: HandoffInitiated) -> None:
     facts.memory.items.require(facts.receipt)
+    if body.replaces is not None and _root_of(facts, body.replaces) != facts.receipt.root:
+        raise UnlinkedError(f"{body.replaces} was never offered in this tree", field="replaces")
     if body.reasoning is not None and body.reasoning.checkpoint is not None:
         thinker = facts.memory.checkpoints.get(body.reasoning.checkpoint)
         if thinker is None or not _is_same_work(facts, thinker, body.run):
             raise UnlinkedError("it points to what is no checkpoint of its sender", field="reasoning")
+
+
+def _root_of(facts: Facts, handoff: HandoffId) -> RunId | None:
+    known = facts.derived.handoffs.get(handoff)
+    return None if known is None else known.root
 
 
 def _require_items(facts: Facts, _: RunRecorded | RunRelaxed) -> None:
@@ -276,6 +291,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffInitiated: _require_offer,
     HandoffContextSanitized: _require_sanitised,
     HandoffAnswered: _require_revision,
+    HandoffRevised: _require_revised,
     HandoffLate: _require_late,
     RunRecorded: _require_items,
     RunRelaxed: _require_items,

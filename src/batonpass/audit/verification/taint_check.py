@@ -20,6 +20,7 @@ from batonpass.model.bodies.body import (
     HandoffEndorsed,
     HandoffFailed,
     HandoffInitiated,
+    HandoffRevised,
     Part,
     RunClosed,
     RunEndorsed,
@@ -58,6 +59,8 @@ class Taints(Struct):
                     _require_label(body.label, reached, "the handoff that it takes")
             case RunEndorsed() | HandoffEndorsed():
                 self._require_endorsement(receipt, body)
+            case HandoffRevised():
+                self._require_named(RunId(""), body.taint, self._carried(receipt, body))
             case FileEndorsed():
                 _require_person(body.by)
             case SessionResumed():
@@ -113,9 +116,9 @@ class Taints(Struct):
             seen.update(reached)
         return False
 
-    def _carried(self, receipt: Receipt, body: HandoffInitiated) -> Iterable[Source]:
+    def _carried(self, receipt: Receipt, body: HandoffInitiated | HandoffRevised) -> Iterable[Source]:
         """Yield the sources in a baton that nobody endorsed, directly or in words made from them."""
-        endorsed = self.endorsed.get(receipt.root or body.run, set())
+        endorsed = self.endorsed.get(receipt.root or RunId(receipt.stream), set())
         for item in body.carries:
             sources = (item.item,) if item.part is Part.UNTRUSTED else self._carriers.get(item.item, ())
             yield from (source for source in sources if source not in endorsed)
@@ -146,7 +149,7 @@ class Taints(Struct):
             case HandoffInitiated():
                 taint = dict.fromkeys(offered_taint(body), receipt.id)
                 self._offers[body.handoff] = taint, body.label is not None
-            case HandoffAnswered() if body.handoff in self._offers:
+            case HandoffAnswered() | HandoffRevised() if body.handoff in self._offers:
                 self._offers[body.handoff][0].update(dict.fromkeys(body.taint, receipt.id))
             case HandoffCompleted() | HandoffFailed() if body.taint:
                 given = [item.item for item in body.gives if item.part is not Part.UNTRUSTED]

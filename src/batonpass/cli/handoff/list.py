@@ -1,7 +1,8 @@
 """`batonpass handoff list`: handoffs, and the calls that wait for a person."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 import click
@@ -20,7 +21,8 @@ from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import RunId, StreamId, time_of
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.handoff import OPEN
+from batonpass.records.fate import describe_input, find_stale
+from batonpass.records.handoff import OPEN, is_unverified
 from batonpass.records.lineage import read_task
 from batonpass.records.shape import handoff_shape
 from batonpass.records.source import timed
@@ -28,6 +30,7 @@ from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _MINUTE: Final = 60
+_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
 @click.command("list")
@@ -35,6 +38,8 @@ _MINUTE: Final = 60
 @click.option("--root", "root", metavar="ID", type=RUN_ID, help="Only handoffs in the tree of this run.")
 @click.option("--state", type=click.Choice([state.value for state in State]), help="Only handoffs in this state.")
 @click.option("--open", "only_open", is_flag=True, help="Only handoffs that are not over.")
+@click.option("--unverified", is_flag=True, help="Only handoffs whose result nobody verified or accepted.")
+@click.option("--stale", is_flag=True, help="Only handoffs that used results which were refuted later.")
 @click.option("--before", metavar="ID", type=HANDOFF_ID, help="Only handoffs older than this one.")
 @limit_option
 @click.option("--watch", "watches", is_flag=True, help="Keep running and print a line for each change, until Ctrl-C.")
@@ -45,6 +50,8 @@ def list_(
     root: str | None,
     state: str | None,
     only_open: bool,
+    unverified: bool,
+    stale: bool,
     before: str | None,
     limit: int,
     watches: bool,
@@ -56,6 +63,13 @@ def list_(
     """
     if run is not None and root is not None:
         raise click.UsageError("give either --run or --root: a run's handoffs are part of its tree")
+    if stale and (run or state or only_open or unverified or before or watches):
+        raise click.UsageError("--stale looks at whole trees: give --root or nothing with it")
+    if stale:
+        _list_stale(root, limit=limit, as_json=as_json)
+        return
+    if unverified and (state or only_open or watches):
+        raise click.UsageError("--unverified is about results: give --run, --root or --before with it")
     waits = run is None and before is None and (only_open or state == State.HELD)
 
     def is_wanted(handoff: Handoff) -> bool:
@@ -66,9 +80,12 @@ def list_(
         return
     with opened_view() as view:
         tree = None if root is None else get_run(view, root).root
-        found = _find_handoffs(
-            view, _states(state, only_open=only_open), run=run, root=tree, before=before, limit=limit + 1
+        states = _DELIVERED if unverified else _states(state, only_open=only_open)
+        listed = _find_handoffs(
+            view, states, run=run, root=tree, before=before, limit=None if unverified else limit + 1
         )
+        wanted = (one for one in listed if not unverified or is_unverified(view, one))
+        found = list(islice(wanted, limit + 1))
         handoffs = found[:limit]
         calls = read_waiting_calls(view, tree) if waits else []
         if as_json:
@@ -78,7 +95,7 @@ def list_(
         _say_list(view, handoffs)
         say_waiting(calls)
     if not handoffs and not calls:
-        narrowed = any((run, root, state, only_open, before))
+        narrowed = any((run, root, state, only_open, unverified, before))
         tell("no such handoffs" if narrowed else "no handoffs yet")
     elif len(found) > limit:
         tell(f"the latest {limit}; there are more: --limit {limit * 5}")
@@ -99,19 +116,46 @@ def _find_handoffs(
     run: str | None,
     root: RunId | None,
     before: str | None,
-    limit: int,
-) -> list[Handoff]:
+    limit: int | None,
+) -> Iterator[Handoff]:
     if states is not None and not states:
-        return []
-    return list(
-        view.find_handoffs(
-            parent=None if run is None else get_run(view, run).id,
-            root=root,
-            states=states or (),
-            before=None if before is None else get_handoff(view, before).id,
-            limit=limit,
-        )
+        return iter(())
+    return view.find_handoffs(
+        parent=None if run is None else get_run(view, run).id,
+        root=root,
+        states=states or (),
+        before=None if before is None else get_handoff(view, before).id,
+        limit=limit,
     )
+
+
+def _list_stale(root: str | None, *, limit: int, as_json: bool) -> None:
+    with opened_view() as view:
+        found = list(islice(find_stale(view, None if root is None else get_run(view, root).root), limit + 1))
+        stale = found[:limit]
+        if as_json:
+            say_json(
+                [
+                    {
+                        **handoff_shape(one.handoff, read_task(view, one.handoff), _offered_at(view, one.handoff)),
+                        "stands_on": [
+                            {"item": ref.item, "fate": known.fate, "verdict": known.refutation.receipt}
+                            for ref, known in one.inputs
+                        ],
+                    }
+                    for one in stale
+                ]
+            )
+            return
+        _say_list(view, [one.handoff for one in stale])
+        length = telling_length([one.handoff.id for one in stale])
+        for one in stale:
+            for sentence in dict.fromkeys(describe_input(view, ref, known) for ref, known in one.inputs):
+                tell(f"{ending(one.handoff.id, length)} {one.handoff.to}: {sentence}")
+    if not stale:
+        tell("nothing stands on a result that was refuted")
+    elif len(found) > limit:
+        tell(f"the latest {limit}; there are more: --limit {limit * 5}")
 
 
 def _watch(

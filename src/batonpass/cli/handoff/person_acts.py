@@ -124,20 +124,42 @@ def settling_options(command: Command) -> Command:
     return repeat(skip(command))
 
 
+def inputs_options(command: Command) -> Command:
+    """Let a command say what to do if results that a handoff was offered with no longer stand."""
+    same = click.option("--same", "inputs", flag_value="same", help="Keep the inputs of the offer.")
+    fresh = click.option(
+        "--fresh",
+        "inputs",
+        flag_value="fresh",
+        help="Use the current inputs, and keep no call that read the old ones.",
+    )
+    return same(fresh(command))
+
+
 @_handoff_command
 @settling_options
+@inputs_options
 @_decision_options(reason=False)
 def retry(
-    handoff: str, *, by: str, reason: str | None, repeat: tuple[str, ...], skip: tuple[str, ...], as_json: bool
+    handoff: str,
+    *,
+    by: str,
+    reason: str | None,
+    repeat: tuple[str, ...],
+    skip: tuple[str, ...],
+    inputs: str | None,
+    as_json: bool,
 ) -> None:
     """Retry a handoff that failed, was declined or was refuted, and nothing else.
 
     Calls that earlier attempts finished are kept and not made again. A CALL is the last characters of its id, or the
-    name of its tool.
+    name of its tool. If results that the handoff was offered with were refuted since, nothing is done until you say
+    --same or --fresh.
     """
     with chosen(handoff) as (relay, live):
         doubts = account_of(relay, live).doubts
-        again = live.retry(by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
+        settled = {"repeat": _calls(doubts, repeat), "skip": _calls(doubts, skip)}
+        again = live.retry(by=by, reason=reason, inputs=inputs, **settled)
         account = account_of(relay, live)
     _say_again(account, again, as_json=as_json)
 
@@ -145,6 +167,7 @@ def retry(
 @_handoff_command
 @click.argument("agent", type=AGENT_NAME, callback=checked(lambda given: require_agent("agent", given)))
 @settling_options
+@inputs_options
 @_decision_options(reason=False)
 def replace(
     handoff: str,
@@ -154,6 +177,7 @@ def replace(
     reason: str | None,
     repeat: tuple[str, ...],
     skip: tuple[str, ...],
+    inputs: str | None,
     as_json: bool,
 ) -> None:
     """Give a handoff to another agent, with the same baton.
@@ -162,7 +186,8 @@ def replace(
     """
     with chosen(handoff) as (relay, live):
         doubts = account_of(relay, live).doubts
-        again = live.replace(agent, by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
+        settled = {"repeat": _calls(doubts, repeat), "skip": _calls(doubts, skip)}
+        again = live.replace(agent, by=by, reason=reason, inputs=inputs, **settled)
         account = account_of(relay, live)
     _say_again(account, again, as_json=as_json)
 

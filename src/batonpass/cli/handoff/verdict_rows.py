@@ -20,6 +20,7 @@ from batonpass.model.bodies.body import (
     HandoffLapsed,
     HandoffReplaced,
     HandoffRetried,
+    HandoffRevised,
     HandoffSettled,
     VerificationFailed,
     VerificationPassed,
@@ -67,6 +68,9 @@ def decision_rows(account: Account) -> Iterator[Parts]:
         match act.receipt.body:
             case HandoffRetried() as body:
                 yield (f"retried by {body.by}{because(act)}",)
+            case HandoffRevised() as body:
+                count = f"{len(body.drops)} dropped, {len(body.carries)} given in their place"
+                yield (f"inputs revised by {body.by}: {count}",)
             case HandoffReplaced() as body:
                 yield (f"given to {body.to} by {body.by}{because(act)}",)
             case HandoffSettled() as body:

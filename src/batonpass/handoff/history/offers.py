@@ -19,6 +19,7 @@ from batonpass.model.bodies.body import (
     HandoffAsked,
     HandoffEndorsed,
     HandoffInitiated,
+    HandoffRevised,
     Part,
     RunRecorded,
 )
@@ -27,6 +28,8 @@ from batonpass.model.ledger.content import ContentRef, StoredContent, content_di
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import offered_taint
 from batonpass.model.ledger.run import Handoff, Run, Stated
+from batonpass.records.fate import read_fates
+from batonpass.records.revision import travelling
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt
@@ -34,6 +37,7 @@ from batonpass.wire.documents import decode_brief, decode_item, decode_report, i
 
 GONE: Final = "(erased)"
 
+_REVISIONS: Final = (HandoffAnswered, HandoffRevised)  # each is the next revision of the baton
 _READ: Final = frozenset({TASK, BRIEF, QUESTION, ANSWER})
 
 
@@ -64,10 +68,11 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
         raise InvalidValueError("handoff", f"{handoff.id} does not begin with an offer; run `batonpass ledger verify`")
     parent = view.get_run(handoff.parent)
     history = _history(view, handoff)
-    contents = _contents(view, [receipt, *(known for known, _ in history)], body.carries)
-    items, broken = read_items(view, body.carries, contents, receipt)
+    now = travelling(body, (known.body for known, _ in history))
+    contents = _contents(view, [receipt, *(known for known, _ in history)], now.carries)
+    items, broken = read_items(view, now.carries, contents, receipt)
     answers = tuple(_answers([known for known, _ in history], contents))
-    revisions = [(known, at) for known, at in history if isinstance(known.body, HandoffAnswered)]
+    revisions = [(known, at) for known, at in history if isinstance(known.body, _REVISIONS)]
     brief = _brief(receipt.content.get(BRIEF), contents)
     return Offer(
         handoff=handoff,
@@ -85,6 +90,7 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
             task=_words(receipt.content.get(TASK), contents),
             brief=brief,
             items=items,
+            fates=read_fates(view, now.fates),
             answers=answers,
             missing=body.missing,
             deadline=body.deadline,
@@ -167,7 +173,7 @@ def read_words(view: LedgerView, ref: ContentRef | None) -> str:
 
 def _answered_taint(history: Sequence[tuple[Receipt, Digest]]) -> Iterator[Source]:
     for known, _ in history:
-        if isinstance(known.body, HandoffAnswered):
+        if isinstance(known.body, _REVISIONS):
             yield from known.body.taint
 
 

@@ -1,5 +1,6 @@
 """What earlier attempts at a handoff did: finished calls are kept, calls in doubt are put before whoever goes on."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
@@ -13,12 +14,20 @@ from batonpass.model.base.content_names import MESSAGES, RESULT
 from batonpass.model.base.ids import HANDOFF, CallId, Digest, HandoffId, ReceiptId, StreamId
 from batonpass.model.base.kinds import Kind
 from batonpass.model.base.label import Source
-from batonpass.model.bodies.body import CheckpointSaved, HandoffInitiated, Settlement, ToolCached, ToolHeld
+from batonpass.model.bodies.body import (
+    CheckpointSaved,
+    HandoffInitiated,
+    HandoffRevised,
+    Settlement,
+    ToolCached,
+    ToolHeld,
+)
 from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import brought_by, endorsed_by
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, Calls, Settled
+from batonpass.records.fate import name_of
 from batonpass.records.hold import find_handoff_holds
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
@@ -29,6 +38,9 @@ class Resumption(Struct, frozen=True, kw_only=True):
 
     attempts: tuple[Run, ...] = ()
     finished: tuple[CallRecord, ...] = ()
+    outdated: tuple[
+        CallRecord, ...
+    ] = ()  # finished, and made with inputs that travel no more: their results are not kept
     in_doubt: tuple[CallRecord, ...] = ()
     late: tuple[CallRecord, ...] = ()  # their outcome came after their attempt was over
     children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; taken up again by key
@@ -96,9 +108,14 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
             endorsed.update(source for source in (endorsed_by(receipt),) if source is not None)
             if isinstance(receipt.body, CheckpointSaved):
                 messages, checkpoint = receipt.content.get(MESSAGES), receipt.id
+    revisions: list[Receipt] = []
     for receipt in _receipts(view, stream):
         calls.take(receipt)
+        if isinstance(receipt.body, HandoffRevised) and receipt.body.drops:
+            revisions.append(receipt)
     found = calls.all()
+    finished = [_with_result(view, call) for call in found.values() if call.is_finished]
+    outdated = {call.id for call in finished if _is_outdated(view, call, revisions)}
     for call in found.values():
         if isinstance(call.asked, ToolHeld):
             held[call.id] = call.asked
@@ -108,7 +125,8 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
     let = set(_approved(view, stream))
     return Resumption(
         attempts=attempts,
-        finished=tuple(_with_result(view, call) for call in found.values() if call.is_finished),
+        finished=tuple(call for call in finished if call.id not in outdated),
+        outdated=tuple(call for call in finished if call.id in outdated),
         in_doubt=tuple(
             call
             for call in found.values()
@@ -126,6 +144,20 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
         taint=MappingProxyType(taint),
         endorsed=frozenset(endorsed),
     )
+
+
+def _is_outdated(view: LedgerView, call: CallRecord, revisions: Sequence[Receipt]) -> bool:
+    """Return whether a call was made before its handoff got other inputs, and read the old ones as far as can be told.
+
+    A call that reads may have read them; any other has if it names one of them.
+    """
+    dropped = [item for receipt in revisions if call.at < receipt.at for item in getattr(receipt.body, "drops", ())]
+    if not dropped or call.reads:
+        return bool(dropped)
+    arguments = None if call.arguments is None else view.get_content(call.arguments.id).body
+    names = filter(None, (name_of(view, item) for item in dropped))
+    # As JSON spells it, because that is what the arguments are kept as.
+    return arguments is not None and any(json.dumps(name)[1:-1].encode() in arguments for name in names)
 
 
 def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:

@@ -3,13 +3,23 @@
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from batonpass.errors import FencedError, HandoffAskedError, HandoffError, InvalidValueError, StreamClosedError
+from msgspec import structs
+
+from batonpass.errors import (
+    FencedError,
+    HandoffAskedError,
+    HandoffError,
+    InvalidValueError,
+    ReusedResultWarning,
+    StreamClosedError,
+)
 from batonpass.handoff.approvals.decision import decide_handoff
 from batonpass.handoff.approvals.decision_sheet import Material, show_handoff
 from batonpass.handoff.calls.call_proof import prove_call
@@ -68,7 +78,7 @@ from batonpass.model.grants.effective_grant import EffectiveGrant
 from batonpass.model.grants.grant_request import GrantRequest, grant_asked
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.run import Handoff
-from batonpass.model.policy.offer_options import Answerer, Handling
+from batonpass.model.policy.offer_options import Answerer, ChangedInputs, Handling
 from batonpass.signing.approver_key import Approver
 
 __all__ = ["LiveHandoff", "Result", "Runner", "pauses"]
@@ -103,8 +113,10 @@ class LiveHandoff:
         offer: Offer | None = None,
         runner: Runner | None = None,
         answerer: Answerer | None = None,
+        reused: bool = False,
     ) -> None:
         self._answerer = answerer
+        self._reused = reused
         self._desk = desk
         self._opener = opener
         self._runners = runners
@@ -141,7 +153,7 @@ class LiveHandoff:
         if self._parent is not None and result.sources:
             # Also a question, or why it was declined, failed or refuted: a model goes on with whatever it reads.
             take_words(self._desk, self._parent, result)
-        return result
+        return structs.replace(result, reused=True) if self._reused else result
 
     def __enter__(self) -> "LiveRun":
         self._child = self.accept()
@@ -281,7 +293,7 @@ class LiveHandoff:
         evidence = self._evidence(command, check, verdict, cwd)
         who = by or self._caller()
         judged = verdict_of.judge(self._desk, self.id, evidence, by=who)
-        if judged.state is State.VERIFIED and self._parent is not None:
+        if judged.state is State.VERIFIED and self._parent is not None and who != f"agent:{judged.to}":
             self._parent.watched.discard(self.id)  # nothing ever makes it unverified again
         if judged.state is State.VERIFIED and evidence.passed and self._parent is not None:
             done = WorkItem(
@@ -309,8 +321,13 @@ class LiveHandoff:
         reason: str | None = None,
         repeat: Iterable[CallId] = (),
         skip: Iterable[CallId] = (),
+        inputs: ChangedInputs | str | None = None,
     ) -> retries.NextAttempt:
-        """Let it be tried once more; `repeat` and `skip` settle calls in doubt."""
+        """Let it be tried once more; `repeat` and `skip` settle calls in doubt.
+
+        Raises `InputsChangedError` if results that it was offered with were refuted since, unless `inputs` says `same`
+        or `fresh`: a fresh attempt gets what was delivered in their place, and keeps no call that read them.
+        """
         return retries.retry(
             self._desk,
             self.id,
@@ -318,6 +335,7 @@ class LiveHandoff:
             reason=reason,
             repeat=repeat,
             skip=skip,
+            inputs=None if inputs is None else as_member("inputs", inputs, ChangedInputs),
         )
 
     def replace(
@@ -328,8 +346,9 @@ class LiveHandoff:
         reason: str | None = None,
         repeat: Iterable[CallId] = (),
         skip: Iterable[CallId] = (),
+        inputs: ChangedInputs | str | None = None,
     ) -> retries.NextAttempt:
-        """Let another agent try, with the same baton."""
+        """Let another agent try, with the same baton; `inputs` is as for a retry."""
         return retries.replace_agent(
             self._desk,
             self.id,
@@ -338,6 +357,7 @@ class LiveHandoff:
             reason=reason,
             repeat=repeat,
             skip=skip,
+            inputs=None if inputs is None else as_member("inputs", inputs, ChangedInputs),
         )
 
     def settle(
@@ -423,6 +443,7 @@ class LiveRun(RunCalls):
         self._holding = holding
         self._runners = runners
         self._closed = False
+        self._asked_for: set[HandoffId] = set()  # handed off through this very object
         self._scope = RunScope(self)  # for as long as it is entered
         watch_by_default(desk, holding)
 
@@ -590,6 +611,11 @@ class LiveRun(RunCalls):
             handling=handling,
         )
         offered = offer_task(self._desk, self._holding, asked)
+        reused = offered.again and offered.handoff.state in DELIVERED
+        if reused and offered.handoff.id in self._asked_for:
+            # After a crash a program asks for what it has. Twice within one run it most likely wants a second result.
+            warnings.warn(ReusedResultWarning(offered.handoff.to), stacklevel=2)
+        self._asked_for.add(offered.handoff.id)
         return LiveHandoff(
             self._desk,
             offered.handoff.id,
@@ -599,6 +625,7 @@ class LiveRun(RunCalls):
             offer=None if offered.again else offered.offer,
             runner=run,
             answerer=None if handling is None else handling.answer,
+            reused=reused,
         )
 
     def _open(self, holding: Holding) -> "LiveRun":

@@ -72,6 +72,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     notes: dict[ContentId, Item] = field(default_factory=dict)
     named: dict[ContentId, Carried] = field(default_factory=dict)  # how receipts name items that it handed on
     stated: tuple[Item, ...] | None = None  # all that humans said in its tree when it last looked; None: it never did
+    refutations: int = 0  # of results in its tree, when it last looked
     relaxed: set[ContentId] = field(default_factory=set)
     report: Report | None = None
     flags: tuple[str, ...] = ()  # what is wrong with that report, as whoever took it down found it
@@ -221,7 +222,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
         """Return a call of an earlier attempt that changed this target, or may have."""
         if self.resumption is NOTHING:
             return None
-        past = (*self.resumption.finished, *self.resumption.in_doubt)
+        past = (*self.resumption.finished, *self.resumption.outdated, *self.resumption.in_doubt)
         return next((call for call in past if call.target == target and not call.reads), None)
 
 

@@ -301,7 +301,13 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     parent.begun.add(working.run.id)
     bounds = bounds_of(parent.bounds, offer, working, offer.terms)
     holding = Holding(
-        working=working, baton=offer.baton, taint=taint, bounds=bounds, latest=parent.latest, stated=parent.stated
+        working=working,
+        baton=offer.baton,
+        taint=taint,
+        bounds=bounds,
+        latest=parent.latest,
+        stated=parent.stated,
+        refutations=parent.refutations,
     )
     holding.add(*offer.baton.items)
     return holding

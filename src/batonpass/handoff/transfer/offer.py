@@ -10,6 +10,7 @@ from batonpass.errors import (
     GrantError,
     HandoffEndedError,
     HandoffRefusedError,
+    InputsChangedError,
     KeyReusedError,
     NotFoundError,
     OfferedAlreadyError,
@@ -29,12 +30,14 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.handoff_gates import judge_offer
+from batonpass.handoff.transfer.inputs import find_fallen, find_renewed
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.pending_offer import PendingOffer
 from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.model.base.content_names import BRIEF, TASK, TERMS
 from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
+from batonpass.model.base.kinds import CarriedFate
 from batonpass.model.base.label import Label, Source, SourceType, named_sources
 from batonpass.model.base.lifecycle import WAITING, State
 from batonpass.model.base.trusted import unchecked_maker
@@ -47,10 +50,15 @@ from batonpass.model.ledger.entry import Premise
 from batonpass.model.ledger.receipt import SignedReceipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
+from batonpass.model.policy.offer_options import ChangedInputs
+from batonpass.records.fate import TreeFates
+from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_brief, to_document
 
 # A key that is taken by one of these is free again: nothing of it will ever run.
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
+# These have a result, or are tried again when they are taken: then it matters what they were offered with.
+_OVER: Final = frozenset({State.COMPLETED, State.VERIFIED, State.FAILED, State.DECLINED, State.REFUTED})
 _GENERATIONS: Final = 1000
 # Each time somebody said more between looking and writing; so many times in a row is a fault, not a race.
 _TRIES: Final = 64
@@ -81,6 +89,7 @@ def offer_task(
     asked for; both are recorded.
     """
     fingerprint = desk.secrets.digest(holding.root, b"offer", asked.described())
+    replaces: HandoffId | None = None
     for generation in range(_GENERATIONS):
         key = _key(desk, holding, asked, fingerprint, generation)
         try:
@@ -95,6 +104,7 @@ def offer_task(
                 handoff=new_handoff_id(desk.clock.now()),
                 policies=_policies(desk.gates.handoffs, asked.policy),
                 beside=beside,
+                replaces=replaces,
             )
             return _pass_in_time(pending)
         except OfferedAlreadyError as taken:
@@ -103,13 +113,27 @@ def offer_task(
                 if known.state in _DEAD:
                     continue
                 offer = read_offer(view, known)
+                changed = _find_changed(view, holding, asked, offer)
             if offer.initiated.fingerprint != fingerprint:
                 # What is not found in the fields is in what was said besides: less of it, or in another order.
                 differences = tuple(_differences(asked, offer)) or (SAID,)
                 raise KeyReusedError(known.id, differences) from None
+            if changed:
+                if asked.key is not None and asked.inputs is not ChangedInputs.FRESH:
+                    raise InputsChangedError(known.id, changed) from None
+                # Its result is about other inputs. Nobody named it by a key, so the same words ask for a new one.
+                replaces = known.id
+                continue
             holding.handed_off.add(known.id)
             return OfferedHandoff(handoff=known, offer=offer, again=True)
     raise NotFoundError("free key", str(asked.key))
+
+
+def _find_changed(view: LedgerView, holding: Holding, asked: OfferRequest, offer: Offer) -> tuple[str, ...]:
+    """Return which inputs of a handoff that is over have changed since it was offered, in words."""
+    if offer.handoff.state not in _OVER or asked.inputs is ChangedInputs.SAME or holding.replaying:
+        return ()
+    return (*find_fallen(view, offer.handoff), *find_renewed(holding, offer.baton))
 
 
 def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffPolicy, ...]:
@@ -203,7 +227,9 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     a run that has looked before takes for granted that nothing was added, and the commit sees whether that is so.
     """
     desk, holding = pending.desk, pending.holding
-    reads = pending.reads or holding.stated is None or not holding.acted_on.isdisjoint(holding.watched)
+    # In a tree with a refuted result, what stands can change without another verdict: when the redone one is delivered.
+    reads = pending.reads or holding.stated is None or holding.refutations > 0
+    reads = reads or not holding.acted_on.isdisjoint(holding.watched)
     if holding.stated is not None and not reads and not any(map(requires_lineage, pending.policies)):
         # Nobody is asked: all that a wrong guess costs is that the commit refuses it, and that it is read after all.
         pending.unverified = tuple(sorted(holding.watched))
@@ -219,12 +245,17 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
         verified = {handoff for handoff in acted_on if view.get_handoff(handoff).state is State.VERIFIED}
         holding.acted_on = acted_on - verified
         holding.watched -= verified
+        fates = TreeFates(view, holding.root)
+        holding.refutations = fates.refutations
+        if holding.refutations:
+            known = [item.id for item in holding.carried(pending.asked.carry)]
+            pending.fates = {item: fate for item in known if (fate := fates.find(item)) is not None}
         if any(map(requires_lineage, pending.policies)):
             pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*stated)
     pending.looked = True
     # Of what was read just now too: until it is written, a human may say more. What became of results was read.
-    pending.premise = Premise(root=holding.root, statements=len(stated))
+    pending.premise = Premise(root=holding.root, statements=len(stated), refutations=holding.refutations)
     return stated
 
 
@@ -320,7 +351,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
         handoff=opened,
         initiated=body,
         revision=signed.digest,
-        baton=_baton(holding, asked, body, pending.items),
+        baton=_baton(pending, body),
         receipt=signed.receipt.id,
         taint=body.taint,
         terms=pending.given.terms,
@@ -355,6 +386,8 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         carries=holding.refs(pending.items),
         missing=pending.missing,
         unverified=pending.unverified,
+        fates=tuple(_carried_fates(pending)),
+        replaces=pending.replaces,
         flags=tuple(pending.flags),
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
@@ -366,6 +399,12 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         taint=sources,
         reasoning=point_to(desk, holding.root, asked.thought or holding.thought, holding.last_checkpoint),
     )
+
+
+def _carried_fates(pending: PendingOffer) -> Iterator[CarriedFate]:
+    for item in pending.items if pending.fates else ():
+        if (known := pending.fates.get(item.id)) is not None:
+            yield CarriedFate(item=item.id, fate=known.fate, verdict=known.refutation.receipt)
 
 
 def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple[Content, ...]) -> SignedReceipt:
@@ -381,7 +420,8 @@ def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple
         pending.refuse(revoked(bounds, whole_of(refused.account)))
 
 
-def _baton(holding: Holding, asked: OfferRequest, body: HandoffInitiated, items: tuple[Item, ...]) -> Baton:
+def _baton(pending: PendingOffer, body: HandoffInitiated) -> Baton:
+    holding, asked = pending.holding, pending.asked
     return Baton(
         handoff=body.handoff,
         root=holding.root,
@@ -393,7 +433,8 @@ def _baton(holding: Holding, asked: OfferRequest, body: HandoffInitiated, items:
         revision=0,
         task=asked.task,
         brief=asked.brief,
-        items=items,
+        items=pending.items,
+        fates=pending.fates,
         missing=body.missing,
         deadline=asked.deadline,
     )

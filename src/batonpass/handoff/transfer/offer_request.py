@@ -29,7 +29,7 @@ from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.grants.permit import spell_time
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.model.policy.offer_options import Handling
+from batonpass.model.policy.offer_options import ChangedInputs, Handling
 from batonpass.wire.canonical import encode_typed
 from batonpass.wire.documents import to_document
 
@@ -73,6 +73,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
     grant: Grant | None = None  # what the child is to hold
     lasts: timedelta | None = None  # how long it was asked to hold that, if the caller said no moment
+    inputs: ChangedInputs | None = None  # what to do if it was offered before with others; None: as its key has it
     thought: Thought | None = None  # the message it is asked for with; None: what the run knows of that
 
     def __post_init__(self) -> None:
@@ -156,6 +157,7 @@ def asked_for(
         carry=None if handled.carry is None else frozenset(item.id for item in handled.carry),
         context=None if written is None else written.context,
         policy=handled.policy,
+        inputs=None if handled.inputs is None else ChangedInputs(handled.inputs),
         grant=None if grant is None else grant.at(now),
         lasts=None if grant is None else grant.lasts,
         thought=None if written is None else written.thought,

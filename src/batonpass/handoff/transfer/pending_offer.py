@@ -1,5 +1,6 @@
 """An offer on its way: who hands what to whom, all that travels with it, and what was decided about it so far."""
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 from msgspec import Struct, field
@@ -14,7 +15,8 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.free_text import Context
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.model.base.content_names import MESSAGE, TASK
-from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, new_handoff_id
+from batonpass.model.baton.fate import KnownFate
 from batonpass.model.baton.items import Item
 from batonpass.model.bodies.body import HandoffFailed
 from batonpass.model.ledger.content import Content
@@ -43,6 +45,8 @@ class PendingOffer(Struct, kw_only=True):
     context: Context | None = None  # what is said besides, as free text
     missing: tuple[str, ...] = ()
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody verified
+    fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items whose result no longer stands
+    replaces: HandoffId | None = None  # the same task, offered before with other inputs
     lineage: Lineage | None = None  # read only where a policy asks for it
     decision: GateDecision | None = None  # what holds it
     given: Given = NOTHING_GIVEN  # what is granted with it
@@ -58,6 +62,7 @@ class PendingOffer(Struct, kw_only=True):
             key=self.key,
             handoff=self.handoff,
             policies=self.policies,
+            replaces=self.replaces,
             beside=self.beside,
             reads=True,
         )

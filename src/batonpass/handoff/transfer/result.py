@@ -56,6 +56,7 @@ class Result(Struct, frozen=True, kw_only=True):
     run: RunId | None
     state: State
     attempt: int
+    reused: bool = False  # it had this result before it was asked for: nobody worked for it now
     report: Report | None = None
     reason: str = ""
     error: str | None = None  # the code of why it failed or was declined

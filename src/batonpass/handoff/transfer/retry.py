@@ -4,17 +4,19 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from batonpass.errors import NotFoundError
+from batonpass.errors import InputsChangedError, NotFoundError
 from batonpass.handoff.approvals.decision import decide_call
 from batonpass.handoff.history.past_calls import Resumption, read_resumption
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.close import cancel_handoff, withdraw
+from batonpass.handoff.transfer.inputs import find_fallen, revise
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId
 from batonpass.model.base.lifecycle import HandoffEvent, State, advance
 from batonpass.model.bodies.body import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
 from batonpass.model.ledger.run import Handoff
+from batonpass.model.policy.offer_options import ChangedInputs
 
 
 class NextAttempt(Struct, frozen=True, kw_only=True):
@@ -36,10 +38,14 @@ def retry(
     reason: str | None = None,
     repeat: Iterable[CallId] = (),
     skip: Iterable[CallId] = (),
+    inputs: ChangedInputs | None = None,
 ) -> NextAttempt:
-    """Let a handoff that failed, was declined or refuted be tried once more by the same agent."""
+    """Let a handoff that failed, was declined or refuted be tried once more by the same agent.
+
+    Raises `InputsChangedError` if results that it was offered with no longer stand, unless `inputs` says what to do.
+    """
     body = HandoffRetried(handoff=handoff, by=PrincipalId(by))
-    return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip})
+    return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip}, inputs=inputs)
 
 
 def replace_agent(
@@ -51,10 +57,11 @@ def replace_agent(
     reason: str | None = None,
     repeat: Iterable[CallId] = (),
     skip: Iterable[CallId] = (),
+    inputs: ChangedInputs | None = None,
 ) -> NextAttempt:
-    """Let another agent try, with the same baton."""
+    """Let another agent try, with the same baton. Raises `InputsChangedError` as `retry` does."""
     body = HandoffReplaced(handoff=handoff, by=PrincipalId(by), to=AgentId(to))
-    return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip})
+    return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip}, inputs=inputs)
 
 
 def settle(
@@ -106,13 +113,20 @@ def _again(
     body: HandoffRetried | HandoffReplaced,
     reason: str | None,
     settlements: dict[Settlement, Iterable[CallId]],
+    *,
+    inputs: ChangedInputs | None,
 ) -> NextAttempt:
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
+        changed = () if inputs is not None else tuple(find_fallen(view, known))
     # Before anything is settled: what cannot be tried again is left as it is.
     advance(
         known.state, HandoffEvent.RETRY if isinstance(body, HandoffRetried) else HandoffEvent.REPLACE, known.carrier
     )
+    if changed:
+        raise InputsChangedError(handoff, changed)
+    if inputs is ChangedInputs.FRESH:
+        revise(desk, handoff, by=body.by)
     for settlement, calls in settlements.items():
         for call in calls:
             settle(desk, handoff, call, settlement, by=body.by)

@@ -9,18 +9,17 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
+from batonpass.errors import HandoffEndedError, InvalidValueError
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.tools.json_values import looks
 from batonpass.handoff.tools.returned_value import awaited
 from batonpass.model.base.checks import require_text, require_texts
 from batonpass.model.base.content_names import COMMAND, EVIDENCE, REASON
-from batonpass.model.base.ids import Digest, HandoffId, PrincipalId, StreamId
+from batonpass.model.base.ids import Digest, HandoffId, PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import (
     Body,
     ChildHead,
-    Kind,
     Method,
     VerificationFailed,
     VerificationPassed,
@@ -28,8 +27,8 @@ from batonpass.model.bodies.body import (
     VerificationWaived,
 )
 from batonpass.model.ledger.run import Handoff
-from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.records.handoff import is_unverified
+from batonpass.store.port import LedgerView
 
 OUTPUT: Final = "output"
 
@@ -141,19 +140,7 @@ def waive(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
 
 
 def find_unverified(view: LedgerView, handoffs: Iterable[HandoffId]) -> Iterator[HandoffId]:
-    """Yield those that delivered and that nobody verified, nor accepted with a reason."""
+    """Yield those that delivered and that nobody else verified, nor accepted with a reason."""
     for handoff in sorted(handoffs):
-        known = view.get_handoff(handoff)
-        if known.state is State.COMPLETED and not _is_waived(view, known):
+        if is_unverified(view, view.get_handoff(handoff)):
             yield handoff
-
-
-def _is_waived(view: LedgerView, handoff: Handoff) -> bool:
-    """Return whether somebody accepted what the latest attempt delivered; an earlier one's result was another."""
-    try:
-        view.get_stream(StreamId(handoff.id))
-    except NotFoundError:
-        return False
-    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.VERIFICATION_WAIVED))
-    waivers = (decode_receipt(stored.payload).body for stored in found)
-    return any(isinstance(body, VerificationWaived) and body.attempt == handoff.attempt for body in waivers)

@@ -14,7 +14,7 @@ from batonpass.model.base.checks import (
     require_unique,
     require_utc,
 )
-from batonpass.model.base.ids import CONTENT, RUN, ContentId, Digest, RunId, require_id
+from batonpass.model.base.ids import CONTENT, RECEIPT, RUN, ContentId, Digest, ReceiptId, RunId, require_id
 
 
 class Kind(StrEnum):
@@ -47,6 +47,7 @@ class Kind(StrEnum):
     HANDOFF_EXPIRED = "handoff.expired"
     HANDOFF_CANCELLED = "handoff.cancelled"
     HANDOFF_RETRIED = "handoff.retried"
+    HANDOFF_REVISED = "handoff.revised"
     HANDOFF_REPLACED = "handoff.replaced"
     HANDOFF_SETTLED = "handoff.settled"
     HANDOFF_ENDORSED = "handoff.endorsed"
@@ -211,6 +212,36 @@ class Carried(Struct, frozen=True, kw_only=True):
         require_digest("carries.digest", self.digest)
         if type(self.part) is not Part:
             require_member("carries.part", self.part, Part)
+
+
+class ItemFate(StrEnum):
+    """What became of a result after it was recorded. The text is signed, so it is forever."""
+
+    REFUTED = "refuted"  # somebody refuted the result that it belongs to
+    SUPERSEDED = "superseded"  # that result was refuted, and a later attempt has delivered another one
+    STALE = "stale"  # the result that it belongs to was made from one of those
+
+
+class CarriedFate(Struct, frozen=True, kw_only=True):
+    """The fate of an item that travels with a handoff, as its sender knew it, and the verdict that decided it."""
+
+    item: ContentId
+    fate: ItemFate
+    verdict: ReceiptId  # the `verification.failed`; of a stale item, that of the result it was made from
+
+    def __post_init__(self) -> None:
+        require_id("fates.item", self.item, CONTENT)
+        require_member("fates.fate", self.fate, ItemFate)
+        require_id("fates.verdict", self.verdict, RECEIPT)
+
+
+def require_fates(fates: tuple[CarriedFate, ...]) -> None:
+    """Refuse two fates of one item."""
+    require_instance("fates", fates, tuple)
+    if fates:
+        for fate in fates:
+            require_instance("fates", fate, CarriedFate)
+        require_unique("fates", [fate.item for fate in fates])
 
 
 def require_carried(field: str, carried: tuple[Carried, ...]) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
@@ -21,6 +21,7 @@ from batonpass.model.base.checks import (
 )
 from batonpass.model.base.ids import CONTENT, AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId, require_id
 from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.baton.fate import KnownFate
 from batonpass.model.baton.items import (
     Artifact,
     Assumption,
@@ -150,6 +151,7 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     task: str
     brief: Brief
     items: tuple[Item, ...] = ()
+    fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items whose result no longer stands
     answers: tuple[Answer, ...] = ()
     missing: tuple[str, ...] = ()
     deadline: datetime | None = None

@@ -45,6 +45,7 @@ from batonpass.model.bodies.handoff_acts import (
     HandoffLate,
     HandoffReplaced,
     HandoffRetried,
+    HandoffRevised,
     HandoffSettled,
     VerificationFailed,
     VerificationPassed,
@@ -128,6 +129,7 @@ __all__ = [
     "HandoffLate",
     "HandoffReplaced",
     "HandoffRetried",
+    "HandoffRevised",
     "HandoffSettled",
     "Kind",
     "Method",
@@ -207,6 +209,7 @@ Body: TypeAlias = (
     | HandoffExpired
     | HandoffCancelled
     | HandoffRetried
+    | HandoffRevised
     | HandoffReplaced
     | HandoffSettled
     | HandoffEndorsed

@@ -8,19 +8,34 @@ from msgspec import Struct
 from batonpass.model.base.checks import require_code, require_digest, require_instance, require_integer, require_member
 from batonpass.model.base.ids import (
     CALL,
+    CONTENT,
     HANDOFF,
     RUN,
     AgentId,
     CallId,
+    ContentId,
     Digest,
     HandoffId,
     PrincipalId,
     RunId,
     require_agent,
     require_id,
+    require_ids,
     require_principal,
 )
-from batonpass.model.base.kinds import ChildHead, ErrorType, Gate, Kind, Method, Settlement, require_hold
+from batonpass.model.base.kinds import (
+    Carried,
+    CarriedFate,
+    ChildHead,
+    ErrorType,
+    Gate,
+    Kind,
+    Method,
+    Settlement,
+    require_carried,
+    require_fates,
+    require_hold,
+)
 from batonpass.model.base.label import Source, require_source, require_sources
 
 
@@ -141,6 +156,25 @@ class HandoffRetried(_ByWhom, frozen=True, kw_only=True):
     """The handoff waits for its next attempt, with the same baton."""
 
     kind: ClassVar = Kind.HANDOFF_RETRIED
+
+
+class HandoffRevised(_ByWhom, frozen=True, kw_only=True):
+    """Results that a handoff was offered with no longer stand: this is the next revision of the baton, without them."""
+
+    kind: ClassVar = Kind.HANDOFF_REVISED
+    revision: int
+    drops: tuple[ContentId, ...] = ()  # items that travel no more
+    carries: tuple[Carried, ...] = ()  # what was delivered in their place
+    fates: tuple[CarriedFate, ...] = ()  # of items that still travel, as nothing was delivered in their place
+    taint: tuple[Source, ...] = ()  # what of the new items came from outside, and nobody endorsed
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_integer("revision", self.revision, least=1)
+        require_ids("drops", self.drops, CONTENT)
+        require_carried("carries", self.carries)
+        require_fates(self.fates)
+        require_sources("taint", self.taint)
 
 
 class HandoffReplaced(_ByWhom, frozen=True, kw_only=True):

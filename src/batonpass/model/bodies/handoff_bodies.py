@@ -39,6 +39,7 @@ from batonpass.model.base.ids import (
 )
 from batonpass.model.base.kinds import (
     Carried,
+    CarriedFate,
     ChildHead,
     Gate,
     Kind,
@@ -47,6 +48,7 @@ from batonpass.model.base.kinds import (
     ScanFound,
     require_carried,
     require_children,
+    require_fates,
     require_hold,
 )
 from batonpass.model.base.label import Label, Source, SourceType, require_label, require_sources
@@ -71,6 +73,8 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     carries: tuple[Carried, ...] = ()
     missing: tuple[str, ...] = ()  # parts that the sender left out without saying that there are none
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody had verified or accepted
+    fates: tuple[CarriedFate, ...] = ()  # of carried items whose result was refuted, superseded, or made from such
+    replaces: HandoffId | None = None  # the same task, offered before with inputs that have changed since
     flags: tuple[str, ...] = ()  # what would have held or refused it, had the policy been enforced
     rule: str | None = None  # which rule holds or refuses it
     gate: Gate | None = None  # who has to let it go on
@@ -104,6 +108,9 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_carried("carries", self.carries)
         require_codes("missing", self.missing)
         require_ids("unverified", self.unverified, HANDOFF)
+        require_fates(self.fates)
+        if self.replaces is not None:
+            require_id("replaces", self.replaces, HANDOFF)
         require_codes("flags", self.flags)
         if self.rule is not None:
             require_code("rule", self.rule)

@@ -31,6 +31,7 @@ class Premise(Struct, frozen=True, kw_only=True):
 
     root: RunId
     statements: int  # that humans have made in it; there are never fewer
+    refutations: int = 0  # of results in it; there are never fewer
     untouched: tuple[HandoffId, ...] = ()  # handoffs to which nobody has done anything: they have no stream
 
 

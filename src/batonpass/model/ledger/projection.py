@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
 from batonpass.model.base.lifecycle import HandoffEvent
@@ -262,6 +263,13 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
     )
 
 
+def _refuted(receipt: Receipt, body: VerificationFailed, digest: Digest) -> Projection:
+    # Found by the tree: whoever hands something off there has to know of it.
+    root = () if receipt.root is None else (receipt.root,)
+    remarks = tuple(Remark(said=RemarkKind.REFUTED, name=str(name), receipt=receipt.id) for name in root)
+    return replace(_act(receipt, body, digest), remarks=remarks)
+
+
 def _charged(_receipt: Receipt, body: ToolRequested | RunSpent, _: Digest) -> Projection:
     return Projection(charges=body.charges) if body.charges else NOTHING
 
@@ -369,6 +377,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     HandoffFailed: _handoff_failed,
     HandoffEndorsed: _endorsed,
     **dict.fromkeys(_ACTS, _act),
+    VerificationFailed: _refuted,
     ToolRequested: _charged,
     ToolCompleted: _tool_completed,
     ToolFailed: _tool_failed,

@@ -1,8 +1,8 @@
 """Remarks: what receipts say about something that has a name of its own, so that it is found again by that name.
 
 A file's bytes, content from outside and a commit are named by others, not by us: by a digest, or by an id. Whether a
-tainted run wrote them, a person answered for them or a recorded call made them is asked before calls, so it is kept in
-rows that are found by name, however long the ledger is.
+tainted run wrote them, a person answered for them or a recorded call made them is asked before calls; which results of
+a tree were refuted is asked before offers. So it is kept in rows that are found by name, however long the ledger is.
 """
 
 from enum import StrEnum
@@ -18,6 +18,7 @@ class RemarkKind(StrEnum):
     TAINTED = "tainted"  # a run that knew content from outside left a file with these bytes; named by their sha256
     ENDORSED = "endorsed"  # a person answers for a source, by its id, or for a file's bytes, by their sha256
     COMMITTED = "committed"  # a recorded call made this commit, or brought it along; named as git names it
+    REFUTED = "refuted"  # somebody refuted a result in this tree; named by the root run
 
 
 class Remark(Struct, frozen=True, kw_only=True):

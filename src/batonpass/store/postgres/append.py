@@ -243,6 +243,7 @@ def _premises(entries: Sequence[Entry]) -> list[Asked]:
     given = {
         "roots": TextArray([premise.root for premise in premises]),
         "statements": NumberArray([premise.statements for premise in premises]),
+        "refutations": NumberArray([premise.refutations for premise in premises]),
         "untouched": TextArray([handoff for premise in premises for handoff in premise.untouched]),
     }
     return [(_REQUIRE_PREMISES, given)]

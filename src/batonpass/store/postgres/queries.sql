@@ -87,7 +87,7 @@ SELECT batonpass_append(
 
 -- Until the transaction ends, which several share: whoever would have to wait is left to wait by itself.
 -- name: require_premises
-SELECT batonpass_require_premises(of_roots => %(roots)b, so_many => %(statements)b, untouched => %(untouched)b);
+SELECT batonpass_require_premises(of_roots => %(roots)b, so_many => %(statements)b, refuted => %(refutations)b, untouched => %(untouched)b);
 
 -- name: impatiently
 SELECT set_config('lock_timeout', '10ms', true);

@@ -55,7 +55,7 @@ _ADD_RUN: Final = QUERIES["add_run"]
 _END_RUN: Final = QUERIES["end_run"]
 _ADD_HANDOFF: Final = QUERIES["add_handoff"]
 _CHARGE: Final = QUERIES["charge"]
-_COUNT_STATEMENTS: Final = QUERIES["count_statements"]
+_COUNT_SAID: Final = QUERIES["count_said_in_tree"]
 _HAS_STREAM: Final = QUERIES["has_stream"]
 _GET_USED: Final = QUERIES["get_used"]
 _ROW: Final = Place.ROW.value
@@ -166,11 +166,11 @@ def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedR
 def _require_premise(cursor: apsw.Cursor, premise: Premise) -> None:
     """Refuse what was made under a premise that does not hold any more. Raises `PremiseError`."""
     # Here and not before: this connection has it at hand, and another one reads it anew after each commit.
-    ((statements,),) = cursor.execute(_COUNT_STATEMENTS, (premise.root,))
+    ((statements, refutations),) = cursor.execute(_COUNT_SAID, (premise.root,))
     touched = False
     for handoff in premise.untouched:
         touched = touched or cursor.execute(_HAS_STREAM, (handoff,)).fetchone() is not None
-    require_premise(premise, statements, touched=touched)
+    require_premise(premise, statements, refutations, touched=touched)
 
 
 def _require_kept(connection: Statements, mark: Mark) -> None:

@@ -40,8 +40,10 @@ SELECT ?1, ?10, ?2, ?3, ?4, ?5
 WHERE ?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active')
 ON CONFLICT (id) DO NOTHING;
 
--- name: count_statements
-SELECT count(*) FROM statements WHERE root = ?;
+-- name: count_said_in_tree
+SELECT
+    (SELECT count(*) FROM statements WHERE root = ?1),
+    (SELECT count(*) FROM remarks WHERE said = 'refuted' AND name = ?1);
 
 -- name: has_stream
 SELECT 1 FROM streams WHERE id = ?;

@@ -196,12 +196,15 @@ EXPECTED: dict[Kind, Projection] = {
         handoff_moved=moved(HandoffEvent.CANCEL, ends=CHILD),
     ),
     Kind.HANDOFF_RETRIED: Projection(handoff_moved=moved(HandoffEvent.RETRY)),
+    Kind.HANDOFF_REVISED: NOTHING,
     Kind.HANDOFF_REPLACED: Projection(handoff_moved=moved(HandoffEvent.REPLACE, to=REVIEWER)),
     Kind.HANDOFF_SETTLED: NOTHING,
     Kind.HANDOFF_ENDORSED: Projection(remarks=(remark(RemarkKind.ENDORSED, CALL),)),
     Kind.HANDOFF_LATE: NOTHING,
     Kind.VERIFICATION_PASSED: Projection(handoff_moved=moved(HandoffEvent.VERIFY, attempt=1)),
-    Kind.VERIFICATION_FAILED: Projection(handoff_moved=moved(HandoffEvent.REFUTE, attempt=1)),
+    Kind.VERIFICATION_FAILED: Projection(
+        handoff_moved=moved(HandoffEvent.REFUTE, attempt=1), remarks=(remark(RemarkKind.REFUTED, PARENT),)
+    ),
     Kind.VERIFICATION_REPEATED: NOTHING,
     Kind.VERIFICATION_WAIVED: NOTHING,
     Kind.TOOL_REQUESTED: Projection(charges=(CHARGED,)),

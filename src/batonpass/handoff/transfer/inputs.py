@@ -1,0 +1,94 @@
+"""Inputs that changed: what a handoff was offered with no longer stands, or its sender has made it anew since."""
+
+from collections.abc import Iterable, Iterator
+
+from batonpass.handoff.history.offers import read_offer
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.model.base.content_names import REPORT
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Part
+from batonpass.model.base.label import Source
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Artifact, Item
+from batonpass.model.bodies.body import HandoffCompleted, HandoffRevised
+from batonpass.model.ledger.run import Handoff
+from batonpass.records.fate import TreeFates, describe_input
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerView
+
+
+def find_fallen(view: LedgerView, handoff: Handoff) -> Iterator[str]:
+    """Yield the inputs of a handoff that no longer stand, in words."""
+    for ref, known in TreeFates(view, handoff.root).find_inputs(handoff):
+        yield describe_input(view, ref, known)
+
+
+def find_renewed(holding: Holding, baton: Baton) -> Iterator[str]:
+    """Yield the files that a handoff was offered with and of which its sender has another version now, in words.
+
+    Not of a run that was resumed: its program repeats its steps from the first on, and a file that a later step makes
+    anew is there already when an earlier step asks for its result.
+    """
+    if holding.resumed:
+        return
+    wanted = baton.brief.inputs
+    now = _latest(_known(holding))
+    for name, then in _latest(item for item in baton.items if item.id not in baton.fates).items():
+        if (not wanted or name in wanted) and now.get(name, then) != then:
+            yield f"{name} was {then[:8]}, now {now[name][:8]}"
+
+
+def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
+    """Let a handoff go on with what was delivered in the place of results that no longer stand; do nothing if all do.
+
+    Where nothing was delivered in their place, its receiver is told that they do not stand.
+    """
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+        fallen = list(TreeFates(view, known.root).find_inputs(known))
+        if not fallen:
+            return
+        baton = read_offer(view, known).baton
+        redone = {fate.refutation.handoff for _, fate in fallen if fate.fate is ItemFate.SUPERSEDED}
+        given = [_delivered(view, one) for one in sorted(redone)]
+    carried = {item.id for item in baton.items}
+    body = HandoffRevised(
+        handoff=handoff,
+        by=PrincipalId(by),
+        revision=baton.revision + 1,
+        drops=tuple(ref.item for ref, fate in fallen if fate.fate is ItemFate.SUPERSEDED),
+        carries=tuple(ref for refs, _ in given for ref in refs if ref.item not in carried),
+        fates=tuple(
+            CarriedFate(item=ref.item, fate=fate.fate, verdict=fate.refutation.receipt)
+            for ref, fate in fallen
+            if fate.fate is not ItemFate.SUPERSEDED
+        ),
+        taint=tuple(dict.fromkeys(source for _, taint in given for source in taint)),
+    )
+    desk.recording.act(handoff, lambda _, __: body)
+
+
+def _latest(items: Iterable[Item]) -> dict[str, Digest]:
+    """Return the digest of the last file of each name."""
+    return {item.value.name: item.value.sha256 for item in items if isinstance(item.value, Artifact)}
+
+
+def _known(holding: Holding) -> tuple[Item, ...]:
+    with holding.lock:
+        return tuple(holding.notes.values())
+
+
+def _delivered(view: LedgerView, handoff: HandoffId) -> tuple[list[Carried], tuple[Source, ...]]:
+    """Return what the latest attempt at a handoff delivered, and what of it came from outside."""
+    run: RunId | None = view.get_handoff(handoff).run
+    if run is None:
+        return [], ()
+    stream = view.get_stream(StreamId(run))
+    receipt = read_receipt(view.get_receipt_at(stream.id, stream.seq))
+    if not isinstance(receipt.body, HandoffCompleted):
+        return [], ()
+    refs = list(receipt.body.gives)
+    if (report := receipt.content.get(REPORT)) is not None:
+        refs.append(Carried(item=ContentId(report.id), digest=report.digest, part=Part.COMPLETED))
+    return refs, receipt.body.taint

@@ -1,0 +1,198 @@
+"""Which results of a tree no longer stand, and what was made from them.
+
+A verdict is about one attempt at one handoff. What that attempt recorded, attached and reported shares its fate. A
+handoff that was offered with such an item, and was not told, delivered something that is stale; so is whatever was made
+from that, and so on.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.model.base.content_names import BRIEF, EVIDENCE
+from batonpass.model.base.ids import RUN, AgentId, ContentId, ReceiptId, RunId, StreamId
+from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Kind, Part
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.baton import INHERITED
+from batonpass.model.baton.fate import KnownFate, Refutation
+from batonpass.model.baton.items import Artifact, Claim
+from batonpass.model.bodies.body import VerificationFailed
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.remark import RemarkKind
+from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.lineage import get_offer
+from batonpass.records.revision import travelling
+from batonpass.records.text import read_receipt, read_texts
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import decode_brief, decode_item
+
+_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+_DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})  # nothing of these will ever be used
+_NAMED: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED, Part.CLAIM})  # what `inputs` of a brief can name
+
+
+def find_refutations(view: LedgerView, root: RunId) -> Iterator[Refutation]:
+    """Yield the verdicts against results of a tree, the latest first."""
+    for remark in view.find_remarks(RemarkKind.REFUTED, root):
+        if (refutation := _read_refutation(view, remark.receipt)) is not None:
+            yield refutation
+
+
+def read_fates(view: LedgerView, fates: Iterable[CarriedFate]) -> dict[ContentId, KnownFate]:
+    """Return what an offer says of items that no longer stand, with the verdicts that it names."""
+    verdicts: dict[ReceiptId, Refutation | None] = {}
+    known = {}
+    for one in fates:
+        if one.verdict not in verdicts:
+            verdicts[one.verdict] = _read_refutation(view, one.verdict)
+        refutation = verdicts[one.verdict]
+        if refutation is not None:
+            known[one.item] = KnownFate(fate=one.fate, refutation=refutation)
+    return known
+
+
+def _read_refutation(view: LedgerView, verdict: ReceiptId) -> Refutation | None:
+    receipt = read_receipt(view.get_receipt(verdict))
+    body = receipt.body
+    if not isinstance(body, VerificationFailed):
+        return None
+    evidence = read_texts(view, receipt).get(EVIDENCE)
+    return Refutation(
+        receipt=receipt.id,
+        handoff=body.handoff,
+        attempt=body.attempt,
+        agent=_agent_of(view, body),
+        by=body.by,
+        at=receipt.at,
+        reason="" if evidence is None else evidence.words or "",
+    )
+
+
+class TreeFates:
+    """The fates of everything that was recorded in one tree, as they are now."""
+
+    def __init__(self, view: LedgerView, root: RunId) -> None:
+        self._view = view
+        self._refuted = {(one.handoff, one.attempt): one for one in find_refutations(view, root)}
+        self._of_runs: dict[RunId, KnownFate | None] = {}
+
+    @property
+    def refutations(self) -> int:
+        """Return how many results of the tree were refuted."""
+        return len(self._refuted)
+
+    def find(self, item: ContentId) -> KnownFate | None:
+        """Return the fate of an item; None while the result that it belongs to stands, or if it belongs to none."""
+        if not self._refuted:
+            return None
+        try:
+            introduced = self._view.get_content(item).receipt
+        except NotFoundError:
+            return None
+        if introduced is None:
+            return None
+        stream = self._view.get_receipt(introduced).stream
+        return self.find_of_run(RunId(stream)) if stream.startswith(RUN) else None
+
+    def find_of_run(self, run: RunId) -> KnownFate | None:
+        """Return the fate of what a run delivered; None while it stands."""
+        if run not in self._of_runs:
+            # Said before it is known: in an edited ledger, results may have been made from each other in a circle.
+            self._of_runs[run] = None
+            self._of_runs[run] = self._judge(self._view.get_run(run))
+        return self._of_runs[run]
+
+    def find_inputs(self, handoff: Handoff) -> Iterator[tuple[Carried, KnownFate]]:
+        """Yield the items that a handoff stands on, and that no longer stand although it was not told so."""
+        if not self._refuted:
+            return
+        offer, initiated = get_offer(self._view, handoff)
+        revisions = self._view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_REVISED))
+        now = travelling(initiated, (read_receipt(stored).body for stored in revisions))
+        told = {fate.item for fate in now.fates}
+        for ref in _find_inputs(self._view, offer, now.carries):
+            if ref.item not in told and (fate := self.find(ref.item)) is not None:
+                yield ref, fate
+
+    def _judge(self, run: Run) -> KnownFate | None:
+        if run.handoff is None:
+            return None  # nobody judges a root's result
+        handoff = self._view.get_handoff(run.handoff)
+        refutation = self._refuted.get((run.handoff, run.attempt))
+        if refutation is not None:
+            redone = handoff.attempt > run.attempt and handoff.state in _DELIVERED
+            return KnownFate(fate=ItemFate.SUPERSEDED if redone else ItemFate.REFUTED, refutation=refutation)
+        below = next((fate for _, fate in self.find_inputs(handoff)), None)
+        return None if below is None else KnownFate(fate=ItemFate.STALE, refutation=below.refutation)
+
+
+class StaleHandoff(Struct, frozen=True, kw_only=True):
+    """A handoff that was offered with items which no longer stand, and was not told."""
+
+    handoff: Handoff
+    inputs: tuple[tuple[Carried, KnownFate], ...]
+
+
+def find_stale(view: LedgerView, root: RunId | None = None) -> Iterator[StaleHandoff]:
+    """Yield the handoffs of one tree, or of all, that stand on results which no longer stand, the latest first."""
+    trees = [root] if root is not None else sorted({RunId(one.name) for one in view.find_remarks(RemarkKind.REFUTED)})
+    for tree in reversed(trees):
+        fates = TreeFates(view, tree)
+        for handoff in view.find_handoffs(root=tree) if fates.refutations else ():
+            if handoff.state not in _DEAD and (inputs := tuple(fates.find_inputs(handoff))):
+                yield StaleHandoff(handoff=handoff, inputs=inputs)
+
+
+def _find_inputs(view: LedgerView, offer: Receipt, carries: tuple[Carried, ...]) -> Iterator[Carried]:
+    """Yield the items that a handoff stands on: those that its brief names as inputs, else all that are results.
+
+    What binds everybody is no input: it is checked, not built on.
+    """
+    results = [ref for ref in carries if ref.part not in INHERITED]
+    named = _named_inputs(view, offer)
+    if not named:
+        yield from results
+        return
+    for ref in results:
+        if ref.part in _NAMED and name_of(view, ref.item) in named:
+            yield ref
+
+
+def _named_inputs(view: LedgerView, offer: Receipt) -> frozenset[str]:
+    ref = offer.content.get(BRIEF)
+    body = None if ref is None else view.get_content(ref.id).body
+    return frozenset() if body is None else frozenset(decode_brief(body).inputs)
+
+
+def name_of(view: LedgerView, item: ContentId) -> str | None:
+    """Return the name of a file or the key of a claim; None for anything else, and once its words were erased."""
+    body = view.get_content(item).body
+    if body is None:
+        return None
+    try:
+        value, _, _ = decode_item(body)
+    except InvalidValueError:
+        return None
+    match value:
+        case Artifact():
+            return value.name
+        case Claim():
+            return value.key
+        case _:
+            return None
+
+
+def describe_input(view: LedgerView, ref: Carried, known: KnownFate) -> str:
+    """Return an item that no longer stands, and why, in words."""
+    name = "the report" if ref.part is Part.COMPLETED else name_of(view, ref.item) or f"a {ref.part}"
+    verdict = known.refutation
+    fate = "was made from it" if known.fate is ItemFate.STALE else f"was {known.fate}"
+    return f"{name} {fate} ({verdict.by} refuted the result of {verdict.agent})"
+
+
+def _agent_of(view: LedgerView, body: VerificationFailed) -> AgentId:
+    handoff = view.get_handoff(body.handoff)
+    attempts = (run.agent for run in view.find_attempts(handoff) if run.attempt == body.attempt)
+    return next(attempts, handoff.to)
