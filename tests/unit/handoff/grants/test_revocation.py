@@ -47,7 +47,7 @@ class TestRevoking:
 
     def test_what_would_be_held_is_refused_as_revoked(self, places: Places, relay: Relay, disk: Disk) -> None:
         """Nobody is asked to approve what cannot be made any more, whichever is found out first."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
         editor = lead.hand_off("editor", "Edit", may=["write:**"]).accept()
         places.relay().revoke_grant(lead.id, by=ANA, reason="the wrong repository")
         with pytest.raises(GrantRevokedError):
