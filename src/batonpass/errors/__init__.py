@@ -112,4 +112,4 @@ from batonpass.errors.handoff import *
 from batonpass.errors.ledger import *
 from batonpass.errors.verification import *
 
-__all__ = [name for name in dir() if name.endswith(("Error", "Warning"))]
+__all__ = [name for name in dir() if name.endswith("Error")]

@@ -17,9 +17,9 @@ from batonpass.errors import (
     HandoffAskedError,
     HandoffError,
     InvalidValueError,
-    ReusedResultWarning,
     StreamClosedError,
 )
+from batonpass.errors.handoff import ReusedResultWarning
 from batonpass.handoff.approvals.decision import decide_handoff
 from batonpass.handoff.approvals.decision_sheet import Material, show_handoff
 from batonpass.handoff.calls.call_proof import prove_call

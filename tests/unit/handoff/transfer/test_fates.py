@@ -4,7 +4,8 @@ import pytest
 
 from batonpass import Brief, Decision, Handling, Relay, Run
 from batonpass.briefing.render import brief
-from batonpass.errors import InputsChangedError, ReusedResultWarning, UnverifiedError
+from batonpass.errors import InputsChangedError, UnverifiedError
+from batonpass.errors.handoff import ReusedResultWarning
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.model.base.kinds import ItemFate
 from batonpass.model.baton.items import Artifact, Report
