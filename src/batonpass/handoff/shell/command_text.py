@@ -160,6 +160,10 @@ class _Reader:
             if character == "\\":
                 self._add(self._text[self._at + 1 : self._at + 2])
                 self._at += 2
+            elif self._text.startswith("$'", self._at):
+                # Within double quotes these are two characters, and begin nothing.
+                self._add("$'")
+                self._at += 2
             elif character in "$`":
                 self._dollar()
             else:
@@ -170,8 +174,9 @@ class _Reader:
     def _dollar(self) -> None:
         rest = self._text[self._at : self._at + 2]
         if rest == "$'":
-            self._at += 1
-            self._add(_unescaped(self._until("'")))
+            start = self._at + 2
+            self._skip_quoted()
+            self._add(_unescaped(self._text[start : self._at].removesuffix("'")))
         elif rest == '$"':
             self._at += 1
         elif rest == "$(":
@@ -200,6 +205,11 @@ class _Reader:
         start, depth = self._at + 1, 0
         while self._at < len(self._text):
             character = self._text[self._at]
+            # A parenthesis in quotes closes nothing. Whoever ends here too early takes the rest for a quoted word, and
+            # the commands in it are never looked at.
+            if self._text.startswith("$'", self._at) or character == '"':
+                self._skip_quoted()
+                continue
             if character == "'":
                 self._until("'")
                 continue
@@ -208,6 +218,23 @@ class _Reader:
             if depth == 0:
                 return self._text[start : self._at - 1]
         return self._text[start:]
+
+    def _skip_quoted(self) -> None:
+        """Go behind the `"…"` or `$'…'` that begins here, in which a backslash takes the next character along."""
+        expands = self._text[self._at] == '"'
+        end = '"' if expands else "'"
+        self._at += 1 if expands else 2
+        while self._at < len(self._text):
+            character = self._text[self._at]
+            if expands and self._text.startswith("$(", self._at):
+                self._at += 1
+                self._parenthesised()
+            elif expands and character == "`":
+                self._until("`")
+            else:
+                self._at += 2 if character == "\\" else 1
+                if character == end:
+                    return
 
     def _descend(self, text: str) -> None:
         if self._depth < _DEEPEST:
