@@ -387,6 +387,7 @@ def test_results_are_judged_with_evidence(
         assert sha256(b"ok\n").hexdigest() == verdict.output
 
 
+@pytest.mark.filterwarnings("ignore::batonpass.errors.handoff.ReusedResultWarning")
 def test_a_decline_is_an_answer_and_a_replay_is_no_second_run(relay: Relay) -> None:
     """A parent gets a value either way; going through a finished handoff again leaves no trace."""
     lead = relay.start("begin", by=ANA)

@@ -22,6 +22,7 @@ from tests.unit.handoff.places import receipts
 EDITOR = """
 import os, signal, sys
 from pathlib import Path
+from batonpass import Grant
 from batonpass.errors import GrantError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.relay import Relay
@@ -36,7 +37,7 @@ def and_die(entries):
         os.kill(os.getpid(), signal.SIGKILL)
 
 relay.store.append = and_die
-lead = relay.start("Fix it", by="user:ana", may_delegate=["write:src/**"])
+lead = relay.start("Fix it", by="user:ana", grant=Grant(may_delegate=["write:src/**"]))
 handoff = lead.hand_off("editor", "Edit", may=["write:src/**"])
 editor = handoff.accept()
 print(lead.id, handoff.id, editor.id, flush=True)

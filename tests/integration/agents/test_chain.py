@@ -4,6 +4,7 @@ from typing import Final
 
 import pytest
 
+from batonpass import Grant
 from batonpass.agents import HandoffPolicy
 from tests.integration.agents.messages_api import Asked, MessagesApi, Said, Text, Use, serving
 from tests.integration.agents.support import House, run_async
@@ -62,7 +63,7 @@ def chain() -> tuple[MessagesApi, House, str, list[str]]:
         tools: list[object] = []
         for agent in reversed(AGENTS):
             house.agent(agent, tools=list(tools))  # type: ignore[arg-type]
-            tools = [house.to(agent, may=[f"refund:{agent}"], may_delegate=["refund:*"])]
+            tools = [house.to(agent, grant=Grant(may=[f"refund:{agent}"], may_delegate=["refund:*"]))]
 
         async def main() -> tuple[str, list[str]]:
             said = await house.ask("support-agent", WORDS, by="user:ana", session_id="session-42")

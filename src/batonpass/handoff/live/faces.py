@@ -114,9 +114,11 @@ class LiveHandoff:
         runner: Runner | None = None,
         answerer: Answerer | None = None,
         reused: bool = False,
+        repeated: AgentId | None = None,
     ) -> None:
         self._answerer = answerer
         self._reused = reused
+        self._repeated = repeated  # the agent, if the same run asks for a result that it has
         self._desk = desk
         self._opener = opener
         self._runners = runners
@@ -183,6 +185,7 @@ class LiveHandoff:
 
         Raises `HandoffAskedError` if validation has to ask, `HandoffHeldError` and `HandoffEndedError`.
         """
+        self._warn_if_repeated()
         try:
             holding = accepting.accept(
                 self._desk,
@@ -219,6 +222,7 @@ class LiveHandoff:
 
         Raises `TimeoutError`; nothing is lost by that.
         """
+        self._warn_if_repeated()
         runner = self._find_own()
         if runner is not None and (result := self.run(runner)).settled:
             return result
@@ -227,6 +231,12 @@ class LiveHandoff:
             if (settled := self._find_settled()) is not None:
                 return settled
         raise TimeoutError(f"{self.id} is {self.state()} after {timeout}")
+
+    def _warn_if_repeated(self) -> None:
+        # Not where it is only looked at or judged: that is what the same words are good for.
+        if self._repeated is not None:
+            warnings.warn(ReusedResultWarning(self._repeated), stacklevel=3)
+            self._repeated = None
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask whoever handed off one closed question before acting."""
@@ -612,9 +622,8 @@ class LiveRun(RunCalls):
         )
         offered = offer_task(self._desk, self._holding, asked)
         reused = offered.again and offered.handoff.state in DELIVERED
-        if reused and offered.handoff.id in self._asked_for:
-            # After a crash a program asks for what it has. Twice within one run it most likely wants a second result.
-            warnings.warn(ReusedResultWarning(offered.handoff.to), stacklevel=2)
+        # After a crash a program asks for what it has. Twice within one run it most likely wants a second result.
+        repeated = offered.handoff.to if reused and offered.handoff.id in self._asked_for else None
         self._asked_for.add(offered.handoff.id)
         return LiveHandoff(
             self._desk,
@@ -626,6 +635,7 @@ class LiveRun(RunCalls):
             runner=run,
             answerer=None if handling is None else handling.answer,
             reused=reused,
+            repeated=repeated,
         )
 
     def _open(self, holding: Holding) -> "LiveRun":

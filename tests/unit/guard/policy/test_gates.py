@@ -271,10 +271,10 @@ def test_who_may_open_a_gate(gate: Gate, by: str, *, expected: bool) -> None:
 @pytest.mark.parametrize("gate", [Gate.NONE, Gate.CONFIRM, Gate.APPROVE, Gate.DENY])
 def test_a_refusal_names_whoever_may_open_the_gate(gate: Gate) -> None:
     """Its words are those of the rule: who is named may, and who may is named."""
-    words = str(NotApproverError("handoff 1", "x", gate)).partition("it takes ")[2]
+    words = str(NotApproverError("handoff 1", "x", gate)).partition("it needs ")[2]
     named = {
         "user:ana": "a person" in words or "anybody" in words,
-        "agent:lead": "any agent but" in words or "anybody" in words,
+        "agent:lead": "an agent that does not do the work" in words or "anybody" in words,
         "agent:editor": False,
         "service:nightly": "whoever asked" in words or "anybody" in words,
         "service:other": "anybody" in words,

@@ -116,6 +116,7 @@ def test_a_coroutine_function_is_not_called_here(lead: LiveRun, relay: Relay) ->
     assert [] == bodies(relay, "tool.requested")
 
 
+@pytest.mark.filterwarnings("ignore::batonpass.errors.handoff.ReusedResultWarning")
 def test_a_finished_run_hands_off_nothing_new(lead: LiveRun) -> None:
     """Going through it again, what it never handed off is refused."""
     with lead.hand_off("worker", "one") as child, child.hand_off("leaf", "a") as leaf:

@@ -99,6 +99,7 @@ def test_running_what_is_taken_gives_what_came_of_it(lead: LiveRun, relay: Relay
     assert 1 == len(bodies(relay, "handoff.accepted"))
 
 
+@pytest.mark.filterwarnings("ignore::batonpass.errors.handoff.ReusedResultWarning")
 def test_replaying_a_finished_handoff_is_one_run_and_one_result(lead: LiveRun, relay: Relay) -> None:
     """As often as it is asked for."""
     for _ in range(3):

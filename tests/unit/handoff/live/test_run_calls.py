@@ -175,6 +175,7 @@ def test_a_retried_idempotent_call_has_the_key_of_the_first(lead: LiveRun, hando
     assert 1 == len({body.key for body in bodies(relay, "tool.requested")})
 
 
+@pytest.mark.filterwarnings("ignore::batonpass.errors.handoff.ReusedResultWarning")
 def test_a_finished_handoff_only_replays(lead: LiveRun, handoff: LiveHandoff, world: World) -> None:
     """What it did is given back; what it never did is refused; nothing is recorded."""
     with handoff as run:

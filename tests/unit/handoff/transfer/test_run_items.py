@@ -237,6 +237,7 @@ class TestCheckpoints:
         ]
 
 
+@pytest.mark.filterwarnings("ignore::batonpass.errors.handoff.ReusedResultWarning")
 def test_a_replayed_run_writes_nothing(lead: LiveRun, relay: Relay) -> None:
     """Going through a finished handoff again records nothing, whatever it notes."""
 

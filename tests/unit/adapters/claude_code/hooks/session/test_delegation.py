@@ -39,6 +39,8 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "carries": [{"item": "content-1", "digest": "DIGEST", "part": "intent"}],
         "missing": ["constraint", "criteria", "decision", "exclusion", "question", "rationale", "rejected"],
         "unverified": [],
+        "fates": [],
+        "replaces": None,
         "flags": ["would_deny.method.lead-to-worker"],
         "rule": None,
         "gate": None,
