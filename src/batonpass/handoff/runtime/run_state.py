@@ -81,7 +81,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     begun: set[RunId] = field(default_factory=set)  # attempts at its handoffs that this process began
     learned: set[RunId] = field(default_factory=set)  # attempts at its handoffs whose results it has taken in
     acted_on: frozenset[HandoffId] = frozenset()  # those of `watched` that somebody had judged, as last read
-    watched: set[HandoffId] = field(default_factory=set)  # delivered handoffs that may be unverified
+    watched: set[HandoffId] = field(default_factory=set)  # delivered, maybe unverified, not yet named in an offer
     identical: dict[bytes, int] = field(default_factory=dict)  # how many identical calls were made
     taken_back: dict[bytes, list[int]] = field(default_factory=dict)  # numbers of calls that are free again
     effects: list[CallId] = field(default_factory=list)
