@@ -1,1 +1,1 @@
-"""What waits for a person: what they are shown, whether it is theirs to decide, and the decision."""
+"""Holds and rulings: the sheet that an approver reads, whether they may approve, and the ruling itself."""

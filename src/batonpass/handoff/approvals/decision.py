@@ -1,4 +1,7 @@
-"""Decisions: somebody lets what waits go on, or does not, signed or only said; a run that asks again heeds them."""
+"""Rulings: somebody approves or denies a held handoff or call, signed with a key or only by name.
+
+A ruling is about exactly one hold, and names its receipt. A run that makes its held call again finds the ruling here.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -44,11 +47,11 @@ from batonpass.records.hold import find_backers, find_decision, find_hold, get_h
 from batonpass.signing.approver_key import Approver
 from batonpass.store.port import LedgerView
 
-UNPROVEN: Final = "approval.unproven"  # a flag: nothing but their name says that somebody approved
+UNPROVEN: Final = "approval.unproven"  # a flag: no key proves who approved
 
-TIME_LIMIT: Final = "service:time-limit"  # in whose name what nobody let go on in time is denied
+TIME_LIMIT: Final = "service:time-limit"  # in whose name overdue holds are denied
 
-# Each time something else happened to the handoff in between, it is looked at again; so many times is a fault.
+# We look again each time that something else happened to the handoff in between. So many times is a fault.
 _TRIES: Final = 64
 
 AnyDecision = TypeVar("AnyDecision", bound=Decided)
@@ -64,18 +67,18 @@ def decide_handoff(
     shown: Material | None = None,
     looked_ms: int | None = None,
 ) -> None:
-    """Let a held handoff go on, or not. An `Approver` signs that; of anybody else it is taken as said.
+    """Approve or deny a held handoff. An `Approver` signs the ruling; from anybody else only the name is recorded.
 
-    Where it takes several people, it waits on until the last of them has approved. Raises `NotApproverError`,
-    `OutOfScopeError`, `FourEyesError`, `UnprovenError`, `HoldChangedError`, and `IllegalTransitionError` if it does not
-    wait.
+    If several people have to approve, the handoff waits until the last of them has. Raises `NotApproverError`,
+    `OutOfScopeError`, `FourEyesError`, `UnprovenError`, `KeyRefusedError`, `HoldChangedError` if the sheet was about
+    another hold, and `IllegalTransitionError` if the handoff is not held.
     """
     measured_ms = _measured(desk, shown)
     contents = () if reason is None else (desk.text(REASON, reason),)
     for _ in range(_TRIES):
         with desk.store.view() as view:
             known, last = standing(view, handoff)
-            # What does not wait cannot be decided about, and the table of steps says so.
+            # Raises if the handoff is not held: the table of transitions decides that.
             advance(known.state, HandoffEvent.APPROVE if approved else HandoffEvent.DENY, known.carrier)
             hold = find_hold(view, known)
             if hold is None:
@@ -92,6 +95,8 @@ def decide_handoff(
             )
             body = _decided(desk, view, hold, said, by=by, shown=shown)
         try:
+            # Only right after the receipt that we read: the signed ruling is about this hold, and the count of earlier
+            # approvals must still be true. Otherwise two approvers could each believe that one more is missing.
             desk.recording.act(handoff, _always(body), contents, after=last)
         except StaleHeadError as stale:
             if stale.stream != handoff:
@@ -111,12 +116,12 @@ def decide_call(
     shown: Material | None = None,
     looked_ms: int | None = None,
 ) -> None:
-    """Let a held call of a run that goes on be made, or not, once and for good; from whichever process.
+    """Approve or deny a held call of a run that goes on, once and for good, from any process.
 
-    One that has waited for longer than it may is refused, whatever anybody says now. Where it takes several people, it
-    waits on until the last of them has approved. Raises `NotFoundError`, `NotApproverError`, `OutOfScopeError`,
-    `FourEyesError`, `UnprovenError`, `HandoffEndedError` if the run is over, and `CallDecidedError` if somebody came
-    first.
+    A call whose time limit has passed is denied first, whatever the ruling says. If several people have to approve, the
+    call waits until the last of them has. Raises `NotFoundError`, `NotApproverError`, `OutOfScopeError`,
+    `FourEyesError`, `UnprovenError`, `KeyRefusedError`, `HoldChangedError`, `HandoffEndedError` if the run is over, and
+    `CallDecidedError` if somebody ruled before.
     """
     measured_ms = _measured(desk, shown)
     if by != TIME_LIMIT:
@@ -148,7 +153,7 @@ def decide_call(
 
 
 def refuse_overdue(desk: Desk, call: CallId) -> None:
-    """Refuse a held call that nobody decided about in time; the limit stands in its own receipt."""
+    """Deny a held call if nobody ruled in time; the time limit stands in the receipt of the hold."""
     with desk.store.view() as view:
         held = get_held_call(view, call)[1].body
         decided = find_decision(view, call) is not None
@@ -160,19 +165,19 @@ def refuse_overdue(desk: Desk, call: CallId) -> None:
 
 
 def out_of_time(until: datetime) -> str:
-    """Return why something is denied that nobody let go on in time."""
+    """Return the reason of a denial because the time limit has passed."""
     return f"nobody let it go on until {until:%Y-%m-%d %H:%M:%S}Z"
 
 
 def principal_of(by: str | Approver) -> PrincipalId:
-    """Return in whose name somebody decides."""
+    """Return the principal in whose name the ruling is made."""
     return by.principal if isinstance(by, Approver) else PrincipalId(by)
 
 
 def _decided(
     desk: Desk, view: LedgerView, hold: Hold, said: AnyDecision, *, by: str | Approver, shown: Material | None
 ) -> AnyDecision:
-    """Return a decision, signed if it can be, if whoever decides may decide that."""
+    """Return a ruling, signed if `by` has a key. Raises if `by` may not make it, or saw the sheet of another hold."""
     if shown is not None and shown.hold != hold.receipt:
         raise HoldChangedError(hold.name)
     at = desk.clock.now()
@@ -196,7 +201,7 @@ def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: d
             f"`batonpass approver add {by.principal}` enrols one"
         )
     proven = replace(said, proof=by.prove(ruling_of(view.info().id, hold, said, at)))
-    # A key in another process, or on a device, may answer with anything.
+    # The key may be in another process or on a device, and may answer with anything. So verify what it signed.
     if not is_proven(view, hold, proven):
         raise KeyRefusedError(f"what key {known.id[:16]} signed is not what was decided; nothing was recorded")
     return proven
@@ -214,7 +219,7 @@ def _digest(shown: Material | None) -> Digest | None:
 
 
 def _measured(desk: Desk, shown: Material | None) -> int | None:
-    """Return how long ago this relay handed out what was shown; None if it did not."""
+    """Return how many milliseconds ago this relay showed the sheet; None if it did not."""
     return None if shown is None else desk.showings.measure(shown.hold, shown.digest)
 
 
@@ -223,10 +228,10 @@ def _always(body: Body) -> Callable[[object, object], Body]:
 
 
 def heed(desk: Desk, held: ToolHeld, decision: GateDecision) -> CallDeniedError | None:
-    """Return why a held call of a run that goes on is not to be made; None if somebody let it be made.
+    """Return the error of a denied call of a run that goes on; None if it was approved.
 
-    Raises `CallSuspendedError` while nobody has decided, `UnprovenError` if a proof does not hold that it takes, and
-    `FourEyesError` if fewer let it be made than it takes.
+    Raises `CallSuspendedError` while nobody has ruled, `UnprovenError` if the approval lacks a valid proof, and
+    `FourEyesError` if too few people approved.
     """
     refuse_overdue(desk, held.call)
     with desk.store.view() as view:
@@ -236,6 +241,7 @@ def heed(desk: Desk, held: ToolHeld, decision: GateDecision) -> CallDeniedError 
         _, body = found
         hold, _ = get_held_call(view, held.call)
         if isinstance(body, ToolApproved):
+            # Another process may have recorded the approval, so it is verified from its receipt at the moment of use.
             require_opened(view, hold, body)
             return None
     where = desk.gates.where(held.rule)

@@ -1,4 +1,7 @@
-"""What somebody has to know before they decide: all that is material, from receipts alone, as one text."""
+"""The decision sheet: one text with everything that an approver has to know, made from receipts alone.
+
+A ruling names the digest of the sheet, so that everybody can check later what the approver was shown.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -39,27 +42,27 @@ _GONE: Final = "the words are no longer here"
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """What is to be decided, as it is to be shown, to the last character; and of which hold it is."""
+    """A decision sheet, exactly as it has to be shown, and the hold that it is about."""
 
     text: str
     hold: Digest
-    proven: bool = False  # an approval takes an approver's key
-    approvals: int = 1  # so many people have to approve
+    proven: bool = False  # an approval needs the key of an approver
+    approvals: int = 1  # how many people have to approve
 
     @property
     def digest(self) -> Digest:
-        """Return what a decision says was shown."""
+        """Return the digest of the text, with which a ruling names the sheet."""
         return Digest(sha256(self.text.encode()).hexdigest())
 
 
 def show_handoff(desk: Desk, handoff: HandoffId) -> Material:
-    """Hand out what is to be decided about a held handoff, and remember when. Raises `HandoffEndedError`."""
+    """Return the sheet of a held handoff, and remember when it was shown. Raises `HandoffEndedError`."""
     with desk.store.view() as view:
         return _shown(desk, material_of_handoff(view, handoff, desk.gates))
 
 
 def show_call(desk: Desk, call: CallId) -> Material:
-    """Hand out what is to be decided about a held call, and remember when. Raises `NotFoundError`."""
+    """Return the sheet of a held call, and remember when it was shown. Raises `NotFoundError`."""
     with desk.store.view() as view:
         return _shown(desk, material_of_call(view, call, desk.gates))
 
@@ -70,7 +73,7 @@ def _shown(desk: Desk, material: Material) -> Material:
 
 
 def material_of_handoff(view: LedgerView, handoff: HandoffId, policy: Policy) -> Material:
-    """Return what is to be decided about a held handoff. Raises `HandoffEndedError` if it is not held."""
+    """Return the sheet of a held handoff. Raises `HandoffEndedError` if it is not held."""
     known = view.get_handoff(handoff)
     hold = find_hold(view, known)
     if hold is None:
@@ -82,7 +85,7 @@ def material_of_handoff(view: LedgerView, handoff: HandoffId, policy: Policy) ->
 
 
 def material_of_call(view: LedgerView, call: CallId, policy: Policy) -> Material:
-    """Return what is to be decided about a held call of a run that goes on. Raises `NotFoundError`."""
+    """Return the sheet of a held call of a run that goes on. Raises `NotFoundError`."""
     hold, receipt = get_held_call(view, call)
     hold = replace(hold, proven=needs_proof(view, policy, hold))
     run = view.get_run(_require_run(hold, call))
@@ -196,7 +199,7 @@ def _words(text: Text) -> str:
 
 
 def _arguments(text: Text | None) -> str:
-    """Return what a call would be made with: one name on each line, nothing left out but what has no room."""
+    """Return all arguments of a call, one name on each line."""
     if text is None or text.words is None:
         return _GONE
     try:

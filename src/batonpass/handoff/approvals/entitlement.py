@@ -1,4 +1,4 @@
-"""Who may let something go on: by the gate, by what the policy lets them approve, and together with whom."""
+"""Who may approve a hold: by its gate, by the table of approvers in the policy, and by the number of approvals."""
 
 import json
 from datetime import datetime
@@ -23,14 +23,14 @@ from batonpass.wire.token import decode_part
 
 
 def require_entitled(view: LedgerView, policy: Policy, hold: Hold, by: PrincipalId, at: datetime) -> None:
-    """Refuse somebody who may not let this go on, whatever signs it. Raises `NotApproverError`, `OutOfScopeError`."""
+    """Refuse somebody who may not approve this, even with a key. Raises `NotApproverError`, `OutOfScopeError`."""
     if hold.gate is not Gate.NONE and not may_let_go_on(hold.gate, by, worker=hold.worker, principal=hold.principal):
         raise NotApproverError(hold.name, by, hold.gate)
     if not policy.approvers or not is_for_approvers(hold.gate):
         return
     what = approvable(view, hold)
     scope = policy.approvers.get(by)
-    # As soon as the file says of anybody what they may approve, it says of everybody else that they may nothing.
+    # As soon as the policy lists one approver, everybody who is not listed may approve nothing.
     if scope is None or not may_approve(scope, what, at):
         who = tuple(find_approvers(policy.approvers, what, at))
         table = policy.file or "the policy"
@@ -38,14 +38,17 @@ def require_entitled(view: LedgerView, policy: Policy, hold: Hold, by: Principal
 
 
 def is_enough(hold: Hold, by: PrincipalId, backers: tuple[Decided, ...]) -> bool:
-    """Return whether one more approval lets this go on, or somebody else has to approve it as well.
+    """Return whether the approval of `by` is the last one that is needed.
 
-    Raises `FourEyesError` if theirs would not count: they asked for it, or they have approved it already.
+    Raises `FourEyesError` if it would not count: the work is done for `by`, or `by` has approved already and others
+    are still missing.
     """
     if hold.approvals == 1:
         return True
     if by == hold.principal:
         raise FourEyesError(hold.name, by, approvals=hold.approvals, because=f"it is done for {by}")
+    # Count the others before a second approval is refused. If two people approve a call at the same moment, neither is
+    # recorded as the last one: then one of them has to be able to approve again.
     others = {body.by for body in backers} - {by, hold.principal}
     if len(others) + 1 >= hold.approvals:
         return True
@@ -55,7 +58,7 @@ def is_enough(hold: Hold, by: PrincipalId, backers: tuple[Decided, ...]) -> bool
 
 
 def approvable(view: LedgerView, hold: Hold) -> Approvable:
-    """Return what a hold comes to, as approvers' scopes see it, from what is recorded of it."""
+    """Return the held call or grant in the form that scopes of approvers are compared with, from receipts."""
     if hold.call is not None:
         receipt = find_held_receipt(view, hold)
         return Approvable(worker=hold.worker, call=None if receipt is None else _call(view, receipt))
@@ -63,7 +66,7 @@ def approvable(view: LedgerView, hold: Hold) -> Approvable:
 
 
 def _call(view: LedgerView, receipt: Receipt) -> Call | None:
-    """Return a held call as a grant sees it; None if the words are gone, or no grant could name it."""
+    """Return a held call as a grant sees it; None if its content was erased, or no grant can name it."""
     texts = read_texts(view, receipt)
     scope, given = texts.get(SCOPE), texts.get(ARGUMENTS)
     if not isinstance(receipt.body, ToolHeld) or scope is None or scope.words is None:
@@ -79,7 +82,7 @@ def _call(view: LedgerView, receipt: Receipt) -> Call | None:
 
 
 def _granted(view: LedgerView, hold: Hold) -> Scope | None:
-    """Return all that a held handoff would let be used and passed on; None if it is bounded by nothing."""
+    """Return everything that a held handoff would grant, to use or to delegate; None if it has no terms."""
     if hold.handoff is None:
         return None
     handoff = view.get_handoff(hold.handoff)

@@ -1,4 +1,4 @@
-"""What gates of calls and of handoffs both ask: how deep a run is, until when a hold waits, and with what proof."""
+"""Facts that gates of calls and handoffs share: the depth of a run, the end of a hold, and whether it needs a key."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def hold_until(desk: "Desk") -> datetime | None:
-    """Return when a hold that begins now is denied; None if it waits for ever."""
+    """Return when a hold that begins now is denied; None if it waits forever."""
     return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
 
 
 def hold_takes_proof(desk: "Desk", gate: Gate) -> bool:
-    """Return whether a hold that begins now takes a decision that an approver's key signed."""
+    """Return whether a hold that begins now needs a ruling that is signed with the key of an approver."""
     with desk.store.view() as view:
         return takes_proof_today(view, desk.gates, gate)
 
 
 def depth_of(desk: "Desk", holding: "Holding") -> int:
-    """Return how many hops a run is below its root, by the signed lineage; 0 where nothing in the policy asks."""
+    """Return how many hops a run is below its root, from the record; 0 if no rule of the policy needs it."""
     if not desk.gates.needs_depth:
         return 0
     if holding.depth is None:

@@ -1,1 +1,1 @@
-"""The way of one call, from any door: judged in one order, recorded before and after."""
+"""One call, from any door: it is checked in one order, and recorded before and after it is made."""

@@ -1,4 +1,8 @@
-"""Whether the grant of a run is in force and covers a call, at every hop from where it began."""
+"""Check a call against the grant of its run: the grant must be in force, and every hop must cover the call.
+
+This is a module of its own because live calls, proofs for tool servers and files that a command wrote must all get
+the same answer.
+"""
 
 import os
 import re
@@ -27,34 +31,36 @@ from batonpass.model.grants.permit import Permit
 
 GRANT: Final = "grant"
 
-# A path without anything that could be a sign of something else.
+# A path of plain characters: no pattern, no `~`, no variable. Only such a path may take the short way below.
 _PLAIN: Final = re.compile(r"(?![\s-])[\w./+ -]+(?<!\s)", re.ASCII)
 
 _call: Final = unchecked_maker(Call)
 
 
 def authorise(pending: PendingCall) -> None:
-    """Hold a call to the grant of its run and to all above it, unless one of them has ended or was revoked.
+    """Check that every grant from the root to the run is in force, is not revoked, and covers the call.
 
-    Raises `GrantExpiredError`, `GrantDeniedError` and `GrantRevokedError` where the run is enforced; and whatever else
-    goes wrong in here stops such a call too: nobody knows then whether it may be made.
+    Raises `GrantExpiredError`, `GrantDeniedError` and `GrantRevokedError` if the run is enforced. Any other error in
+    here also stops an enforced call, because nobody knows then whether the call is allowed.
     """
     bounds = pending.holding.bounds
     pending.counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
     try:
         refusal = _find_refusal(pending)
-        # Not while it is handled: what it quotes may hold a secret, and would be told as the context of the refusal.
+        # Refuse outside the `except` block that caught it: the first error may quote a secret, and Python would show
+        # it as the context of the refusal.
         if refusal is not None:
             pending.refuse(_rule_of(refusal), _in_words(pending, refusal))
             if isinstance(refusal, InvalidValueError):
-                pending.tried = None  # it has no form in which a grant could name it, so none is written down
-    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+                pending.tried = None  # no grant can name this call, so none is recorded
+    except Exception as error:  # noqa: BLE001 - any error of a guard stops an enforced call
         pending.stop_unjudged(error)
     if not bounds.chain and not bounds.accounts:
         return  # nothing is counted, and nothing can be revoked
-    # The commit of the request asks in any case whether something was revoked, and nothing comes in between there. So
-    # if nothing is counted and the commit is where this ends, it is not asked here too: to read takes a connection of
-    # its own, which has to read its pages anew after each commit. Whatever else would stop the call asks first.
+    # The commit of the request checks revocations in any case, and nothing can come in between there. So if no limit
+    # is counted and the next step is that commit, we do not check here too: a read needs a connection of its own, and
+    # after each commit that connection has to read its pages again. Every other refusal runs the check first
+    # (`catch_up`), so that a revoked grant is still the reason that the caller is told.
     if pending.enforced and _ends_in_commit(pending):
         pending.put_off = _look_at_use
     else:
@@ -62,9 +68,10 @@ def authorise(pending: PendingCall) -> None:
 
 
 def _ends_in_commit(pending: PendingCall) -> bool:
-    """Return whether nothing of a call is decided by how much was used, or told before its request is written.
+    """Return whether the commit of the request is early enough to find out that a grant was revoked.
 
-    A result from the record or a credential is given out before that.
+    It is not if a limit is counted, or if the caller could get something before that commit: a kept or cached result,
+    or a credential.
     """
     declared = pending.declared
     return (
@@ -76,19 +83,19 @@ def _ends_in_commit(pending: PendingCall) -> bool:
 
 
 def _look_at_use(pending: PendingCall) -> None:
-    """Note what was used of all that a call counts against, and refuse it if what it hangs from was revoked."""
+    """Note how much is used of each limit that the call counts against; refuse the call if a grant was revoked."""
     try:
         pending.used = read_used(pending.desk, pending.counting)
     except StoreError:
         if pending.enforced:
             raise
-        return  # a run that is only watched goes on while nothing can be read
+        return  # an observed run goes on while the store cannot be read
     if (revoked := find_revoked(pending.holding.bounds, pending.counting, pending.used)) is not None:
         pending.refuse(GRANT, revoked)
 
 
 def _find_refusal(pending: PendingCall) -> GrantError | InvalidValueError | None:
-    """Note what a call tries, as a grant sees it, and by which permits it may; return why it may not."""
+    """Note the call as a grant sees it, and the permits that allow it. Return the refusal, or None if it is allowed."""
     desk, holding, bounds = pending.desk, pending.holding, pending.holding.bounds
     try:
         pending.call.require_sound()
@@ -105,20 +112,20 @@ def _find_refusal(pending: PendingCall) -> GrantError | InvalidValueError | None
 
 
 def _rule_of(refusal: GrantError | InvalidValueError) -> str:
-    """Return by which rule a call is refused: by its grant, or for what is wrong with the call itself."""
+    """Return the name of the rule that refuses a call: the grant, or a fault of the call itself."""
     return refusal.field if isinstance(refusal, InvalidValueError) and refusal.field in UNSOUND else GRANT
 
 
 def _in_words(pending: PendingCall, refusal: GrantError | InvalidValueError) -> GrantError:
-    """Return a refusal that says who tried what, also where what was tried has no form that could be granted.
+    """Return the refusal as a `GrantError` that names the agent and the action, without secrets.
 
-    It goes to whoever tried, and from there anywhere: what it quotes is without secrets.
+    The agent reads it and may pass it on to anybody, so secrets are taken out of everything that it quotes.
     """
     if not isinstance(refusal, InvalidValueError):
         return refusal
     call, agent = pending.call, pending.holding.agent
     clean = pending.desk.redactor.text("target", call.resource)
-    # A quotation may be cut off in the middle of a secret, and nothing would be recognised any more.
+    # The error may quote only the first half of a secret, and the redactor would not recognise that half.
     why = str(refusal) if clean == call.resource else f"{refusal.field}: {shorten(clean)} has no form that can be named"
     return GrantDeniedError(
         f"{agent} tried {call.action} on something that cannot be granted: {why}",
@@ -131,11 +138,11 @@ def _in_words(pending: PendingCall, refusal: GrantError | InvalidValueError) -> 
 def authorise_here(
     desk: Desk, holding: Holding, tried: Call, at: datetime
 ) -> tuple[tuple[StreamId, tuple[Permit, ...]], ...]:
-    """Return for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
+    """Return the permits that allow a call, for each hop from the root down. Raises `GrantDeniedError`."""
     bounds, place = holding.bounds, tried.place
     terms, found = bounds.terms, []
-    # Every hop is asked for each call, and not only whoever makes it: a grant that was widened on its way, by whatever
-    # mistake or theft, has no effect. Signatures and the chain were verified when the run was begun or taken up.
+    # Every hop is checked for each call, not only the run that makes it. So a grant that was widened on the way, by a
+    # mistake or by a thief, has no effect. Signatures and the chain were verified when the run began or was resumed.
     for number, one in enumerate(terms, 1):
         right = one.may if number == len(terms) else one.may_delegate
         permits = []
@@ -144,7 +151,7 @@ def authorise_here(
                 permits.append(permit)  # noqa: PERF401 - a comprehension is a call, for each hop
         if not permits:
             told = desk.redactor.text("scope", str(tried))
-            # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
+            # The terms name the agent that was asked first. If another one replaced it, the refusal names that one.
             named = (*terms[:-1], replace(terms[-1], agent=holding.agent))
             raise explain(named, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
         found.append((bounds.counted_at[number - 1], tuple(permits)))
@@ -161,7 +168,7 @@ def authorise_here(
 
 
 def see(desk: Desk, holding: Holding, call: ToolCall[Any], looks: Looks) -> Call | None:
-    """Return a call as a grant would see it: what is recorded of it is what a grant can be suggested from."""
+    """Return a call as a grant would see it, or None if no grant can name it. Grants are suggested from this record."""
     try:
         tried = _resolved(desk, holding, call, looks)
         tried.place  # noqa: B018 - it is read to see whether it can be
@@ -171,28 +178,28 @@ def see(desk: Desk, holding: Holding, call: ToolCall[Any], looks: Looks) -> Call
 
 
 def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any], looks: Looks) -> Call:
-    """Return a call with its resource, and the arguments that are paths, as the file system knows them."""
+    """Return a call with its links followed: its resource, and each argument that a permit compares as a path."""
     paths, place, path = _paths(desk, holding), call.declared.place, call.path
     if type(call) is ToolCall and path is not None and place is None and not paths and _PLAIN.fullmatch(path):
-        # As most are: one plain path below where we stand, which was looked at when it was asked what is protected.
+        # Most calls have one plain path below the working directory. The check for protected files has looked at it.
         here = os.getcwd()  # noqa: PTH109 - a text is wanted
         look = looks.get((here, path)) or look_below(here, path)
         if look is not None:
-            # Its tool and action were checked when it was declared, and this path is text that has something in it.
+            # Made unchecked: tool and action were checked when the tool was declared, and the path is not empty.
             return _call(call.declared.name, call.action, desk.place_of(look[0]), call.judged)
     tried = Call(call.declared.name, call.action, call.resource, call.judged)
     if not call.follows_paths:
         return tried
-    # Where a command runs was followed when it was planned, and is not relative to itself.
+    # The directory of a command was resolved when the command was planned, and it is not relative to itself.
     paths -= set() if place is None else {PLACE}
     if not paths and not call.acts_on_path:
-        return tried  # a tool by its own name leads nowhere
+        return tried  # the resource is the name of a tool, not a path
     found = resolved(tried, desk.resolve if place is None else partial(_from, desk, place), paths=paths)
     return found if call.acts_on_path else replace(tried, arguments=found.arguments)
 
 
 def _paths(desk: Desk, holding: Holding) -> frozenset[str]:
-    """Return the arguments that some permit, or the card of whoever works, holds to a place."""
+    """Return the names of the arguments that a permit, or the card of the agent, compares as paths."""
     card, found = desk.cards.get(holding.agent), holding.bounds.placed
     return found if card is None or card.most is None else found.union(placed((card.most,)))
 

@@ -1,4 +1,7 @@
-"""The one way of a call, from every door: judged in one order, and durable before it is made."""
+"""The beginning of a call: every check in one order, and a durable request before the call is made.
+
+All doors use `begin_call`. That is why the same call gets the same answer and the same receipts everywhere.
+"""
 
 import time
 from collections.abc import Mapping
@@ -35,13 +38,13 @@ def begin_call(
     made: bool = False,
     noted: Mapping[str, str] = _NOTHING,
 ) -> Begun | Replayed:
-    """Record that a call is about to be made, or return what it returned in an earlier attempt.
+    """Check a call and record its request, so that it may be made; or return a result that is known already.
 
-    Every door comes here: Python, async, programs, commands, native agents, hooks and proxies. A door adds contents of
-    its own with `beside`. With `made` it says that the call was made already: it is judged as it would have been
-    before, and what speaks against it is told on its receipt. `noted` says what else is wrong with it: codes, in words.
-    Raises a `CallError` or a `GrantError` for a call that must not be made, once that is on record. Where nothing can
-    be written, a run that is only watched goes on; but what may be done already is never done again.
+    Every door comes here: Python, async, programs, commands, native agents, hooks and proxies. A door adds its own
+    contents with `beside`. `made` says that the call was made before anybody asked: it is checked in the same way, but
+    nothing stops it, and the objections stand on its receipt. `noted` are further objections: codes and sentences.
+    Raises a `CallError` or a `GrantError` if the call must not be made; the denial is recorded first. If the store
+    cannot be written, an observed run goes on. A call that is in doubt is not repeated even then.
     """
     pending = PendingCall(desk=desk, holding=holding, call=call, declared=call.declared, beside=beside, made=made)
     pending.flags += noted
@@ -61,30 +64,32 @@ def begin_call(
 
 
 def _pass(pending: PendingCall) -> Begun | Replayed:
-    """Ask one question after the other; each may refuse the call, and the last one records it.
+    """Run the checks one after the other. Each may refuse the call; the last step records it.
 
-    The order decides what a caller is told where several things are wrong: first what nobody may do, then what this
-    run may do, then what it has left, then what depends on this very call. It is the same for every door.
+    If several checks would refuse a call, the order decides which reason the caller is told. First come the things
+    that nobody may do, then the grant of this run, then its limits, and last the rules about this particular call.
     """
     require_open(pending)
     if pending.holding.replaying:
         return recall(pending)
     refuse_protected(pending)
     authorise(pending)
-    # Before limits and gates: what an earlier attempt did is neither counted nor held again.
+    # Before limits and gates: a call that an earlier attempt finished is neither counted nor held a second time.
     if (known := find_finished(pending)) is not None:
         return known
     check_changed_target(pending)
     check_limits(pending)
     check_constraints(pending)
     taint_from_files(pending)
-    # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
+    # The lock is held from reading the label until the receipt is written. So content that arrives meanwhile is
+    # either in the label, or its receipt comes after this one.
     with pending.holding.taint.lock:
         find_taint(pending)
         pass_gates(pending)
         if pending.declared.credential is None:
             return find_cached(pending) or write_request(pending)
-    # Not under the lock: whoever gives credentials may take their time. What comes in meanwhile counts.
+    # Without the lock: a provider of credentials may be slow. Content may arrive meanwhile, so taint and gates are
+    # checked once more.
     credential = fetch_credential(pending)
     with pending.holding.taint.lock:
         find_taint(pending)

@@ -1,4 +1,7 @@
-"""Gates of calls: a person's rules and tiers, asked last. A held call waits, and its attempt ends."""
+"""Gates of calls: the rules and tiers of the policy. A call passes, is denied or is held.
+
+They are checked after grant, limits and constraints, so that no approver is asked about a call that is impossible.
+"""
 
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.policy.gates import CallFacts, GateDecision, decide, is_silent, judge_call, tiers_of_call
@@ -18,14 +21,14 @@ from batonpass.model.policy.policy_rules import Tier
 
 
 def pass_gates(pending: PendingCall) -> None:
-    """Let a call go on, and note what would have held it; else hold or refuse it.
+    """Let a call pass, hold it or deny it, as the policy says; of an observed call, note what would have stopped it.
 
-    Gates hold where the run is enforced or the policy says so. Raises `CallDeniedError` and `CallSuspendedError`.
+    Gates stop calls if the run or the policy is enforced. Raises `CallDeniedError` and `CallSuspendedError`.
     """
     desk, holding = pending.desk, pending.holding
     try:
         pending.gates = _find_decisions(pending)
-    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+    except Exception as error:  # noqa: BLE001 - any error of a guard stops an enforced call
         pending.stop_unjudged(error)
     if not pending.gates:
         return
@@ -38,6 +41,7 @@ def pass_gates(pending: PendingCall) -> None:
     if decision.gate is Gate.DENY:
         where = decision.where or desk.gates.where(decision.rule)
         pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, decision.sentence))
+    # The key is the same in every attempt. So a call that is made again after its hold finds the ruling about it.
     held = holding.find_held(pending.key)
     if held is None:
         _refuse_denied_before(pending, decision)
@@ -49,7 +53,7 @@ def pass_gates(pending: PendingCall) -> None:
 
 
 def _refuse_denied_before(pending: PendingCall, decision: GateDecision) -> None:
-    """Refuse what a person denied in an earlier root of the same session, before anybody is asked once more."""
+    """Deny a call that a person denied in an earlier root run of the session, so that nobody is asked twice."""
     denied, tool = pending.holding.denied_before, pending.declared.name
     if not denied:
         return
@@ -61,7 +65,7 @@ def _refuse_denied_before(pending: PendingCall, decision: GateDecision) -> None:
 
 
 def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
-    """Return what taint, the door's own rules and the policy say; nothing about what somebody let be made."""
+    """Return the decisions of taint, of the door's own rules and of the policy; none for a call that was approved."""
     desk, holding, declared = pending.desk, pending.holding, pending.declared
     if holding.is_approved(pending.key):
         return ()
@@ -96,10 +100,11 @@ def tiers_of(declared: Declared) -> tuple[Tier, ...]:
 
 
 def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
-    """Record that a call waits for somebody. Return what to raise.
+    """Record that a call is held, and return the error to raise.
 
-    Whoever works for a handoff stops here, and the handoff waits: no worker waits for a person. A root has no handoff
-    that could wait, and another program's agent cannot be stopped: these go on, and may make the call again later.
+    If the run works on a handoff, its attempt ends here and the handoff waits, so that no worker waits for a person. A
+    root run has no handoff that could wait, and the agent of another program cannot be stopped. These two go on, and
+    may make the call again later.
     """
     desk, holding, declared = pending.desk, pending.holding, pending.declared
     handoff = None if holding.stays_open else holding.working.run.handoff
@@ -115,7 +120,7 @@ def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
         proven=hold_takes_proof(desk, decision.gate),
         approvals=decision.approvals,
         target=pending.aim,
-        # The hold of a handoff says itself how long it lasts.
+        # If a handoff is held, the receipt of that hold says how long.
         until=hold_until(desk) if handoff is None else None,
         stays=holding.stays_open and holding.id != holding.root,
         label=pending.label,
@@ -123,7 +128,7 @@ def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
     )
     contents = [desk.json(ARGUMENTS, pending.described), desk.refusal(decision.sentence), *pending.beside]
     if pending.tried is not None:
-        contents.append(desk.text(SCOPE, str(pending.tried)))  # what an approver's scope is compared with
+        contents.append(desk.text(SCOPE, str(pending.tried)))  # compared with the scope of an approver
     if (target := pending.call.target) is not None:
         contents.append(desk.text(TARGET, target))
     desk.recording.record(holding.working, held, tuple(contents))

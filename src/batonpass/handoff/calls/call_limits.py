@@ -1,4 +1,7 @@
-"""What calls and runs use up: room is asked for before, and counted by the very commit that writes about it."""
+"""Limits of calls and runs: checked before the call, and counted in the commit that writes its receipt.
+
+The first check gives an early and clear refusal. Only the commit decides, because other processes share the limits.
+"""
 
 import math
 from collections.abc import Callable
@@ -33,19 +36,20 @@ _MILLION: Final = 1_000_000
 
 
 def cost_of(call: ToolCall[Any], value: object) -> int | None:
-    """Return what a call cost, in millionths; None if nobody can tell. The call was made, whatever this finds."""
+    """Return the cost of a call that was made, in millionths; None if the tool's own function fails to say it."""
     if call.declared.cost is None:
         return 0
     try:
         return _millionths(Decimal(call.declared.cost(value)))
-    except Exception:  # noqa: BLE001 - a function of whoever declared the tool
+    except Exception:  # noqa: BLE001 - the function of a tool may raise anything
         return None
 
 
 def spend(desk: Desk, holding: Holding, *, tokens: int, cost: Decimal | int | str, on: str | None) -> None:
-    """Record what a run used up besides its calls, and count it against every limit above it.
+    """Record tokens and cost that a run used outside of calls, and count them against every limit above it.
 
-    It is used already: nothing is refused here, and whatever comes next is. Raises `InvalidValueError`.
+    They are used already, so nothing is refused here, even beyond a limit: the next call is. Raises
+    `InvalidValueError`.
     """
     require_integer("tokens", tokens)
     try:
@@ -65,10 +69,10 @@ def spend(desk: Desk, holding: Holding, *, tokens: int, cost: Decimal | int | st
 
 
 def require_room(desk: Desk, holding: Holding, *, what: str) -> None:
-    """Refuse to go on where nothing is left of a limit, its time is over, or what it hangs from was revoked.
+    """Refuse to go on if a limit is used up, its time is over, or the grant was revoked.
 
-    Asked before something that uses up what no call counts. An observed run goes on. Raises `ConstraintViolatedError`
-    and `GrantRevokedError`, and records that.
+    Used before work that is not counted as a call, such as a turn of a model. An observed run goes on. Raises
+    `ConstraintViolatedError` and `GrantRevokedError`, once the denial is recorded.
     """
     bounds = holding.bounds
     if holding.working.mode is not Mode.ENFORCED or holding.replaying:
@@ -84,7 +88,7 @@ def require_room(desk: Desk, holding: Holding, *, what: str) -> None:
 
 
 def counts(holding: Holding, unit: Unit) -> bool:
-    """Return whether somebody limits something for a run."""
+    """Return whether a run has a limit in this unit."""
     return any(getattr(account.limits, unit) is not None for account in holding.bounds.accounts)
 
 
@@ -93,14 +97,15 @@ def _millionths(amount: Decimal) -> int:
 
 
 def check_limits(pending: PendingCall) -> None:
-    """Refuse a call for which nothing is left of a limit, or no time. Raises `ConstraintViolatedError`.
+    """Refuse a call if a limit or its time is used up. Raises `ConstraintViolatedError`.
 
-    It is asked before anything that may hold the call: nobody approves what cannot be made. The commit asks again.
+    This comes before everything that may hold the call: nobody should approve a call that cannot be made. The commit
+    checks the limits again.
     """
     bounds, counting = pending.holding.bounds, pending.counting
     at = pending.present()
     if not bounds.accounts and not counting.counted():
-        return  # what was revoked is no matter of room
+        return  # only revocations are left, and those are not limits
     for rule, overdue in find_overdue(bounds.accounts, at):
         pending.refuse(rule, overdue)
     refused = _find_full(pending)
@@ -116,14 +121,15 @@ def _find_full(pending: PendingCall) -> list[BudgetExhaustedError]:
 
 
 def write_counted(pending: PendingCall, make: Callable[[tuple[Charge, ...]], Body], contents: list[Content]) -> bool:
-    """Write one receipt about a call with what it uses up, if there is room; return whether it could be written.
+    """Write one receipt about a call together with its charges; return False if an observed run could not write it.
 
-    Room is found by the commit itself, so two processes never share the last of it.
+    The commit itself checks the limits, so two processes never share the last of one. If a limit is used up, the
+    call is denied: raises `ConstraintViolatedError` and `GrantRevokedError`.
     """
     counting = pending.counting
     while True:
         body = make(before_call(counting.counted()))
-        # Which permit counts is known only now: one that is full makes room for another.
+        # Only now is it known which permit counts: if one is used up, another one that also allows the call is tried.
         permits = _permits(pending)
         within = counting.within() if pending.enforced else ()
         try:
@@ -136,7 +142,7 @@ def write_counted(pending: PendingCall, make: Callable[[tuple[Charge, ...]], Bod
 
 
 def _permits(pending: PendingCall) -> tuple[Content, ...]:
-    """Return in words by which permits a call may be made, from its own run up to where the grant begins."""
+    """Return the permits that allow a call, in words, from its own run up to the root."""
     if not pending.counting.permits:
         return ()
     *above, own = pending.counting.chosen()

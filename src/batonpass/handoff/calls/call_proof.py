@@ -1,4 +1,7 @@
-"""Proving: a run shows a tool server, which knows nothing but the root key, that it may make a call."""
+"""Proofs of calls: a tool server verifies with only the root key that a run may make a call.
+
+The server needs no access to the ledger.
+"""
 
 from batonpass.errors import NotFoundError
 from batonpass.grants.issuer import prove
@@ -12,17 +15,17 @@ from batonpass.wire.token import encode_chain, encode_proof, join_token
 
 
 def prove_call(desk: Desk, holding: Holding, call: Call, *, audience: str) -> str:
-    """Return what a run sends along with a call: its chain, a certificate for now, and the proof of this very call.
+    """Return the token that a run sends with a call: its chain, its current certificate and a proof of this one call.
 
     Raises `NotFoundError` if the run has no grant; `GrantDeniedError`, `GrantExpiredError` and `GrantRevokedError` if
-    it does not hold for this; `StreamClosedError`, `FencedError` and `LeaseLostError` if the run is over, or another's;
-    and `KeyMissingError` where nobody kept what the root key says of a relay, and that key is not here.
+    the grant does not cover the call; `StreamClosedError`, `FencedError` and `LeaseLostError` if the run is over or was
+    taken over; and `KeyMissingError` if the enrolment of a relay was not kept and the root key is not here.
     """
     bounds = holding.bounds
     if not bounds.is_granted:
         raise NotFoundError("grant of", holding.id)
     now = require_working(desk, holding)
-    # Each hop lets it be made, or this raises.
+    # It returns the permits of every hop; here only the refusal matters.
     authorise_here(desk, holding, call, holding.present(desk.clock))
     signer, _ = desk.run_keys.get(holding.id)
     certificate = certificate_of(desk, holding, now)

@@ -1,4 +1,7 @@
-"""Receipts about calls: how each is written, denials, and what happens where nothing can be written."""
+"""Write the receipts about calls, and decide what happens if one cannot be written.
+
+An enforced run stops then. An observed run goes on and counts the gap, which a later receipt reports.
+"""
 
 from batonpass.errors import StoreError
 from batonpass.handoff.runtime.desk import Desk
@@ -23,7 +26,7 @@ def write_about_call(
     touches: tuple[Touch, ...] = (),
     within: tuple[Within, ...] = (),
 ) -> SignedReceipt | None:
-    """Write one receipt about a call; None if it could not be written, and the run is only watched: that goes on."""
+    """Write one receipt about a call. If that fails, an enforced run raises `StoreError`, an observed run gets None."""
     try:
         fill_gap(desk, holding)
         return desk.recording.record(holding.working, body, contents, touches=touches, within=within)
@@ -46,7 +49,7 @@ def write_denial(
     shown: str | None = None,
     beside: tuple[Content, ...] = (),
 ) -> None:
-    """Record that a call was refused before it was made: by which rule, and in the words that its caller is told."""
+    """Record that a call was denied before it was made: the rule, and the sentence that the caller is told."""
     if holding.replaying:
         return
     body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=tool, rule=rule)
@@ -69,6 +72,6 @@ def deny_call(
     reason: str | None = None,
     beside: tuple[Content, ...] = (),
 ) -> None:
-    """Record that a call was refused for which there was nothing that could be called."""
+    """Record that a call was denied of which only the name and the arguments are known, before any check began."""
     described = describe({"tool": tool, "arguments": arguments})
     write_denial(desk, holding, tool, described, rule=rule, reason=reason, beside=beside)

@@ -1,4 +1,4 @@
-"""Constraints that bind a run: with what a call is made, and with what it returned."""
+"""Typed constraints of a run: checked against the arguments of each call, and against its result."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -16,20 +16,20 @@ CONSTRAINT: Final = "constraint"
 
 
 def check_constraints(pending: "PendingCall") -> None:
-    """Refuse a call whose arguments break what binds its run. Raises `ConstraintViolatedError`."""
-    # Working out the names of the arguments costs more than all the rest here, and most constraints bind to none.
+    """Refuse a call whose arguments break a constraint of its run. Raises `ConstraintViolatedError`."""
+    # Look for constraints first: binding arguments to their names costs more than the rest, and most runs have none.
     bound = _bound(pending.holding)
     if not bound:
         return
     try:
         for broken in find_broken_by_call(bound, pending.declared.name, pending.call.bound):
             pending.refuse(CONSTRAINT, ConstraintViolatedError(broken.constraint.sentence, broken.found))
-    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+    except Exception as error:  # noqa: BLE001 - any error of a guard stops an enforced call
         pending.stop_unjudged(error)
 
 
 def find_broken(holding: "Holding", tool: str, value: object) -> ConstraintViolatedError | None:
-    """Return the first constraint that what a tool returned breaks, in words; None if it keeps to all."""
+    """Return an error about the first constraint that the result of a tool breaks; None if it breaks none."""
     bound = _bound(holding)
     if not bound:
         return None
@@ -38,7 +38,7 @@ def find_broken(holding: "Holding", tool: str, value: object) -> ConstraintViola
 
 
 def _bound(holding: "Holding") -> list[Constraint]:
-    """Return what binds a run to something that a call is made with, or returns."""
+    """Return the constraints of a run that bind to an argument or a result, without those that were relaxed."""
     found = []
     with holding.lock:
         for item in holding.notes.values():
@@ -49,7 +49,7 @@ def _bound(holding: "Holding") -> list[Constraint]:
 
 
 def _opened(value: object) -> object:
-    """Return a value whose records, at any depth, are mappings: a constraint may bind to a part of one."""
+    """Return the value with every record in it as a mapping, because a constraint may bind to a field of a record."""
     if (parts := parts_of(value)) is not None:
         return {name: _opened(part) for name, part in parts.items()}
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Acting as somebody: a tool's credential is fetched for one call, and only whose it is gets written down."""
+"""Credentials of tools: fetched for one call. Only the name and the identity are recorded, never the secret."""
 
 from batonpass.credentials import Credential, CredentialRequest
 from batonpass.errors import CredentialError
@@ -13,9 +13,9 @@ from batonpass.model.ledger.content import Content
 
 
 def fetch_credential(pending: PendingCall) -> Credential | None:
-    """Return the credential that a tool declares; from now on its secret is taken out of everything that is written.
+    """Return the credential that a tool declares. From now on, its secret is removed from everything that is written.
 
-    Raises `CredentialError`, once the denial is on record.
+    Raises `CredentialError`, once the denial is recorded.
     """
     declared = pending.declared
     if declared.credential is None or pending.made:
@@ -29,14 +29,14 @@ def fetch_credential(pending: PendingCall) -> Credential | None:
 
 
 def told(desk: Desk, credential: Credential | None) -> tuple[Content, ...]:
-    """Return whose credential it is, as content."""
+    """Return name and identity of a credential as content, without its secret."""
     if credential is None:
         return ()
     return (desk.json(CREDENTIAL, describe({"name": credential.name, "identity": credential.identity})),)
 
 
 def key_of(desk: Desk, holding: Holding, credential: Credential | None) -> Digest | None:
-    """Return what tells whether two runs of a tree act with one credential, and nothing else about it."""
+    """Return a keyed digest that shows whether two runs of a tree used the same credential, and nothing else."""
     if credential is None:
         return None
     return desk.secrets.digest(holding.root, b"credential", credential.secret.reveal().encode())
@@ -57,6 +57,6 @@ def _fetched(desk: Desk, holding: Holding, declared: Declared, name: str) -> Cre
         return provider.fetch(request)
     except CredentialError:
         raise
-    except Exception as error:  # noqa: BLE001 - providers are not ours, and may raise anything
-        # Its words may hold the secret: only what kind of error it was is told.
+    except Exception as error:  # noqa: BLE001 - a provider is foreign code and may raise anything
+        # The message may contain the secret, so only the type of the error is told.
         raise CredentialError(name, f"its provider raised {type(error).__name__}") from None

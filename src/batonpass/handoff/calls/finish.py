@@ -1,4 +1,7 @@
-"""How calls end: what they returned, or how they failed, is recorded, and is among what the run knows from then on."""
+"""The end of a call: record its result or its failure, and the files and other effects that it changed.
+
+The outcome also decides taint: from then on, the run knows the content that came back.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -46,10 +49,10 @@ _VERSION: Final = 0
 def find_effects(
     desk: Desk, holding: Holding, call: ToolCall[Any], said: tuple[SaidChange, ...], *, completed: bool
 ) -> Iterator[tuple[Effect, Content]]:
-    """Yield what a call changed, as its receipt names it, and in words.
+    """Yield the effects of a call: each as its receipt names it, and as content in words.
 
-    What is declared about the tool counts for a call that returned and said nothing of that kind itself. One that
-    raised may have come as far as that or not: of it there is only what it said.
+    If a call returned without reporting an effect of the kind that its tool declares, the declared effect is added. A
+    call that raised may have stopped before its effect, so only the effects that it reported itself count.
     """
     declared = call.declared
     if completed and declared.effect is not None and all(one.kind is not declared.effect for one in said):
@@ -63,20 +66,20 @@ def find_effects(
         yield Effect(effect=content.ref.id, kind=one.kind, target=digest, count=one.count), content
 
 
-# PostgreSQL keeps no larger content.
+# PostgreSQL stores no larger content.
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 
 class _Ended(Struct, frozen=True, kw_only=True):
-    """What a call changed: as its outcome says it, with the words and the paths that go along."""
+    """The changes and effects of a call, as its outcome names them, with their contents and paths."""
 
     changes: tuple[Changed, ...] = ()
     effects: tuple[Effect, ...] = ()
     flags: tuple[str, ...] = ()
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()
-    outside: tuple[str, ...] = ()  # files that it should not have written
-    commits: tuple[str, ...] = ()  # that it made
+    outside: tuple[str, ...] = ()  # changed files that its run may not write
+    commits: tuple[str, ...] = ()  # git commits that it made
 
 
 _NOTHING_SEEN: Final = SeenChanges()
@@ -94,11 +97,12 @@ def finish_call(
     seen: SeenChanges | None = None,
     beside: tuple[Content, ...] = (),
 ) -> None:
-    """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met.
+    """Record the result of a call, its effects and its charges.
 
-    A door that looks at files itself says with `seen` what it saw. Raises `OutsideGrantError` and
-    `ConstraintViolatedError`, once the outcome is on record, where the run is enforced and a command changed what it
-    may not write, or what came back breaks a constraint.
+    A door that looks at files itself passes the changes as `seen`. Raises `FencedError` or `StreamClosedError` if the
+    run is over; the outcome is then kept as evidence. In an enforced run, raises `OutsideGrantError` if a command
+    changed files that the run may not write, and `ConstraintViolatedError` if the result breaks a constraint; the
+    outcome is recorded first. Raises `StoreError` if an enforced run cannot record it.
     """
     took = begun.took_us
     cost = cost_of(call, value)
@@ -116,7 +120,7 @@ def finish_call(
     charges = after_call(
         begun.counted, cost=cost or 0, rows=len(value) if isinstance(value, list) else 0, size=len(body)
     )
-    # Of a call that changed nothing and of which nothing is odd, all that is left to say was made and checked here.
+    # If the call changed nothing and has no flags, every field was made or checked here, so no field is checked again.
     exit_code = exit_code_of(value)
     plain = ended is _NOTHING_ENDED and not flags and until is None and exit_code is None
     done = (_completed if plain else ToolCompleted)(
@@ -147,7 +151,7 @@ def finish_call(
         keep_late(desk, holding, begun, content, *beside, completed=True)
         raise
     except StoreError:
-        # Nothing is on record, but whoever called may have read it already: the run knows it from now on.
+        # Nothing was recorded, but the caller may have read the result already. So the run counts as knowing it.
         _take(holding, begun, call, None)
         raise
     if holding.working.mode is Mode.ENFORCED:
@@ -160,7 +164,7 @@ def finish_call(
 def _see(
     desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, completed: bool, seen: SeenChanges | None
 ) -> _Ended:
-    """Look at what a call changed, unless its door did, and take what it says about that."""
+    """Return the changes and effects of a call: from `seen` if its door looked, else from a look at the files."""
     if seen is None:
         seen = _look(desk, holding, begun, is_command=bool(call.declared.scripts))
     said, cut = begun.sayings.take()
@@ -193,7 +197,8 @@ def _see(
 
 
 def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> SeenChanges:
-    # That a command names a file says nothing: `pytest a.py` does. Its text tells what it writes.
+    # A file that a command names need not be one that it writes: `pytest a.py` only reads it. The files that
+    # a command wrote are found by the look at the work tree and by its text.
     edited = () if is_command and begun.looked else tuple(find_edited(begun.watched))
     if not edited and not begun.looked:
         return _NOTHING_SEEN
@@ -215,14 +220,14 @@ def _flags_of(cost: int | None, *, redacted: bool) -> tuple[str, ...]:
 
 
 def _take(holding: Holding, begun: Begun, call: ToolCall[Any], written: SignedReceipt | None) -> None:
-    """Let what a call returned, or said when it failed, be among what the run knows."""
+    """Add the outcome of a call to the label of its run; the outcome of an external tool taints the run."""
     if call.declared.external:
         holding.taint.enter((begun.call,), None if written is None else written.receipt.id)
     holding.taint.learn(call.declared.label)
 
 
 def _fresh_until(desk: Desk, begun: Begun, call: ToolCall[Any], media_type: str) -> datetime | None:
-    """Return until when a result is given again; None if it is not kept, or has no form in which it could be."""
+    """Return until when a result may be served from the cache; None if it is not cached or cannot be given back."""
     if begun.cache is None or call.declared.cache_for is None or media_type == SHOWN:
         return None
     try:
@@ -242,9 +247,10 @@ def fail_call(
     seen: SeenChanges | None = None,
     beside: tuple[Content, ...] = (),
 ) -> None:
-    """Record how a call failed. If the run is over, that is kept as evidence; raises what it met.
+    """Record that a call failed, with the error.
 
-    A call that was interrupted has not failed: nobody knows how far it came. It gets no outcome, and is in doubt.
+    A call that was interrupted has not failed: nobody knows how far it came. It gets no outcome, so it is in doubt.
+    Raises `FencedError` or `StreamClosedError` if the run is over; the failure is then kept as evidence.
     """
     took = begun.took_us
     interrupted = not isinstance(error, Exception | Fault)
@@ -252,7 +258,8 @@ def fail_call(
         desk.files.forget(begun.call)
     if made and interrupted:
         return
-    # Whoever tries it once more means this very call: under another number, the next attempt would make it twice.
+    # The number is free again: whoever repeats a failed call means the same call. Under another number it would get
+    # another key, and the next attempt would make it twice.
     holding.uncount(begun.described, begun.number)
     if not begun.recorded:
         if made:
@@ -260,7 +267,7 @@ def fail_call(
         return
     fault = error if isinstance(error, Fault) else Fault.of(error)
     content = desk.text(MESSAGE, fault.words)
-    label = call.declared.label if made else None  # what was not made brought nothing
+    label = call.declared.label if made else None  # a call that was not made brought no content
     ended = _see(desk, holding, begun, call, completed=False, seen=seen) if made else _Ended()
     failed = ToolFailed(
         run=holding.id,
@@ -292,9 +299,9 @@ def fail_call(
 
 
 def keep_late(desk: Desk, holding: Holding, begun: Begun, *contents: Content, completed: bool) -> None:
-    """Keep what came of a call whose run was over by then: as evidence, beside it."""
+    """Keep the outcome of a call that ended after its run was over, as evidence in the stream of the handoff."""
     handoff = holding.working.run.handoff
     if handoff is None:
-        return  # a root has no stream of its own that others may write to; whoever took it over sees the doubt
+        return  # a root run has no handoff to write to; whoever took it over finds the call in doubt
     late = HandoffLate(handoff=handoff, run=holding.id, call=begun.call, completed=completed)
     desk.recording.act(handoff, lambda _, __: late, contents)

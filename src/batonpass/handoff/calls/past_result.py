@@ -1,4 +1,7 @@
-"""What an earlier attempt did: its result is given again, its doubt is settled, its target is left alone."""
+"""Calls of earlier attempts: a finished one is not made again, one in doubt stops, and its target is protected.
+
+Without this, a retry would do everything a second time.
+"""
 
 from typing import Any
 
@@ -24,9 +27,9 @@ TARGET_CHANGED = "target-changed"
 
 
 def require_open(pending: PendingCall) -> None:
-    """Refuse a run that is over, or that somebody else took over. Raises `StreamClosedError` and `FencedError`.
+    """Refuse a run that is over or was taken over. Raises `StreamClosedError` and `FencedError`.
 
-    A commit finds that out by itself. Only what comes from the record commits nothing, and so has to look.
+    A commit finds that out by itself. But a result from an earlier attempt is returned without a commit, so this looks.
     """
     holding = pending.holding
     if holding.replaying or holding.find_past(pending.key) is None:
@@ -40,7 +43,7 @@ def require_open(pending: PendingCall) -> None:
 
 
 def recall(pending: PendingCall) -> Replayed:
-    """Return what a finished run recorded of a call. Raises `CallReplayError` if it never made it."""
+    """Return the recorded result of a call of a finished run. Raises `CallReplayError` if it never made that call."""
     known = find_finished(pending)
     if known is None:
         holding = pending.holding
@@ -49,9 +52,9 @@ def recall(pending: PendingCall) -> Replayed:
 
 
 def find_finished(pending: PendingCall) -> Replayed | None:
-    """Return what an earlier attempt got from this very call, or that somebody decided to go on without it.
+    """Return the result that an earlier attempt got from this call, or an empty one if somebody settled to skip it.
 
-    None if it is to be made. Raises `CallInDoubtError` while nobody knows whether it happened, and nobody settled that.
+    None if the call is to be made. Raises `CallInDoubtError` if the call is in doubt and nobody has settled it.
     """
     past = pending.holding.find_past(pending.key)
     if past is None:
@@ -66,13 +69,13 @@ def find_finished(pending: PendingCall) -> Replayed | None:
         _keep(pending, past)
         return Replayed(None)
     if settled is None and not pending.made:
-        # Also where the run is only watched: nobody may find out by doing it twice.
+        # In an observed run too: making the call a second time is no way to find out whether it happened.
         pending.deny(IN_DOUBT, CallInDoubtError(pending.declared.name, past.id))
     return None
 
 
 def check_changed_target(pending: PendingCall) -> None:
-    """Hold a call that would change what an earlier attempt changed by another call. Raises `CallHeldError`."""
+    """Refuse a call that would change what another call of an earlier attempt has changed. Raises `CallHeldError`."""
     target = pending.target
     if target is None:
         return
@@ -86,7 +89,7 @@ def check_changed_target(pending: PendingCall) -> None:
 
 
 def _keep(pending: PendingCall, past: CallRecord) -> None:
-    """Remember a call whose effect an earlier attempt had: this attempt answers for it from now on."""
+    """Remember a kept call: from now on, its effect counts as one of this attempt."""
     pending.holding.kept.append(past.id)
     if (target := pending.target) is not None:
         pending.holding.changed.add(target)

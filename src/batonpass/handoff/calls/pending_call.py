@@ -1,4 +1,7 @@
-"""A call on its way: what was found out about it, and what comes of it: it may be made now, or its result is known."""
+"""A call between the request of a door and its first receipt, and the two ways in which that ends well.
+
+Either the call may be made now (`Begun`), or its result is known already (`Replayed`).
+"""
 
 import time
 from collections.abc import Callable
@@ -26,57 +29,57 @@ from batonpass.model.grants.call import Call
 from batonpass.model.ledger.content import Content
 
 GUARD: Final = "guard"
-_NONE: Final = Digest("")  # until it is worked out
+_NONE: Final = Digest("")  # until `identify` has computed it
 
 
 class PendingCall(Struct, kw_only=True):
     """One call between the moment that a door asks for it and its first receipt.
 
-    Every step of `begin` takes it, reads what it needs and notes what it found. What stops a call goes through `refuse`
-    or `deny`, so that there is no refusal without a receipt.
+    Every step of `begin` takes it, reads what it needs and notes what it found. Every refusal goes through `refuse` or
+    `deny`, so that there is none without a receipt.
     """
 
     desk: Desk
     holding: Holding
     call: ToolCall[Any]
-    declared: Declared  # about its tool
-    beside: tuple[Content, ...] = ()  # what its door adds to each of its receipts, such as where it heard of the call
-    made: bool = False  # it was made before anybody asked: it is judged and recorded, and nothing stops it any more
+    declared: Declared  # the declaration of its tool
+    beside: tuple[Content, ...] = ()  # contents that its door adds to its receipts, such as the hook event
+    made: bool = False  # it was made before anybody asked: it is checked and recorded, and nothing stops it
 
-    described: bytes = b""  # tool and arguments: what is recorded, compared and made a key of
-    number: int = 0  # which of the identical calls of its run it is, from 1
+    described: bytes = b""  # tool and arguments, as they are recorded and compared
+    number: int = 0  # its number among the identical calls of its run, from 1
     key: Digest = _NONE  # the same for the same call in every attempt
-    tried: Call | None = None  # as a grant sees it, or would; None if nothing could grant it
+    tried: Call | None = None  # the call as a grant sees it; None if no grant can name it
     counting: Counting = field(default_factory=Counting)
-    used: Used = field(default_factory=dict)  # of what it counts against, how much was used up when it was looked at
+    used: Used = field(default_factory=dict)  # how much of each limit was used when we looked
     target_key: Digest | None = None
-    label: Label | None = None  # of all that its run knows
-    untrusted: tuple[Source, ...] = ()  # whose words from outside stand in its arguments
-    gates: tuple[GateDecision, ...] = ()  # what would have held or denied it
-    at: datetime | None = None  # when it is judged, once somebody asked
-    looks: Looks = field(default_factory=dict)  # where the paths among its arguments lead
-    flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
-    reasons: list[str] = field(default_factory=list)  # the same in words
-    put_off: Callable[["PendingCall"], None] | None = None  # a look that only decides what a refusal says
+    label: Label | None = None  # of everything that its run knows
+    untrusted: tuple[Source, ...] = ()  # sources whose words stand in its arguments
+    gates: tuple[GateDecision, ...] = ()  # decisions that would have held or denied it
+    at: datetime | None = None  # the time of all checks of this call; see `present`
+    looks: Looks = field(default_factory=dict)  # where the paths in its arguments lead, each looked up once
+    flags: list[str] = field(default_factory=list)  # codes of what would have stopped it if it were enforced
+    reasons: list[str] = field(default_factory=list)  # the same as sentences
+    put_off: Callable[["PendingCall"], None] | None = None  # a check that only a refusal or a hold needs
 
     @property
     def target(self) -> str | None:
-        """Return what it would change, if its tool says so."""
+        """Return the target that it would change, if its tool names one."""
         return None if self.call.declared.reads else self.call.target
 
     @property
     def aim(self) -> Digest:
-        """Return the digest of what it would change, or if it does not say, of all of it."""
+        """Return the digest of its target; without a target, that of tool and arguments."""
         return self.target_key or self.desk.secrets.digest(self.holding.root, b"target", self.described)
 
     @property
     def enforced(self) -> bool:
-        """Return whether what speaks against it stops it."""
+        """Return whether an objection stops it: its run is enforced, and it was not made yet."""
         return not self.made and self.holding.working.mode is Mode.ENFORCED
 
     @property
     def held_to_rules(self) -> bool:
-        """Return whether its run is enforced: then the same speaks against it, made already or not."""
+        """Return whether its run is enforced: then the same objections count, whether it was made already or not."""
         return self.holding.working.mode is Mode.ENFORCED
 
     def identify(self) -> None:
@@ -86,7 +89,7 @@ class PendingCall(Struct, kw_only=True):
         except BatonpassError:
             raise
         except Exception as error:
-            # Arguments are somebody's objects, and may raise anything. What cannot be described cannot be recorded.
+            # Arguments are foreign objects and may raise anything. A call that cannot be described cannot be recorded.
             if not self.enforced:
                 raise
             self.described = describe({"tool": self.declared.name})
@@ -96,31 +99,31 @@ class PendingCall(Struct, kw_only=True):
         while True:
             self.number = self.holding.count(self.described)
             self.key = digest(root, b"call", scope, self.described, str(self.number).encode())
-            # Another process that worked on this run may have made so many of them already.
+            # Another process that worked on this run may have made a call with this number already.
             if self.key not in self.holding.keys_made:
                 return
 
     def take_back(self) -> None:
-        """Let the next call like it have its number: it was not made."""
+        """Free its number for the next identical call, because this one was not made."""
         self.holding.uncount(self.described, self.number)
 
     def present(self) -> datetime:
-        """Return the time at which it is judged: one for all that is asked about it, and never one before."""
+        """Return the time of all its checks: one and the same, and never before a time that its run has seen."""
         if self.at is None:
             self.at = self.holding.present(self.desk.clock)
         return self.at
 
     def stop_unjudged(self, error: Exception) -> None:
-        """Stop an enforced call that a guard failed to judge; one that is only watched goes on to the next question.
+        """Stop an enforced call if a guard failed with an error; an observed call goes on to the next check.
 
-        Called where a guard's error is handled. What a guard says itself, by an error of ours, is raised as it is.
+        A `BatonpassError` is the answer of the guard and no failure, so it is raised again as it is.
         """
         if isinstance(error, BatonpassError):
             raise error
         self.refuse(GUARD, self.failed(error))
 
     def refuse(self, rule: str, error: CallError | GrantError, *, would: str = "would_deny") -> None:
-        """Stop it if it is enforced, as `deny` does; else note what would have stopped it."""
+        """Deny it if it is enforced; else note that this would have stopped it."""
         self.catch_up()
         if self.enforced:
             self.deny(rule, error)
@@ -128,7 +131,7 @@ class PendingCall(Struct, kw_only=True):
         self.reasons.append(str(error))
 
     def deny(self, rule: str, error: CallError | GrantError) -> NoReturn:
-        """Record that it was refused, by which rule and in words; then raise the error."""
+        """Record that it was denied, with the rule and a sentence; then raise the error."""
         self.catch_up()
         write_denial(
             self.desk,
@@ -143,47 +146,47 @@ class PendingCall(Struct, kw_only=True):
         raise error
 
     def catch_up(self) -> None:
-        """Look at what was put off, before anybody is refused or held: that may be the reason which comes first."""
+        """Run the check that was put off. Refusals and holds call this first, because that check comes before them."""
         if (look := self.put_off) is not None:
             self.put_off = None
             look(self)
 
     def target_shown(self) -> str | None:
-        """Return what it would change as people are told it; None if its arguments cannot say it."""
+        """Return its target for people to read; None if the tool's own function fails to name it."""
         try:
             return self.target
-        except Exception:  # noqa: BLE001 - a tool's own function says what is changed; a denial is written without it
+        except Exception:  # noqa: BLE001 - the function of a tool may raise anything; the denial is written without a target
             return None
 
     def failed(self, error: Exception) -> GuardFailedError:
-        """Return in words that a guard failed."""
+        """Return the error that says that a guard failed."""
         return GuardFailedError(self.declared.name, f"{type(error).__name__}: {error}")
 
 
 class Begun(Struct, frozen=True, kw_only=True):
-    """A call that may be made now: its request is durable, or its run is only watched."""
+    """A call that may be made now: its request is durable, or its run is observed and could not write it."""
 
     call: CallId
-    key: Digest | None  # the same for the same call in every attempt: what an idempotent tool recognises it by
+    key: Digest | None  # the same in every attempt, so that an idempotent tool recognises the call
     attempt: int
     described: bytes = b""
-    number: int = 1  # which of the identical calls of its run it is, from 1
-    cache: Digest | None = None  # under what its result is kept for a while, if it is
-    recorded: bool = True  # False if its request could not be written; then its outcome is not, either
+    number: int = 1  # its number among the identical calls of its run, from 1
+    cache: Digest | None = None  # the key under which its result is cached, if it is
+    recorded: bool = True  # False if its request could not be written; then its outcome is not written either
     credential: Credential | None = None
     watched: Watched = NOTHING  # the files that its arguments name, as they were before
-    counted: tuple[Counted, ...] = ()  # what it counts against
-    looked: bool = False  # whether the whole work tree is looked at, right before it and after
+    counted: tuple[Counted, ...] = ()  # the limits that it counts against
+    looked: bool = False  # whether we look at the whole work tree right before and after it
     sayings: Sayings = field(default_factory=Sayings)
-    began: int | None = field(default_factory=time.perf_counter_ns)  # None: another process saw it begin
+    began: int | None = field(default_factory=time.perf_counter_ns)  # None: it began in another process
 
     @property
     def took_us(self) -> int | None:
-        """Return how long it has taken until now; None if nobody here knows when it began."""
+        """Return how many microseconds have passed since it began; None if it began in another process."""
         return None if self.began is None else (time.perf_counter_ns() - self.began) // 1000
 
     def context(self, run: RunId) -> CallContext:
-        """Return what the tool can know about the call."""
+        """Return the context that the tool can read while it runs."""
         return CallContext(
             run=run,
             call=self.call,
@@ -195,6 +198,6 @@ class Begun(Struct, frozen=True, kw_only=True):
 
 
 class Replayed(Struct, frozen=True):
-    """A call that need not be made: an earlier attempt finished it, or its result is kept and fresh."""
+    """A call that is not made: an earlier attempt finished it, somebody settled to skip it, or its result is cached."""
 
     value: Any

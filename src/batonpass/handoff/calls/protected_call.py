@@ -1,4 +1,4 @@
-"""What no call may touch, asked first: the record, its keys, and what decides about calls."""
+"""Protected files, checked before everything else: the ledger, its keys, and the files that decide about calls."""
 
 from typing import Final
 
@@ -10,9 +10,9 @@ PROTECTED: Final = "protected"
 
 
 def refuse_protected(pending: PendingCall) -> None:
-    """Refuse a call that would touch what is protected, also where its run is only watched.
+    """Deny a call that would touch a protected file, in an observed run too. Raises `CallProtectedError`.
 
-    Whoever can change the record could make everything else here worthless. Raises `CallProtectedError`.
+    If an agent could change the ledger or its keys, no other check would be worth anything.
     """
     try:
         found = find_touched(pending.desk.protected, pending.call, enforced=pending.held_to_rules, looks=pending.looks)
@@ -23,5 +23,5 @@ def refuse_protected(pending: PendingCall) -> None:
             pending.refuse(PROTECTED, error)
         else:
             pending.deny(PROTECTED, error)
-    except Exception as failure:  # noqa: BLE001 - what a guard meets stops what is enforced
+    except Exception as failure:  # noqa: BLE001 - any error of a guard stops an enforced call
         pending.stop_unjudged(failure)

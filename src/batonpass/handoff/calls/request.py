@@ -1,4 +1,4 @@
-"""The request of a call: durable before the call, with what it uses up, or refused for want of room."""
+"""The request of a call: the receipt that is durable before the call is made, in one commit with its charges."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,9 +25,9 @@ from batonpass.model.ledger.content import Content
 
 
 def judged(desk: Desk, names: Sequence[str], tried: Call) -> Content:
-    """Return as content with which of these arguments a call was judged, paths followed.
+    """Return as content the named arguments of a call as they were checked, with paths followed.
 
-    They stand beside the arguments as they were given, because a verifier has no file system to follow paths in.
+    They are recorded in addition to the arguments as given, because a verifier has no file system to follow paths in.
     """
     found = {name: value for name in names if not is_absent(value := argument_of(name, tried.arguments))}
     return desk.json(JUDGED, describe(found))
@@ -39,10 +39,10 @@ _requested_plainly: Final = unchecked_maker(ToolRequested)
 
 
 def write_request(pending: PendingCall, credential: Credential | None = None) -> Begun:
-    """Write the request of a call that nothing but a limit can stop any more, and return it as begun.
+    """Write the request of a call that has passed every check, and return the call as begun.
 
-    Raises `ConstraintViolatedError` and `GrantRevokedError` if somebody used up the last of it, or revoked it, since
-    that was looked at.
+    Raises `ConstraintViolatedError` and `GrantRevokedError` if the commit finds that a limit was used up or a grant
+    was revoked since the check.
     """
     desk, holding, call, declared = pending.desk, pending.holding, pending.call, pending.declared
     identifier = new_call_id(desk.clock.now())
@@ -81,8 +81,9 @@ def _requested(
         flags += [decision.flag for decision in pending.gates]
     if pending.untrusted:
         flags.append(UNTRUSTED_ARGUMENT)
-    # Ids and digests were made here, or are those of the run; the rest is empty or was checked when it was made. What a
-    # door or a policy adds is looked at, and so is what a tool says of itself, if it says more than yes or no.
+    # The short way skips the checks of the fields: ids and digests were made here or are those of the run, and the
+    # rest is empty or was checked when it was made. Flags come from doors and policies, and a tool may declare values
+    # that are not booleans: such a receipt is checked field by field.
     plain = not flags and type(declared.idempotent) is bool and type(declared.reads) is bool
     return (_requested_plainly if plain else ToolRequested)(
         run=pending.holding.id,
@@ -103,7 +104,7 @@ def _requested(
 
 
 def _words(pending: PendingCall) -> list[Content]:
-    """Return what is told of a call besides its arguments: what it changes, and what it is to a grant."""
+    """Return the contents of a request besides its arguments: the target, the call as a grant sees it, objections."""
     desk = pending.desk
     contents = []
     if (shown := pending.declared.shown if pending.target is None else pending.target) is not None:
@@ -118,7 +119,7 @@ def _words(pending: PendingCall) -> list[Content]:
 
 
 def _watched(pending: PendingCall) -> Watched:
-    """Look at what a call may change, before it; of a call whose door looks at files itself, at the commits alone."""
+    """Look at the files that a call names, before it is made; only at commits if its door looks at the files itself."""
     if pending.call.seen_elsewhere:
         root = pending.desk.files.root
         return Watched(root, {}, see_history(root))

@@ -1,4 +1,4 @@
-"""Results of calls that are given again for a while, in the same session or series, instead of making the call."""
+"""Cached results: for a while, a tool that allows it is not called again in the same session or series."""
 
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ from batonpass.wire.codec import decode_receipt
 
 
 class FreshResult(Struct, frozen=True, kw_only=True):
-    """A result that is fresh enough to be given again."""
+    """A cached result that is still fresh."""
 
     call: CallId
     receipt: ReceiptId
@@ -29,9 +29,9 @@ class FreshResult(Struct, frozen=True, kw_only=True):
 
 
 def cache_key(desk: Desk, root: RunId, declared: Declared, described: bytes) -> Digest | None:
-    """Return under what the result of a call is kept: the same tool and arguments, in this session or series.
+    """Return the cache key of a call: the same for the same tool and arguments in one session or series.
 
-    None for a tool that keeps none, and while the ledger cannot be read: then the call is made, as it always was.
+    None for a tool without a cache. None too if the ledger cannot be read: then the call is simply made.
     """
     if declared.cache_for is None:
         return None
@@ -42,7 +42,7 @@ def cache_key(desk: Desk, root: RunId, declared: Declared, described: bytes) -> 
 
 
 def find_cached(pending: PendingCall) -> Replayed | None:
-    """Return the result of an earlier call like this one, if it is kept and fresh; that it was given is recorded."""
+    """Return the cached result of an identical call if it is fresh, and record that it was used."""
     desk, holding, declared = pending.desk, pending.holding, pending.declared
     if pending.made or declared.cache_for is None:
         return None
@@ -63,7 +63,7 @@ def find_cached(pending: PendingCall) -> Replayed | None:
 
 
 def find_again(desk: Desk, key: Digest | None, declared: Declared) -> FreshResult | None:
-    """Return the latest result that is kept under a key, if it is fresh, whole and can be given back."""
+    """Return the first result under a key that is fresh, intact and can be given back; None if there is none."""
     if key is None:
         return None
     now = desk.clock.now()
@@ -78,7 +78,7 @@ def find_again(desk: Desk, key: Digest | None, declared: Declared) -> FreshResul
 
 
 def _read(view: LedgerView, cached: Cached, now: datetime, declared: Declared) -> FreshResult | None:
-    # The row is only a hint where to look. What counts is what was signed: another result under this key is not taken.
+    # The row only says where to look. The signed receipt decides: if it names another cache key, it is not used.
     try:
         receipt = decode_receipt(view.get_receipt(cached.receipt).payload)
     except (NotFoundError, InvalidValueError):
@@ -86,7 +86,7 @@ def _read(view: LedgerView, cached: Cached, now: datetime, declared: Declared) -
     body, ref = receipt.body, receipt.content.get(RESULT)
     if not isinstance(body, ToolCompleted) or body.cache != cached.key or body.fresh_until is None or ref is None:
         return None
-    # Made in what is the future by our clock: one of the clocks jumped, and nobody knows how old it is.
+    # A result from the future: one of the clocks jumped, and nobody knows how old it is. So it is not used.
     if not receipt.at <= now < body.fresh_until:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Commands as calls of a run: guarded, recorded, and every file that they changed on their receipt."""
+"""Commands as calls of a run: checked and recorded like any call, with every file that they changed."""
 
 import os
 import shlex
@@ -26,12 +26,13 @@ from batonpass.model.base.checks import require_instance, require_texts
 from batonpass.model.grants.call import Call
 
 RUN: Final = "run"
-_TOLD_APART: Final = ("arguments", PLACE, "inherit")  # they stand in the line already, or name no file
+# Arguments that are not searched for paths: they stand in the line already, or name no file.
+_TOLD_APART: Final = ("arguments", PLACE, "inherit")
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Planned(Struct, frozen=True, kw_only=True):
-    """A command before it is run: what is declared of it, and what it is called with."""
+    """A command before it is run: its declaration as a tool, and its arguments."""
 
     declared: Declared
     command: Command
@@ -53,9 +54,9 @@ def plan_command(
     external: bool = False,
     kept: int = KEPT,
 ) -> Planned:
-    """Return a command as a call. Raises `InvalidValueError` for what is no list of a program and its arguments.
+    """Return a command as a call. Raises `InvalidValueError` if it is not a list of a program and its arguments.
 
-    All of it is read once, as plain texts: what a grant is held against is what is run.
+    Everything is read once and kept as plain texts, so that the command that is checked is the command that runs.
     """
     if isinstance(command, str) or not command:
         raise InvalidValueError("command", "is a list: a program and its arguments")
@@ -101,16 +102,16 @@ def plan_command(
 
 
 def _file_named(desk: Desk, path: str) -> str:
-    """Return how a grant names a program that is given as a file: as what it leads to, and never like a bare name.
+    """Return the name in grants of a program that is given as a file: its resolved path, never a bare name.
 
-    A bare name is found on the PATH. `./make`, which an agent may have written, is not the program of that name.
+    A bare name means a program on the PATH. An agent may have written `./make`, and that is not the program `make`.
     """
     inside = desk.resolve(path)
     return inside if "/" in inside else os.path.realpath(path)
 
 
 def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) -> tuple[str, ...]:
-    """Return the files that a command changed and its run may not write; whether or not, they count as written."""
+    """Return the files that a command changed although its run may not write them. All changes are noted as use."""
     if not holding.bounds.chain:
         return ()
     return tuple(path for path in files_of(changes) if not _may_write(desk, holding, desk.files.root / path))

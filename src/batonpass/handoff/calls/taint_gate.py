@@ -1,4 +1,8 @@
-"""A call of a run that knows content from outside: whose words stand in it, and whether it was named before that."""
+"""Calls of a tainted run: which sources stand in the arguments, and whether the call has to be held.
+
+A call with consequences is held, unless a permit that is older than the taint names exactly this call: then no content
+from outside chose it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -31,20 +35,20 @@ if TYPE_CHECKING:
 
 
 def find_taint(pending: "PendingCall") -> None:
-    """Note the label of all that a run knows before its call is made, and whose words stand in the arguments."""
+    """Note the label of everything that the run knows, and the sources whose words stand in the arguments."""
     desk, holding = pending.desk, pending.holding
     pending.label = holding.taint.label
     if not holding.taint.entered:
         return
     read_unread(desk, holding)
-    # As they are recorded: two names that are spelled alike there are one.
+    # Read from the recorded form, where two names that are spelled alike are one.
     values = strings_in(_read_json(pending.described).get("arguments"))
     found = holding.taint.passages.find(values, holding.taint.entered)
     pending.untrusted = tuple(sorted(found))[:MOST_SOURCES]
 
 
 def judge_taint(pending: "PendingCall", facts: CallFacts) -> Iterator[GateDecision]:
-    """Yield what holds a call of a tainted run."""
+    """Yield the decision that holds a call of a tainted run, if there is one."""
     desk, holding = pending.desk, pending.holding
     taint = holding.taint
     if not taint or not is_consequential(facts):
@@ -58,7 +62,7 @@ def judge_taint(pending: "PendingCall", facts: CallFacts) -> Iterator[GateDecisi
 
 
 def origin_of(holding: "Holding") -> str:
-    """Return in a few words what taints a run."""
+    """Return the sources that taint a run, in a few words."""
     first = holding.taint.first
     more = len(holding.taint.entered) - len(first)
     named = ", ".join([f"{one.partition('_')[0]} {ending(one)}" for one in first])
@@ -66,7 +70,7 @@ def origin_of(holding: "Holding") -> str:
 
 
 def _look_for_endorsements(desk: "Desk", holding: "Holding") -> None:
-    """Take in what people endorsed elsewhere since this attempt began: only now does it matter."""
+    """Read the endorsements of the handoff since this attempt began. Only consequential calls need them."""
     handoff = holding.working.run.handoff
     if handoff is None:
         return
@@ -86,7 +90,7 @@ def _older_terms(desk: "Desk", holding: "Holding") -> tuple[Permit, ...]:
 
 
 def read_unread(desk: "Desk", holding: "Holding") -> None:
-    """Look into what came from outside by reference, once: it is compared with what the run does from now on."""
+    """Read the untrusted artifacts that came by reference, each once, to compare later arguments with them."""
     taint = holding.taint
     if not taint.unread:
         return
@@ -101,11 +105,11 @@ def read_unread(desk: "Desk", holding: "Holding") -> None:
                     stored = view.get_content(artifact.body)
                     add_text(holding, source, stored.body or b"", artifact.media_type)
     except (StoreError, NotFoundError, InvalidValueError):
-        return  # a signal that is missing; the label and the hold do not depend on it
+        return  # only a hint is lost: the label and the hold do not depend on it
 
 
 def add_text(holding: "Holding", source: Source, body: bytes, media_type: str) -> None:
-    """Remember what came from outside, to be recognised in arguments."""
+    """Remember the text of a source, so that its words are recognised in arguments."""
     text = body.decode("utf-8", "replace")
     if media_type == JSON:
         with suppress(ValueError, RecursionError):
@@ -114,15 +118,15 @@ def add_text(holding: "Holding", source: Source, body: bytes, media_type: str) -
 
 
 def _read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON
-    """Return what a text holds. Raises `ValueError` and `RecursionError`."""
+    """Return the JSON value of a text. Raises `ValueError` and `RecursionError`."""
     try:
         return _DECODER.decode(text)
     except (MsgspecError, RecursionError):
-        return json.loads(text)  # which takes more than the standard says, such as half a pair of surrogates
+        return json.loads(text)  # it accepts more than the standard, such as half a surrogate pair
 
 
 def strings_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield all texts in a document, those of its names included."""
+    """Yield all texts and numbers in a document as texts, including the names of its fields."""
     pending = [value]
     while pending:
         one = pending.pop()

@@ -1,7 +1,8 @@
-"""Files between runs: what a tainted run writes says so, and a call that names such a file takes in what it knew.
+"""Taint through files: a tainted run marks the files that it writes, and a call that names one takes the taint over.
 
-A file launders nothing, within one tree and from one to the next. Whatever a call names is looked at: what a tool reads
-is its own affair, and what it opens to write it may read.
+So a file removes no taint, neither within a tree nor from one tree to the next. Every file that a call names is
+looked at, whatever the tool says: we cannot see what a tool reads, and a file that is opened to be written can also
+be read.
 """
 
 import glob
@@ -47,13 +48,13 @@ from batonpass.store.port import LedgerView
 
 Outcome = TypeVar("Outcome", ToolCompleted, ToolFailed)
 
-_COMMANDS: Final = frozenset({"command", "cmd", "line", "script"})  # arguments that are commands, in words
-_NAMES_MEANT: Final = "glob"  # the argument by which a search says which files it means
+_COMMANDS: Final = frozenset({"command", "cmd", "line", "script"})  # names of arguments that hold shell commands
+_NAMES_MEANT: Final = "glob"  # the argument of a search that selects files by pattern
 _COMPUTED: Final = re.compile(r"[$`]")
 _APART: Final = re.compile(r"[\s;|&<>(){}\"'`$=,:@]+")
 _PATTERN: Final = re.compile(r"[*?\[]")
 _MOST_WORDS: Final = 1024
-# Quotes are read in quadratic time: of a longer command, a name in quotes is found only where it has no blanks.
+# Reading quotes takes quadratic time. In a longer command, a quoted name with blanks is not found.
 _LONGEST_QUOTED: Final = 8 * 1024
 _LONGEST_COMMAND: Final = 256 * 1024
 _MOST_FILES: Final = 64
@@ -61,22 +62,23 @@ _TEXT: Final = "text/plain"
 
 
 def say_taint(holding: Holding, outcome: Outcome) -> Outcome:
-    """Return how a call ended, with what its run knew from outside when it left those files.
+    """Return the outcome of a call that changed files, with all sources that had reached its run by then.
 
-    Held under the lock of the run's taint until it is written: nothing comes in between.
+    The caller holds the lock of the taint until the outcome is written, so that no source is missed in between.
     """
     if not outcome.changes:
         return outcome
     known: list[Source] = [*holding.taint.entered]
     if outcome.label is not None and outcome.label.is_external:
-        known.append(outcome.call)  # what it fetched may be what it wrote
+        known.append(outcome.call)  # it may have written the content that it fetched
     return replace(outcome, taint=named_sources(holding.id, known))
 
 
 def taint_from_files(pending: PendingCall) -> None:
-    """Write down that a run takes in what tainted runs left in the files that a call names, before it is judged.
+    """Taint a run with the sources of every file that its call names and that a tainted run wrote, and record it.
 
-    A run that is only watched goes on where the ledger cannot be read.
+    This comes before the check of the call, so that the check sees the taint. Raises `StoreError` in an enforced run if
+    the ledger cannot be read; an observed run goes on.
     """
     desk, holding = pending.desk, pending.holding
     paths: list[Path] = []
@@ -87,7 +89,7 @@ def taint_from_files(pending: PendingCall) -> None:
         else:
             paths = [*islice(_named(pending.call), _MOST_FILES)]
             computed = [line for line in _commands_of(pending.call) if _COMPUTED.search(line)]
-    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+    except Exception as error:  # noqa: BLE001 - any error of a guard stops an enforced call
         pending.stop_unjudged(error)
     if not paths and not computed:
         return
@@ -119,7 +121,7 @@ def _find(
 
 
 def _searched(call: ToolCall[Any]) -> Callable[[Path], bool]:
-    """Return which files below a directory a call looks into: all, or those that its pattern means."""
+    """Return a test for the files below a directory that a call reads: all of them, or those that match its pattern."""
     given = call.arguments.get(_NAMES_MEANT) if call.declared.searches else None
     if not isinstance(given, str) or given.startswith("!"):
         return lambda _: True
@@ -128,9 +130,10 @@ def _searched(call: ToolCall[Any]) -> Callable[[Path], bool]:
 
 
 def _mentioned(desk: Desk, view: LedgerView, lines: list[str], known: frozenset[Source]) -> Iterator[Path]:
-    """Yield the files of tainted runs that a command may mean whose words only a shell can compute.
+    """Yield the files of tainted runs that a command with variables or substitutions may mean.
 
-    Nobody knows what `$X/notes.md` leads to. It is taken for a file that is called so, or lies in such a directory.
+    Nobody here knows where `$X/notes.md` leads. So a file counts as meant if its own name, or that of its directory,
+    stands in the command.
     """
     for file in find_below(desk, view, desk.files.root, known) if lines else ():
         names = {file.name, *(() if file.parent == desk.files.root else (file.parent.name,))}
@@ -139,19 +142,19 @@ def _mentioned(desk: Desk, view: LedgerView, lines: list[str], known: frozenset[
 
 
 def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
-    """Let words of the file be recognised in what the run does next, as those of the content that it came from."""
+    """Remember the text of the file under its first source, so that its words are recognised in later arguments."""
     source = left.sources[0]
     if source in holding.taint.entered and source not in holding.taint.passages.texts:
         try:
             add_text(holding, source, (desk.files.root / left.path).read_bytes(), _TEXT)
         except OSError:
-            return  # a signal that is missing; the label and the hold do not depend on it
+            return  # only a hint is lost: the label and the hold do not depend on it
 
 
 def _find_named(call: ToolCall[Any], looks: Looks) -> list[Path]:
-    """Return the files that a call names, as `_named` does, of one that neither searches nor tells commands.
+    """Return the same files as `_named`, for a call that neither searches nor has a command among its arguments.
 
-    What was looked at for this call is not looked at again.
+    This is the fast way: it uses the paths that earlier checks of this call have looked up already.
     """
     declared = call.declared
     own, _ = texts_among({"path": call.path, "aim": call.aim}, declared.content)
@@ -159,7 +162,7 @@ def _find_named(call: ToolCall[Any], looks: Looks) -> list[Path]:
     place = declared.place or os.getcwd()  # noqa: PTH109 - a text is wanted
     seen: set[tuple[str, bool]] = set()
     found = []
-    left = _MOST_WORDS  # of what is only mentioned
+    left = _MOST_WORDS  # only for texts that are mentioned
     for texts, directory in ((own, True), (others, False)):
         for text in texts:
             for one in spellings(text):
@@ -185,15 +188,15 @@ def _is_meant(path: str, status: os.stat_result, *, directory: bool) -> bool:
 
 
 class _Spelled(Struct, frozen=True):
-    """Where a text leads as a path, and what else than a file may be meant by it."""
+    """Where a text leads as a path, and whether it may also mean a directory or a deleted file."""
 
     path: str
     directory: bool = False
-    gone: bool = False  # git keeps what is not there any more
+    gone: bool = False  # a deleted file counts too, because git still has it
 
 
 def _named(call: ToolCall[Any]) -> Iterator[Path]:
-    """Yield the files that a call names, each once; a directory, if the call acts on it or a command names it."""
+    """Yield the files that a call names, each once. A directory counts if the call acts on it or a command names it."""
     place = call.declared.place or os.getcwd()  # noqa: PTH109 - a text is wanted
     seen: set[_Spelled] = set()
     for spelled in _spelled(call, place):
@@ -213,12 +216,12 @@ def _spelled(call: ToolCall[Any], place: str) -> Iterator[_Spelled]:
     own = {"path": call.path, "aim": call.aim}
     named = [*_paths_in(own, call, place)]
     if call.declared.searches and not any(map(os.path.exists, named)):
-        named.append(place)  # without a path it looks through all that is there
+        named.append(place)  # without a path it searches the whole directory
     yield from (_Spelled(path, directory=True) for path in named)
     for line in _commands_of(call):
         yield from islice(_in_command(line, place), _MOST_WORDS)
     if not call.declared.any_file:
-        # Of a command its line says all; where it runs and in which environment are directories that it may not read.
+        # Not for a command: its line names every file. Its directory and its variables are paths that it need not read.
         yield from map(_Spelled, islice(_paths_in(call.mentioned, call, place), _MOST_WORDS))
 
 
@@ -228,7 +231,7 @@ def _commands_of(call: ToolCall[Any]) -> Iterator[str]:
 
 
 def _paths_in(values: Mapping[str, Any], call: ToolCall[Any], place: str) -> Iterator[str]:
-    """Yield where the texts among arguments lead as paths; what is only to be written names no file."""
+    """Yield where the texts in arguments lead as paths, except for arguments that are only content to be written."""
     texts, _ = texts_among(values, call.declared.content)
     for text in texts:
         for one in spellings(text):
@@ -236,9 +239,9 @@ def _paths_in(values: Mapping[str, Any], call: ToolCall[Any], place: str) -> Ite
 
 
 def _in_command(line: str, place: str) -> Iterator[_Spelled]:
-    """Yield where the words of a command would lead as paths; a word may be a pattern, or a command of its own."""
+    """Yield where the words of a command would lead as paths. A word may be a pattern, or a command itself."""
     words: list[str] = []
-    kept: list[str] = []  # by git: `git show HEAD:x`
+    kept: list[str] = []  # names that git may have kept, as in `git show HEAD:x`
     if len(line) <= _LONGEST_QUOTED:
         with suppress(ValueError):
             words = shlex.split(line)

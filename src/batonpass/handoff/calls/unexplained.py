@@ -1,7 +1,7 @@
-"""Changes that no recorded call explains: the work tree at a run's end, against its beginning and the record.
+"""Find changes that no recorded call explains: compare the work tree at the end of a run with its beginning.
 
-A recorded change leads from one state of a file to another. Whatever the file was at the beginning, recorded changes
-have to lead from there to what it is at the end, whoever made them; else somebody wrote to it without a call.
+A recorded change leads from one state of a file to another. Recorded changes, by whichever run, have to lead from the
+state at the beginning to the state at the end. If they do not, somebody wrote to the file without a call.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,11 +43,11 @@ class _Step(Struct, frozen=True):
 
     before: Digest | None
     after: Digest | None
-    blind: bool = False  # nobody looked what was there before
+    blind: bool = False  # nobody saw the state before it
 
 
 def watch_by_default(desk: Desk, holding: Holding) -> None:
-    """Watch the files for a run that is granted to write some of them, where git makes that cheap."""
+    """Watch the files of a run whose grant lets it write, if the work tree is a git repository: there it is cheap."""
     if holding.replaying or not holding.bounds.chain:
         return
     permits = holding.bounds.chain[-1].said.may.permits
@@ -56,17 +56,17 @@ def watch_by_default(desk: Desk, holding: Holding) -> None:
 
 
 def watch_files(desk: Desk, holding: Holding) -> None:
-    """Look at the files for a run; its close says what changed from now on and is not explained by any call."""
+    """Watch the files from now on: the close of the run lists the changes that no call explains."""
     if holding.first_look is None and not holding.replaying:
         holding.looked_at = desk.clock.now()
         holding.first_look = desk.files.watch(holding.id)
 
 
 def find_unexplained(desk: Desk, holding: Holding) -> tuple[tuple[Unexplained, ...], tuple[str, ...]]:
-    """Return what changed since a run's files are watched and no call explains; and in codes what is not known.
+    """Return the changes since the files are watched that no call explains, and flags about them.
 
-    While any call is under way in this process, what it will tell is not known yet: then nothing is told. Whoever
-    handed the work on finds it at its own close.
+    While another call is under way in this process, it may still explain them: then nothing is returned. The run that
+    handed off the work finds such changes at its own close.
     """
     if holding.first_look is None or holding.looked_at is None:
         return (), ()
@@ -95,7 +95,7 @@ def find_unexplained(desk: Desk, holding: Holding) -> tuple[tuple[Unexplained, .
 
 
 def list_unexplained(desk: Desk, found: Sequence[Unexplained]) -> Content:
-    """Return a list of such files as content: all of them counted, the first thousand by name."""
+    """Return unexplained changes as content: the count of all, and the first thousand by path."""
     changes = [
         {"path": one.path, **({} if one.before is None else {"before": one.before})}
         | ({} if one.after is None else {"after": one.after})
@@ -105,7 +105,7 @@ def list_unexplained(desk: Desk, found: Sequence[Unexplained]) -> Content:
 
 
 class _Record:
-    """What calls changed since a moment, by path."""
+    """The recorded changes since a moment, by path."""
 
     def __init__(self, view: LedgerView, desk: Desk, since: datetime) -> None:
         self._view = view
@@ -134,16 +134,16 @@ class _Record:
                 ended = outcome_in(receipt)
                 if body is None or ended is None:
                     continue
-                # What cannot be read explains nothing, and keeps no run from being closed.
+                # A change that cannot be read explains nothing. It must not keep the run from being closed either.
                 with suppress(InvalidValueError):
                     yield decode_change(body, call=ended.call, run=ended.run, at=receipt.at)
 
 
 def _leads(steps: Iterable[_Step], difference: "Difference") -> bool:
-    """Return whether recorded steps lead from what a file was to what it is."""
+    """Return whether recorded steps lead from the first state of a file to its last."""
     known = list(steps)
     if difference.too_large and difference.before_digest is None and difference.after_digest is None:
-        return bool(known)  # too large to read: that somebody changed it is all that can be known
+        return bool(known)  # too large to read: any recorded change counts as the explanation
     reached = {difference.before_digest}
     while new := {step.after for step in known if step.blind or step.before in reached} - reached:
         reached |= new
@@ -151,7 +151,7 @@ def _leads(steps: Iterable[_Step], difference: "Difference") -> bool:
 
 
 def _told_below(view: LedgerView, root: RunId, own: RunId) -> dict[str, list[_Step]]:
-    """Return what the ends of other runs of the tree have told already: it is not told again further up."""
+    """Return the unexplained changes that other runs of the tree have reported, so that they are not reported twice."""
     told: dict[str, list[_Step]] = {}
     for kind in (Kind.HANDOFF_COMPLETED, Kind.HANDOFF_FAILED):
         for stored in view.find_receipts(ReceiptQuery(root=root, kind=kind)):

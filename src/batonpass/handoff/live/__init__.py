@@ -1,1 +1,1 @@
-"""The faces that synchronous programs see: LiveRun, LiveHandoff and LiveCall."""
+"""The objects that synchronous programs use: `LiveRun`, `LiveHandoff` and `LiveCall`."""

@@ -1,4 +1,7 @@
-"""Runs, handoffs and held calls as synchronous programs see them."""
+"""Runs and handoffs as synchronous programs use them.
+
+These classes only connect: the rules are in `transfer`, `calls` and `approvals`, and the async faces use the same.
+"""
 
 import json
 import math
@@ -88,7 +91,7 @@ _LAST_LOOK: Final = 0.25
 
 
 def pauses(timeout: timedelta | None) -> Iterator[float]:
-    """Yield how many seconds to pause before each look; no more once the time is up. The first look is at once."""
+    """Yield the seconds to pause before each look, until the time is up. The first look is at once."""
     until = math.inf if timeout is None else time.monotonic() + timeout.total_seconds()
     pause = 0.0
     while True:
@@ -100,7 +103,7 @@ def pauses(timeout: timedelta | None) -> Iterator[float]:
 
 
 class LiveHandoff:
-    """One task that was handed to an agent. Use it as a context to work on it here."""
+    """One handoff. Use it as a context to work on its task here."""
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class LiveHandoff:
     ) -> None:
         self._answerer = answerer
         self._reused = reused
-        self._repeated = repeated  # the agent, if the same run asks for a result that it has
+        self._repeated = repeated  # the agent, if the same run asks again for a result that it has
         self._desk = desk
         self._opener = opener
         self._runners = runners
@@ -133,27 +136,27 @@ class LiveHandoff:
         return f"<Handoff {self.id}>"
 
     def state(self) -> State:
-        """Return where it is now."""
+        """Return its state now."""
         return self.info().state
 
     def info(self) -> Handoff:
-        """Return the handoff as it stands now: to whom, its state, the attempt, the deadline."""
+        """Return the handoff as it is now: its agent, state, attempt number and deadline."""
         with self._desk.store.view() as view:
             return view.get_handoff(self.id)
 
     def baton(self) -> Baton:
-        """Return what travels with it, in its latest revision."""
+        """Return its baton in the latest revision."""
         return accepting.examine(self._desk, self.id).offer.baton
 
     def result(self) -> Result:
-        """Return what has come of it so far."""
+        """Return its result so far. The parent takes it in, with its taint."""
         with self._desk.store.view() as view:
             result = read_result(view, view.get_handoff(self.id))
         if result.delivered:
-            # Whoever has seen it may build on it, however they came to see it.
+            # Whoever has seen a result may build on it, whichever way they got it.
             self._learn()
         if self._parent is not None and result.sources:
-            # Also a question, or why it was declined, failed or refuted: a model goes on with whatever it reads.
+            # A question or a reason taints too: a model goes on with whatever it reads.
             take_words(self._desk, self._parent, result)
         return structs.replace(result, reused=True) if self._reused else result
 
@@ -169,21 +172,22 @@ class LiveHandoff:
     ) -> None:
         if self._child is None:
             return
-        # One that was closed inside may have been judged since; then the record is asked.
+        # If the run was closed inside the context, somebody may have judged it since: then read the record.
         just_ended = self._taken if self._taken is not None and self._taken.ended is None else None
         try:
             self._child.__exit__(kind, error, trace)
         except (FencedError, StreamClosedError):
-            # Somebody ended the attempt meanwhile. What went wrong inside says more than that.
+            # Somebody else ended the attempt. If the program raised an error of its own, that one says more.
             if error is None:
                 raise
         if self._parent is None or just_ended is None or not learn_own(self._desk, self._parent, just_ended):
             self._learn()
 
     def accept(self, *, lease: Lease | None = None) -> "LiveRun":
-        """Take it: validated first, then countersigned; its next attempt begins.
+        """Accept it: the offer is validated, and the next attempt begins.
 
-        Raises `HandoffAskedError` if validation has to ask, `HandoffHeldError` and `HandoffEndedError`.
+        Raises `HandoffAskedError` if there is a question and nobody answers it, `HandoffHeldError`,
+        `HandoffDeclinedError` and `HandoffEndedError`.
         """
         self._warn_if_repeated()
         try:
@@ -195,32 +199,35 @@ class LiveHandoff:
                 written_here=self._written_here,
             )
         except HandoffAskedError as asked:
-            self.result()  # the question is in the error: whoever reads that has read it
+            self.result()  # the error shows the question, so the parent takes its taint
             told = None if self._answerer is None else self._answerer(asked.question)
             if told is None:
                 raise
             self.answer(told)
-            # Every question is asked once, and the policy says how many there may be: this comes to an end.
+            # This ends: each question is asked once, and the policy limits how many there are.
             return self.accept(lease=lease)
         self._taken = holding
         return self._opener(holding)
 
     def run(self, runner: Runner | None = None, *, lease: Lease | None = None) -> Result:
-        """Take it, let a runner work on it, and close it; whatever the runner does, return what came of it."""
+        """Accept it, let a runner work on it, and close it. Return the result, even if the runner fails.
+
+        Raises `InvalidValueError` if nobody here runs its agent.
+        """
         chosen = self._choose(runner)
         try:
             child = self.accept(lease=lease)
         except HandoffError:
             return self.result()
-        if not child._holding.replaying:  # noqa: SLF001 - one that is finished has its result: nobody works for it again
+        if not child._holding.replaying:  # noqa: SLF001 - a finished one has its result: nobody works on it again
             with child.as_current():
                 run_to_end(chosen, child)
         return self._learned()
 
     def wait(self, timeout: timedelta | None = None) -> Result:
-        """Return what came of it: run it here if it is ours to run, else wait until it ended or needs somebody.
+        """Return its result: run it here if its caller has to run it, else wait until it ended or needs somebody.
 
-        Raises `TimeoutError`; nothing is lost by that.
+        Raises `TimeoutError`. The handoff goes on then, and can be waited for again.
         """
         self._warn_if_repeated()
         runner = self._find_own()
@@ -233,28 +240,28 @@ class LiveHandoff:
         raise TimeoutError(f"{self.id} is {self.state()} after {timeout}")
 
     def _warn_if_repeated(self) -> None:
-        # Not where it is only looked at or judged: that is what the same words are good for.
+        # Only when the result is taken. Asking again in order to look at a handoff or to judge it is legitimate.
         if self._repeated is not None:
             warnings.warn(ReusedResultWarning(self._repeated), stacklevel=3)
             self._repeated = None
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
-        """Ask whoever handed off one closed question before acting."""
+        """Ask the sender one closed question before acting."""
         accepting.ask(self._desk, self.id, question, by=by, lease=lease)
 
     def answer(self, text: str, *, by: str | None = None) -> None:
-        """Answer what its receiver asked: the next revision of the baton."""
+        """Answer the question of the receiver; the answer becomes part of the baton."""
         taint = () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
         accepting.answer(self._desk, self.id, text, by=by or self._caller(), taint=taint)
 
     def decline(
         self, reason: str, *, code: str = "declined", by: str | None = None, lease: Lease | None = None
     ) -> None:
-        """Do not take it, and say why."""
+        """Decline it, with a reason."""
         accepting.decline(self._desk, self.id, reason, code=code, by=by, lease=lease)
 
     def material(self) -> Material:
-        """Return what somebody has to be shown before they decide. Raises `HandoffEndedError` if it is not held."""
+        """Return the decision sheet that an approver reads first. Raises `HandoffEndedError` if it is not held."""
         return show_handoff(self._desk, self.id)
 
     def approve(
@@ -265,7 +272,7 @@ class LiveHandoff:
         shown: Material | None = None,
         looked_ms: int | None = None,
     ) -> None:
-        """Let it go on if it is held. An `Approver` signs that; of anybody else it is taken as said, and unproven."""
+        """Approve it if it is held. An `Approver` signs the ruling; from anybody else it is recorded as unproven."""
         self._decide(approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
 
     def deny(
@@ -276,13 +283,13 @@ class LiveHandoff:
         shown: Material | None = None,
         looked_ms: int | None = None,
     ) -> None:
-        """Do not let it go on if it is held."""
+        """Deny it if it is held."""
         self._decide(approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
 
     def endorse(self, source: Source, *, by: str, reason: str) -> None:
-        """Let content from outside be treated as somebody's own by every attempt at it from now on.
+        """Endorse a source as a person: from now on, it taints no attempt at this handoff.
 
-        Raises `NotPersonError`, and `NotFoundError` if that content reached no attempt at it.
+        Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source reached no attempt.
         """
         endorse_in_handoff(self._desk, self.id, source, by=by, reason=reason)
 
@@ -295,16 +302,17 @@ class LiveHandoff:
         verdict: str | None = None,
         cwd: Path | None = None,
     ) -> bool:
-        """Judge what was delivered by exactly one kind of evidence; return whether it holds.
+        """Judge the result with one kind of evidence, and return whether it holds.
 
-        A command decides by its exit code, a check by what it returns, a verdict by whoever gives it. Without any,
-        the command that the offer named is run.
+        A command decides by its exit code, and a check by its return value. A `verdict` is a text that says why the
+        result holds. Without any of them, the command in the brief is run. Raises `InvalidValueError` for more than one
+        kind or none at all, and `HandoffEndedError` if nothing was delivered.
         """
         evidence = self._evidence(command, check, verdict, cwd)
         who = by or self._caller()
         judged = verdict_of.judge(self._desk, self.id, evidence, by=who)
         if judged.state is State.VERIFIED and self._parent is not None and who != f"agent:{judged.to}":
-            self._parent.watched.discard(self.id)  # nothing ever makes it unverified again
+            self._parent.watched.discard(self.id)  # a verified result never becomes unverified again
         if judged.state is State.VERIFIED and evidence.passed and self._parent is not None:
             done = WorkItem(
                 self.baton().task,
@@ -316,12 +324,12 @@ class LiveHandoff:
         return evidence.passed
 
     def refute(self, reason: str, *, by: str | None = None) -> None:
-        """Say that what was delivered does not hold."""
+        """Refute the result, with a reason. Raises `HandoffEndedError` if nothing was delivered."""
         evidence = verdict_of.VerdictEvidence(passed=False, method=Method.VERDICT, words=reason)
         verdict_of.judge(self._desk, self.id, evidence, by=by or self._caller())
 
     def accept_unverified(self, reason: str, *, by: str | None = None) -> None:
-        """Go on with what was delivered although nobody verified it, for a reason that is recorded."""
+        """Waive the check: accept the unverified result, with a reason that is recorded. Raises `HandoffEndedError`."""
         verdict_of.waive(self._desk, self.id, by=by or self._caller(), reason=reason)
 
     def retry(
@@ -333,10 +341,10 @@ class LiveHandoff:
         skip: Iterable[CallId] = (),
         inputs: ChangedInputs | str | None = None,
     ) -> retries.NextAttempt:
-        """Let it be tried once more; `repeat` and `skip` settle calls in doubt.
+        """Try it again: it waits for its next attempt. `repeat` and `skip` settle calls in doubt.
 
-        Raises `InputsChangedError` if results that it was offered with were refuted since, unless `inputs` says `same`
-        or `fresh`: a fresh attempt gets what was delivered in their place, and keeps no call that read them.
+        Raises `InputsChangedError` if results in its baton no longer stand, unless `inputs` says `same` or `fresh`. A
+        fresh attempt gets the results that were delivered in their place, and keeps no call that read the old ones.
         """
         return retries.retry(
             self._desk,
@@ -358,7 +366,7 @@ class LiveHandoff:
         skip: Iterable[CallId] = (),
         inputs: ChangedInputs | str | None = None,
     ) -> retries.NextAttempt:
-        """Let another agent try, with the same baton; `inputs` is as for a retry."""
+        """Give it to another agent, with the same baton; the options are those of `retry`."""
         return retries.replace_agent(
             self._desk,
             self.id,
@@ -373,7 +381,7 @@ class LiveHandoff:
     def settle(
         self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
     ) -> None:
-        """Decide what becomes of a call in doubt: repeat it, or take it as done."""
+        """Settle a call in doubt: repeat it, or skip it as done. Raises `NotFoundError` if it is not in doubt."""
         retries.settle(
             self._desk,
             self.id,
@@ -384,7 +392,7 @@ class LiveHandoff:
         )
 
     def cancel(self, *, by: str | None = None, reason: str) -> None:
-        """Withdraw it, and all that was handed off below it."""
+        """Cancel it, and every handoff below it; runs that work on them are fenced."""
         retries.cancel(self._desk, self.id, by=by or self._caller(), reason=reason)
 
     def _decide(
@@ -398,20 +406,20 @@ class LiveHandoff:
         return f"agent:{self._parent.agent}"
 
     def _choose(self, runner: Runner | None) -> Runner:
-        """Return who is to work on it: who was given, else who is known here for its agent."""
+        """Return the runner for it: the given one, or else the one that is registered for its agent."""
         chosen = runner or self._runner or self._runners.get(self.info().to)
         if chosen is None:
             raise InvalidValueError("runner", f"nobody here runs {self.info().to}; register it, or pass run=")
         return chosen
 
     def _find_own(self) -> Runner | None:
-        """Return who is to work on it here while somebody waits for it; None if that is not ours to do."""
+        """Return the runner if the waiting caller has to run it; None if it is finished or a worker runs it."""
         known = self.info()
         ours = known.carrier is Carrier.CALLER and known.state not in DELIVERED
         return (self._runner or self._runners.get(known.to)) if ours else None
 
     def _find_settled(self) -> Result | None:
-        """Return what came of it, once waiting longer would change nothing."""
+        """Return its result if waiting longer would change nothing; else None."""
         return self._learned() if self.result().settled else None
 
     def _learned(self) -> Result:
@@ -419,7 +427,7 @@ class LiveHandoff:
         return self.result()
 
     def _learn(self) -> None:
-        """Let the parent know what came back: it travels on with what is handed off next."""
+        """Add the result to the notes of the parent, so that it travels with its next handoffs."""
         if self._parent is not None:
             learn(self._desk, self._parent, self.id)
 
@@ -446,15 +454,15 @@ class LiveHandoff:
 
 
 class LiveRun(RunCalls):
-    """One agent working once on one task, in this process. Use it as a context: leaving it closes the run."""
+    """A run in this process. Use it as a context: leaving the context closes the run."""
 
     def __init__(self, desk: Desk, holding: Holding, runners: Mapping[AgentId, Runner]) -> None:
         self._desk = desk
         self._holding = holding
         self._runners = runners
         self._closed = False
-        self._asked_for: set[HandoffId] = set()  # handed off through this very object
-        self._scope = RunScope(self)  # for as long as it is entered
+        self._asked_for: set[HandoffId] = set()  # handed off through this object
+        self._scope = RunScope(self)  # while it is entered as a context
         watch_by_default(desk, holding)
 
     def __repr__(self) -> str:
@@ -462,17 +470,17 @@ class LiveRun(RunCalls):
         return f"<Run {holding.id} of {holding.agent} for {holding.principal}, {holding.working.mode}>"
 
     def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
-        """Write items down; they travel with everything that is handed off from now on."""
+        """Record items; they travel with every handoff of this run from now on."""
         return record_items(self._desk, self._holding, items, by=by)
 
     def add_intent(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
-        """Write down what the human says now; return the running handoffs that do not know of it."""
+        """Record a new statement of the human; return the running handoffs that do not know it."""
         return state_intent(self._desk, self._holding, text, by=by)[1]
 
     def relax(self, item: Item | ContentId, *, by: str, reason: str) -> None:
-        """Release this run, and whom it hands off to, from a constraint or an exclusion.
+        """Release this run, and its later handoffs, from a constraint or an exclusion.
 
-        Raises `NotEntitledError` unless its author or the root's principal says so.
+        Raises `NotEntitledError` unless the author of the item or the principal says so.
         """
         relax(self._desk, self._holding, item.id if isinstance(item, Item) else item, by=by, reason=reason)
 
@@ -485,7 +493,7 @@ class LiveRun(RunCalls):
         source: str | None = None,
         untrusted: bool = False,
     ) -> Item:
-        """Keep a file or a result; it travels by digest. What came from outside is `untrusted`: data, not words."""
+        """Attach a file or a text as an artifact. `untrusted` marks content from outside: data, never instructions."""
         return attach(
             self._desk,
             self._holding,
@@ -497,80 +505,80 @@ class LiveRun(RunCalls):
         )
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of an artifact by its name, if they are what was attached."""
+        """Return the bytes of an artifact, checked against its digest. Raises `NotFoundError`, `ContentErasedError`."""
         return read_artifact(self._desk, self._holding, name)
 
     def checkpoint(self, messages: object) -> None:
-        """Keep what the next attempt needs to go on from here: a model's messages, or any JSON."""
+        """Save a checkpoint from which the next attempt can go on: the messages of a model, or any JSON."""
         checkpoint(self._desk, self._holding, messages)
 
     def note_message(self, message: object, *, number: int | None = None) -> None:
-        """Remember the message that this run's model wrote last: what is handed off from now on points to it.
+        """Remember the last message of the model; later handoffs of this run point to it.
 
-        It is any JSON, and `number` its place in the conversation, from 1. It is written down with an offer, and only
-        then.
+        The message is any JSON, and `number` is its place in the conversation, from 1. Only an offer records it.
+        Raises `InvalidValueError` if it is not JSON.
         """
         note_message(self._holding, message, number)
 
     def messages(self) -> object | None:
-        """Return what the last checkpoint of an earlier attempt kept; None if there is none."""
+        """Return the messages of the last checkpoint of an earlier attempt; None if there is none."""
         return read_messages(self._desk, self._holding)
 
     def prove(self, call: Call, *, audience: str) -> str:
-        """Return what to send along with a call, so that its audience can tell, knowing only the root key, that it may.
+        """Return a token to send with a call: its audience can verify the authorisation with only the root key.
 
-        Raises a `GrantError` if the grant does not cover it, and `NotFoundError` if there is none.
+        Raises a `GrantError` if the grant does not cover the call, and `NotFoundError` if there is no grant.
         """
         return prove_call(self._desk, self._holding, call, audience=audience)
 
     def save_session(self) -> SessionId:
-        """Mark this point of the session, to come back to with `relay.resume_session`; return the session's id.
+        """Mark this point of the session, and return the id for `relay.resume_session`.
 
-        What comes along is derived from receipts: a root that died without saving can be resumed all the same.
+        The state of a session is read from receipts, so a root run that died without saving can be resumed too.
         """
         return save_session(self._desk, self._holding)
 
     def grant(self) -> EffectiveGrant:
-        """Return what this run may do now: its permits, what is left of each limit, until when, and who granted it.
+        """Return what this run may do now: its permits, the rest of each limit, the end, and who granted it.
 
-        It is counted each time: others who share a limit use it up too. Without a grant it says so, and of a run that
-        is only observed, that nothing is blocked.
+        It is counted each time, because others use the same limits. It also says if there is no grant, or if the run is
+        observed and nothing is blocked.
         """
         return effective_grant(self._desk, self._holding)
 
     @property
     def label(self) -> Label:
-        """Return how far all that it knows is trusted, and who may read it."""
+        """Return the label of everything that it knows: how far it is trusted, and who may read it."""
         return self._holding.taint.label
 
     @property
     def taint(self) -> tuple[Source, ...]:
-        """Return what came to it from outside, and nobody endorsed."""
+        """Return the sources that taint it: content from outside that nobody endorsed."""
         return tuple(self._holding.taint.entered)
 
     def note_untrusted(self, *sources: Source) -> None:
-        """Record that content from outside reached this run by another way than a call, a baton or a result."""
+        """Taint this run with sources that reached it by another way than a call, a baton or a result."""
         take_in(self._desk, self._holding, sources)
 
     def endorse(self, what: Item | Source, *, by: str, reason: str) -> None:
-        """Let content from outside be treated as a person's own, here and in whatever comes of it from now on.
+        """Endorse content from outside as a person: from now on, it no longer taints this run.
 
-        Raises `NotPersonError`, and `NotFoundError` if it does not taint this run.
+        Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source does not taint this run.
         """
         endorse(self._desk, self._holding, what.id if isinstance(what, Item) else what, by=by, reason=reason)
 
     def deny(self, tool: str, arguments: object, *, rule: str) -> None:
-        """Write down that a call was refused before it was made: malformed arguments, a rule of the caller's."""
+        """Record that the caller itself denied a call before making it, for instance because of malformed arguments."""
         deny_call(self._desk, self._holding, tool, arguments, rule=rule)
 
     def remember(self, text: str) -> Item:
-        """Keep something for later runs of this agent, labelled by where it came from. It travels with no handoff."""
+        """Keep a text for later runs of this agent, with its label. It travels with no handoff."""
         return remember(self._desk, self._holding, text)
 
     def settle(
         self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
     ) -> None:
-        """Decide what becomes of a call that an earlier attempt left in doubt: repeat it, or take it as done."""
+        """Settle a call that an earlier attempt left in doubt: repeat it or skip it as done. Raises `NotFoundError`."""
         who = by or f"agent:{self.agent}"
         settle_own(
             self._desk, self._holding, call, as_member("settlement", settlement, Settlement), by=who, reason=reason
@@ -592,19 +600,20 @@ class LiveRun(RunCalls):
         run: Runner | None = None,
         handling: Handling | None = None,
     ) -> LiveHandoff:
-        """Hand one task to an agent, with everything this run knows; durable when this returns.
+        """Hand off one task to an agent, with the notes of this run. The handoff is durable when this returns.
 
-        Use what it returns as a context to work on the task right here, or `wait()` for whoever does. The same task
+        Use the returned handoff as a context to work on the task here, or call `wait()` for the result. The same task
         with the same brief, items and grant is the same handoff.
 
-        `may` is what the child may use, and `grant` says more: what it may delegate, limits, an end. It is given out of
-        what this run may delegate, and the child is held to it. `criteria` say when it is done well, and `brief` says
-        whatever else there is to say about the task. `items` travel besides what this run has recorded. `deadline` is
-        a moment, or how long it is until then: a timedelta, or a text such as "10m". With `hold` somebody has to let it
-        go on. `run` works on it in this process, and `carrier="worker"` leaves it to whichever worker takes it.
-        `handling` says how it is treated: under which key and policy, what travels, who answers.
+        `may` lists what the child may use. `grant` says more: what it may delegate, limits, an end. It is taken from
+        what this run may delegate. `criteria` say when the task is done well, and `brief` has the other parts of the
+        brief. `items` travel in addition to the notes of this run. `deadline` is a moment, or the time until then: a
+        timedelta, or a text such as "10m". With `hold`, the handoff waits for an approval. `run` is the runner that
+        works on it in this process; `carrier="worker"` leaves it to a worker. `handling` has the options: key, policy,
+        selected items, who answers questions.
 
-        Raises `PolicyRefusedError` and, if this run cannot give what is asked for, a `GrantError`.
+        Raises `PolicyRefusedError` if a policy refuses it, a `GrantError` if this run cannot give the grant,
+        `KeyReusedError` if its key was used for another task, and `InputsChangedError` if for other inputs.
         """
         now = self._desk.clock.now()
         asked = asked_for(
@@ -622,7 +631,7 @@ class LiveRun(RunCalls):
         )
         offered = offer_task(self._desk, self._holding, asked)
         reused = offered.again and offered.handoff.state in DELIVERED
-        # After a crash a program asks for what it has. Twice within one run it most likely wants a second result.
+        # After a crash, a program should get its old result. Twice within one run, it likely wants a second one.
         repeated = offered.handoff.to if reused and offered.handoff.id in self._asked_for else None
         self._asked_for.add(offered.handoff.id)
         return LiveHandoff(
@@ -656,10 +665,10 @@ class LiveRun(RunCalls):
         none: Sequence[str] = (),
         flags: Sequence[str] = (),
     ) -> None:
-        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is.
+        """Report the result of the task, with open questions, rejected paths, decisions and confidence.
 
-        Or pass a `Report` that was made elsewhere. `flags` say in codes what is wrong with it. Raises
-        `InvalidValueError`, also for a `value` that is no JSON, and for parts beside a `Report`.
+        Instead of the parts, `result` can be a complete `Report`. `flags` are codes of known problems. Raises
+        `InvalidValueError` for an invalid part, for a `value` that is not JSON, and for parts beside a `Report`.
         """
         parts: dict[str, Any] = {
             "value": value,
@@ -689,15 +698,15 @@ class LiveRun(RunCalls):
 
     @property
     def reported(self) -> Report | None:
-        """Return what was reported so far; None if nothing was."""
+        """Return the report so far; None if there is none."""
         return self._holding.report
 
     def close(self, outcome: Outcome = Outcome.COMPLETED) -> None:
-        """End the run; what it handed off and is not over is withdrawn."""
+        """End the run, and withdraw its handoffs that are not over."""
         self._end(outcome, None)
 
     def fail(self, error: BaseException) -> None:
-        """End the run without delivering."""
+        """End the run as failed, with the error."""
         self._end(Outcome.FAILED, error)
 
     def _end(self, outcome: Outcome, error: BaseException | None) -> None:
@@ -706,7 +715,7 @@ class LiveRun(RunCalls):
             self._closed = True
 
     def as_current(self) -> RunScope:
-        """Return a context in which `current_run` returns this run; leaving it closes nothing."""
+        """Return a context in which `current_run` returns this run. Leaving it does not close the run."""
         return RunScope(self)
 
     def __enter__(self) -> Self:
@@ -729,7 +738,7 @@ class LiveRun(RunCalls):
 
 
 def current_run() -> LiveRun:
-    """Return the run that this code works for, as it was entered as a context.
+    """Return the current run: the one that was entered as a context.
 
     Raises `InvalidValueError` if there is none.
     """

@@ -1,4 +1,4 @@
-"""A call that waits for somebody, as whoever decides about it sees it."""
+"""A held call as an approver uses it: read the decision sheet, then approve or deny."""
 
 from batonpass.handoff.approvals.decision import decide_call
 from batonpass.handoff.approvals.decision_sheet import Material, show_call
@@ -8,14 +8,14 @@ from batonpass.signing.approver_key import Approver
 
 
 class LiveCall:
-    """A call of a root, or of an attempt that stays open, that waits for somebody; whichever process has its run."""
+    """A held call of a run that goes on meanwhile: a root run, or an attempt that stays open, in whichever process."""
 
     def __init__(self, desk: Desk, call: CallId) -> None:
         self._desk = desk
         self.id = call
 
     def material(self) -> Material:
-        """Return what somebody has to be shown before they decide."""
+        """Return the decision sheet that an approver has to read first. Raises `NotFoundError`."""
         return show_call(self._desk, self.id)
 
     def approve(
@@ -26,7 +26,11 @@ class LiveCall:
         shown: Material | None = None,
         looked_ms: int | None = None,
     ) -> None:
-        """Let it be made. An `Approver` signs that; of anybody else it is taken as said, and unproven."""
+        """Approve the call. An `Approver` signs the ruling; from anybody else it is recorded as unproven.
+
+        Raises `NotApproverError`, `OutOfScopeError`, `FourEyesError`, `UnprovenError`, and `CallDecidedError` if
+        somebody ruled before.
+        """
         decide_call(self._desk, self.id, approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
 
     def deny(
@@ -37,5 +41,5 @@ class LiveCall:
         shown: Material | None = None,
         looked_ms: int | None = None,
     ) -> None:
-        """Do not let it be made, for good."""
+        """Deny the call for good. Raises `CallDecidedError` if somebody ruled before."""
         decide_call(self._desk, self.id, approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)

@@ -1,4 +1,4 @@
-"""What a run does to the world: calls of tools, commands, and what became of the files."""
+"""The calls of a run: tools, commands, and the files that changed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class RunCalls(RunFacts):
-    """A run that calls tools and runs commands; everything is guarded before and recorded after."""
+    """A run that calls tools and runs commands. Each call is checked and recorded before, and recorded after."""
 
     _desk: Desk
 
@@ -39,14 +39,15 @@ class RunCalls(RunFacts):
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
+        """Call a tool: its request is recorded before, its outcome after. A call that was finished is not made again.
 
-        The tool gets copies of containers, which are what was judged; see `tool` for one that fills them. A generator
-        is run to its end, and comes back as a list. Raises `CallInDoubtError` for a call of which nobody knows whether
-        it happened, and `InvalidValueError` for a tool that returns something to be awaited: use an `AsyncRun`.
+        The tool gets copies of lists and dicts, so that it runs with the arguments that were checked; see `tool` for
+        one that has to change them. A generator is run to its end and returned as a list. Raises a `CallError` or a
+        `GrantError` if the call must not be made, `CallInDoubtError` if nobody knows whether it happened before, and
+        `InvalidValueError` for a coroutine function: use an `AsyncRun`.
         """
         if is_async(function):
-            # It would return at once, and be recorded as done before it has begun.
+            # It would return a coroutine at once, and be recorded as done before it has begun.
             raise InvalidValueError("function", f"{name_of(function)} is a coroutine function: call it on an AsyncRun")
         planned: ToolCall[Result] = ToolCall(declared_of(function), function, args, kwargs)
         begun = begin_call(self._desk, self._holding, planned)
@@ -62,15 +63,15 @@ class RunCalls(RunFacts):
         return result
 
     def spend(self, *, tokens: int = 0, cost: Decimal | int | str = 0, on: str | None = None) -> None:
-        """Count what was used up besides calls, such as the tokens of a model, against every limit above this run."""
+        """Count tokens and cost outside of calls, such as those of a model, against every limit above this run."""
         spend(self._desk, self._holding, tokens=tokens, cost=cost, on=on)
 
     def require_room(self, what: str = "model") -> None:
-        """Refuse to go on where a limit is used up. Raises `ConstraintViolatedError` and `GrantRevokedError`."""
+        """Refuse to go on if a limit is used up. Raises `ConstraintViolatedError` and `GrantRevokedError`."""
         require_room(self._desk, self._holding, what=what)
 
     def is_limited(self, unit: Unit | str) -> bool:
-        """Return whether a limit counts this unit for the run: `tokens`, `spend` and so on."""
+        """Return whether the run has a limit in this unit: `tokens`, `spend` and so on."""
         return counts(self._holding, as_member("unit", unit, Unit))
 
     def shell(
@@ -88,13 +89,13 @@ class RunCalls(RunFacts):
         external: bool = False,
         kept: int = KEPT,
     ) -> Finished:
-        """Run a command as a call, `run:PROGRAM` to its grant; the files that it changed stand on its receipt.
+        """Run a command as a call. To a grant it is `run:PROGRAM`; its receipt lists the files that it changed.
 
-        It runs in `cwd`, else in the work tree, with little of our environment: `inherit` names more of it, `env` adds
-        to it, and `credential` is one that is fetched for it and the variable that it gets it in. When it ends, or
-        `timeout` has passed, all that it started is ended too. Of each stream, `kept` bytes are. `reads`, `idempotent`
-        and `external` say of it what `tool` says of functions. Raises `CommandTimeoutError` and, in an enforced run
-        that may not write what it changed, `OutsideGrantError`.
+        It runs in `cwd`, or else in the work tree, with few variables of our environment. `inherit` names more of them,
+        and `env` adds new ones. `credential` is the name of a credential and the variable that gets its secret. When
+        the command ends, or after `timeout`, all processes that it started are ended too. `kept` bytes of each output
+        stream are kept. `reads`, `idempotent` and `external` mean the same as for `tool`. Raises `CommandTimeoutError`
+        and, if an enforced run may not write the files that the command changed, `OutsideGrantError`.
         """
         planned = plan_command(
             self._desk,
@@ -113,12 +114,12 @@ class RunCalls(RunFacts):
         return self.call(declare(planned.command, planned.declared), **planned.given)
 
     def watch_files(self) -> None:
-        """Let the close of this run tell which files of the work tree changed from now on by no recorded call.
+        """Watch the work tree from now on: the close of this run lists the changes that no recorded call explains.
 
-        A run that is granted to write files of a git repository is watched from its beginning.
+        If the grant of a run lets it write files of a git repository, they are watched from its beginning.
         """
         watch_files(self._desk, self._holding)
 
     def unexplained(self) -> tuple[Unexplained, ...]:
-        """Return the files that changed so far, since they are watched, and that no recorded call changed so."""
+        """Return the files that have changed since they are watched, without a recorded call that explains it."""
         return find_unexplained(self._desk, self._holding)[0]

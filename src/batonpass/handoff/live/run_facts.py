@@ -1,4 +1,4 @@
-"""What a run says of itself to whoever holds it."""
+"""The facts of a run that a program can read: ids, agent, task, baton, notes."""
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.history.past_calls import Resumption
@@ -10,63 +10,63 @@ from batonpass.model.baton.session import SessionState
 
 
 class RunFacts:
-    """Who works, for whom, on what, and with what at hand."""
+    """The facts of a run: who works, for whom, on which task, and with which notes."""
 
     _holding: Holding
 
     @property
     def id(self) -> RunId:
-        """Return the run's id."""
+        """Return the id of the run."""
         return self._holding.id
 
     @property
     def root(self) -> RunId:
-        """Return the root of its tree."""
+        """Return the root run of its tree."""
         return self._holding.root
 
     @property
     def parent(self) -> RunId | None:
-        """Return the run that handed its task on; None for a root."""
+        """Return the run that handed off its task; None for a root run."""
         return self._holding.working.run.parent
 
     @property
     def agent(self) -> AgentId:
-        """Return who works."""
+        """Return the agent that works."""
         return self._holding.agent
 
     @property
     def principal(self) -> PrincipalId:
-        """Return for whom."""
+        """Return the principal for whom it works."""
         return self._holding.principal
 
     @property
     def attempt(self) -> int:
-        """Return the how-manyth attempt at its handoff this is."""
+        """Return the attempt number, from 1."""
         return self._holding.working.run.attempt
 
     @property
     def baton(self) -> Baton:
-        """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
+        """Return its baton. Raises `InvalidValueError` for a root run, which has none."""
         if self._holding.baton is None:
             raise InvalidValueError("baton", "a root has none: nobody handed it anything")
         return self._holding.baton
 
     @property
     def task(self) -> str:
-        """Return the exact task; of a root, nothing: its intent says it."""
+        """Return the exact task; empty for a root run, which has an intent instead."""
         return "" if self._holding.baton is None else self._holding.baton.task
 
     @property
     def earlier(self) -> Resumption:
-        """Return what earlier attempts finished, left in doubt and handed off."""
+        """Return the calls that earlier attempts finished or left in doubt, and their handoffs."""
         return self._holding.resumption
 
     @property
     def session(self) -> SessionState:
-        """Return what it began with, if it goes on where others stopped: kept, to be decided again, left, in flight."""
+        """Return the state of the session that it began with: kept, to be decided again, left, in flight."""
         return self._holding.session
 
     @property
     def notes(self) -> tuple[Item, ...]:
-        """Return everything that travels with what it hands off."""
+        """Return the items that travel with its handoffs."""
         return self._holding.carried()

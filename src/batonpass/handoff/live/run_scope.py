@@ -1,8 +1,8 @@
-"""Which run code works for, so that nobody has to pass runs through their code.
+"""The current run, so that a program does not have to pass its run through all of its code.
 
-A run is current from when it is entered as a context until it is left. Tasks of asyncio inherit it from the task that
-starts them, and so does what they do by `asyncio.to_thread`. Any other thread begins with nothing, as threads do: to
-guess for which run it works would be to record under somebody else's name.
+A run is current from when it is entered as a context until it is left. A task of asyncio inherits it from the task that
+starts it, and so does a function in `asyncio.to_thread`. Any other thread begins without one: if we guessed its run, we
+might record its calls under the name of another agent.
 """
 
 from contextvars import ContextVar
@@ -15,7 +15,7 @@ _CURRENT: Final[ContextVar[RunFacts | None]] = ContextVar("batonpass_run", defau
 
 
 class RunScope:
-    """A context in which a run is the current one, to be entered once."""
+    """A context in which a run is the current one. It can be entered once."""
 
     __slots__ = ("_outer", "_run")
 
@@ -32,7 +32,7 @@ class RunScope:
 
 
 def get_current() -> RunFacts:
-    """Return the run that this code works for. Raises `InvalidValueError` if there is none."""
+    """Return the current run. Raises `InvalidValueError` if there is none."""
     found = _CURRENT.get()
     if found is None:
         raise InvalidValueError(

@@ -1,1 +1,1 @@
-"""What every use case has at hand: the desk, what a run knows and is bound by, and a relay's place in a ledger."""
+"""Shared state of all use cases: the desk, the state, bounds and taint of a run, and the membership of a relay."""

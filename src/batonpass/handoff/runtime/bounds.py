@@ -1,4 +1,7 @@
-"""What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
+"""The bounds of a run: the grants, limits and budgets of its own offer and of every hop above it.
+
+They are read once, when the run begins or is resumed, so that a call does not have to walk up the tree.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -38,50 +41,50 @@ STATEMENT: Final = "application/vnd.batonpass.grant"
 
 
 class LimitAccount(Struct, frozen=True, kw_only=True):
-    """So much may be used in a handoff, or in a tree, by everybody in it together."""
+    """The limits of one handoff or tree, which everybody in it shares."""
 
     id: StreamId
-    agent: AgentId  # whose handoff it is
+    agent: AgentId  # the agent of the handoff
     limits: Limits
-    since: datetime  # seconds are counted from here
-    budget: bool = False  # it is what a brief allows; else it stands in a grant
+    since: datetime  # the start of its limit in seconds
+    budget: bool = False  # True: from the budget of a brief; False: from a grant
 
 
 class Bounds(Struct, frozen=True, kw_only=True, dict=True):
-    """What holds a run, known without another look at the ledger. By default, nothing does.
+    """The bounds of a run, kept in memory. By default, there are none.
 
-    What every call asks of it is worked out once, by the first.
+    Values that every call needs are computed once, by the first call.
     """
 
-    line: tuple[StreamId, ...] = ()  # its root, each handoff below that, and its own: any of them may be revoked
-    chain: tuple[Signed[Terms], ...] = ()  # its grant and those above, the first first; none: it is not held to one
+    line: tuple[StreamId, ...] = ()  # its root, each handoff below, and its own: each can be revoked
+    chain: tuple[Signed[Terms], ...] = ()  # the terms from the root down to its own; empty without a grant
     accounts: tuple[LimitAccount, ...] = ()
-    tried_out: bool = False  # its root's grant stops nobody: what it would have refused is told
-    known_at: datetime | None = None  # when the last receipt of those above was recorded; None: nobody looked
+    tried_out: bool = False  # the grant of the root stops nobody; refusals are only noted
+    known_at: datetime | None = None  # time of the last receipt above it; None: not read
 
     @cached_property
     def terms(self) -> tuple[Terms, ...]:
-        """Return what the chain says."""
+        """Return the terms of the chain, without signatures."""
         return tuple(signed.said for signed in self.chain)
 
     @cached_property
     def counted_at(self) -> tuple[StreamId, ...]:
-        """Return where what is used under each of its terms is counted."""
+        """Return the account in which the use of each of its terms is counted."""
         return tuple(map(account_of, self.terms))
 
     @cached_property
     def conditioned(self) -> tuple[str, ...]:
-        """Return the names of all arguments that some permit sets a condition on, in order."""
+        """Return the names of all arguments that a permit sets a condition on, in order."""
         return conditioned(self.terms)
 
     @cached_property
     def placed(self) -> frozenset[str]:
-        """Return the arguments that some permit holds to a place."""
+        """Return the names of the arguments that a permit limits to a directory."""
         return frozenset(placed(scope for terms in self.terms for scope in (terms.may, terms.may_delegate)))
 
     @cached_property
     def ends(self) -> datetime | None:
-        """Return when the first of the chain ends; None if none does."""
+        """Return the earliest end of all terms in the chain; None if none ends."""
         found: datetime | None = None
         for signed in self.chain:
             found = earlier(found, signed.said.until)
@@ -89,19 +92,19 @@ class Bounds(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_granted(self) -> bool:
-        """Return whether somebody gave it what it is held to: only then can it be proven, or handed on."""
+        """Return whether its own terms are signed: only then can the run prove them or delegate from them."""
         return bool(self.chain and self.chain[-1].signature)
 
 
 def placed(scopes: Iterable[Scope]) -> Iterator[str]:
-    """Yield the arguments that some permit of these holds to a place."""
+    """Yield the names of the arguments that a permit of these scopes limits to a directory."""
     for scope in scopes:
         for permit in scope.permits:
             yield from (condition.argument for condition in permit.where if isinstance(condition, Under))
 
 
 def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bounds:
-    """Return what a root run is held to."""
+    """Return the bounds of a root run."""
     account = StreamId(run)
     return Bounds(
         line=(account,),
@@ -112,20 +115,20 @@ def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bound
 
 
 class Hop(Struct, frozen=True, kw_only=True):
-    """What one offer adds to the bounds of whoever takes it."""
+    """What one offer adds to the bounds of the run that accepts it: terms, brief and account."""
 
     account: StreamId
     agent: AgentId
     brief: Brief = field(default_factory=Brief)
-    since: datetime  # when its attempt began
+    since: datetime  # the start of its attempt
     terms: Signed[Terms] | None = None
 
 
 def below(bounds: Bounds, hop: Hop) -> Bounds:
-    """Return what holds whoever takes an offer, given what holds whoever made it.
+    """Return the bounds of the run that accepts an offer, from the bounds of its sender.
 
-    Where a grant is only tried out and nothing was given, all that could have been given is tried instead. Raises
-    `GrantChainError`.
+    If grants are only tried out and the offer has no terms, the most that the sender could have given is used. Raises
+    `GrantChainError` if the terms do not belong to those of the sender, or are missing below a grant.
     """
     chain = bounds.chain
     if hop.terms is not None:
@@ -148,9 +151,10 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
 
 
 def _most(above: Signed[Terms], hop: Hop) -> Signed[Terms]:
-    """Return all that whoever made an offer could have given, without a signature: nobody gave it.
+    """Return the most that the sender of an offer could have given, unsigned, because nobody gave it.
 
-    Enforced, nothing would have been handed over. Its calls are tried against this, so that none goes without a word.
+    An enforced run could not have handed off without terms. Here the calls of the child are compared with these, so
+    that the trial still notes which of them a grant would have refused.
     """
     held = above.said
     handoff = HandoffId(hop.account)
@@ -158,13 +162,13 @@ def _most(above: Signed[Terms], hop: Hop) -> Signed[Terms]:
     return Signed(said, b"", b"", digest(b""))
 
 
-# The same bytes are the same receipt, and there are no words in it that could be erased. Whoever works for one tree
-# reads how it began for each of its handoffs.
+# A worker reads the first receipt of a tree for each of its handoffs. A cache is safe: the same bytes are the same
+# receipt, and they contain no words that could be erased.
 _decoded: Final = lru_cache(maxsize=256)(decode_receipt)
 
 
 def read_bounds(view: LedgerView, run: Run) -> Bounds:
-    """Return what holds a run, from receipts. Raises `GrantChainError`, `GrantIntegrityError`, `GrantRevokedError`."""
+    """Read the bounds of a run from receipts. Raises `GrantChainError`, `GrantIntegrityError`, `GrantRevokedError`."""
     above = [run]
     while above[-1].parent is not None:
         above.append(view.get_run(above[-1].parent))
@@ -179,7 +183,7 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
 
 
 def read_hop(view: LedgerView, run: Run) -> Hop:
-    """Return what the offer that a run took adds to its bounds."""
+    """Return what the offer of a run adds to its bounds. Raises `InvalidValueError` for a root run."""
     if run.handoff is None:
         raise InvalidValueError("run", f"{run.id} is a root: it took no offer")
     handoff = view.get_handoff(run.handoff)
@@ -194,10 +198,10 @@ def read_hop(view: LedgerView, run: Run) -> Hop:
 
 
 def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
-    """Return the terms that a receipt commits to, if it does and an enrolled relay signed them.
+    """Return the terms that a receipt commits to, signed by an enrolled relay; None if it commits to none.
 
-    Raises `GrantChainError` if they were erased, `GrantIntegrityError` if they are not what was committed to, and
-    `GrantRevokedError` if the key that signed them is revoked.
+    Raises `GrantChainError` if they were erased, `GrantIntegrityError` if digest or signature do not match, and
+    `GrantRevokedError` if the key that signed them was revoked.
     """
     body = receipt.body
     if not isinstance(body, RunStarted | HandoffInitiated) or body.terms is None:
@@ -206,7 +210,7 @@ def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
     stored = None if ref is None else view.get_content(ref.id).body
     if stored is None:
         raise GrantChainError(f"the terms that {receipt.id} names are gone, so nobody can tell what may be done")
-    from batonpass.signing.ed25519 import is_signed  # noqa: PLC0415 - libsodium, for whoever was granted something
+    from batonpass.signing.ed25519 import is_signed  # noqa: PLC0415 - loads libsodium, which only runs with a grant need
 
     terms = decode_part(stored, Terms)
     key = next((key for key in view.find_keys() if key.id == terms.said.key), None)

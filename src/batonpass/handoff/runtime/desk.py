@@ -1,4 +1,7 @@
-"""What every use case of a run or a handoff needs at hand. Nothing here runs agent code."""
+"""The desk: the store, the clock, the policy and the other things that every use case needs, in one object.
+
+It also turns values into contents, so that secrets are removed in one place. Nothing here runs code of an agent.
+"""
 
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -38,85 +41,85 @@ REFUSAL: Final = "refusal"
 
 @dataclass(slots=True, kw_only=True)
 class Desk:
-    """Where the use cases work: the store to read, what records, and the rules that apply."""
+    """Everything that use cases share in one relay: the store, the recording, the keys and the rules."""
 
     store: LedgerStore
     recording: Recording
     clock: Clock
     secrets: TreeSecrets
-    gates: Policy = field(default_factory=Policy)  # rules, tiers, and what kinds of handoffs have to bring along
+    gates: Policy = field(default_factory=Policy)  # rules, tiers, and the required parts of batons
     cards: Mapping[AgentId, Card] = field(default_factory=dict)
-    checks: Mapping[str, Callable[[], object]] = field(default_factory=dict)  # what conditions of decisions ask for
+    checks: Mapping[str, Callable[[], object]] = field(default_factory=dict)  # of conditions of decisions, by name
     scanner: Scanner = field(default_factory=PatternScanner)
     providers: Mapping[str, Provider] = field(default_factory=dict)  # of credentials, by name
     redactor: Redactor = field(default_factory=Redactor)
-    run_keys: RunKeys  # of the runs that are worked on here
-    enrolments: Callable[[Collection[KeyId]], tuple[Signed[RelayEnrolment], ...]]  # the root key's word on relays
-    issuer: Issuer  # signs what is granted, with this relay's key
-    work_tree: Path  # what relative paths in grants are relative to
-    protected: Protected  # what no call may touch
-    leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # worked on here
-    showings: Showings = field(default_factory=Showings)  # what was handed out here for somebody to decide about
+    run_keys: RunKeys  # the keys of the runs in this process
+    enrolments: Callable[[Collection[KeyId]], tuple[Signed[RelayEnrolment], ...]]  # signed enrolments of relays
+    issuer: Issuer  # signs grants with the key of this relay
+    work_tree: Path  # relative paths in grants start here
+    protected: Protected  # files that no call may touch
+    leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # under work here
+    showings: Showings = field(default_factory=Showings)  # decision sheets that were shown here
     _tree: WorkTreePaths | None = field(default=None, init=False)
-    files: Files = field(init=False)  # the files of the work tree, as all runs here look at them
+    files: Files = field(init=False)  # the files of the work tree, shared by all runs here
 
     def __post_init__(self) -> None:
         self.files = Files(self.work_tree)
 
     @property
     def policy(self) -> HandoffPolicy:
-        """Return what applies to the handoffs that are carried here."""
+        """Return the policy for handoffs."""
         return self.gates.handoffs
 
     def resolve(self, path: str) -> str:
-        """Return where a path, as a tool that is called now would follow it, leads to in the work tree, or outside."""
+        """Return where a path leads, in the work tree or outside, if a tool follows it from the current directory."""
         if self._tree is None:
             self._tree = WorkTreePaths(self.work_tree)
         return self._tree(os.path.join(os.getcwd(), path))  # noqa: PTH118, PTH109 - as it is written
 
     def place_of(self, real: str) -> str:
-        """Return a path whose links were followed as `resolve` does: in the work tree, or outside."""
+        """Return the same as `resolve` for a path whose links were followed already."""
         if self._tree is None:
             self._tree = WorkTreePaths(self.work_tree)
         return self._tree.place_of(real)
 
     def text(self, name: str, words: str) -> Content:
-        """Return words as content."""
+        """Return a text as content, without secrets."""
         return new_content(name, self.redactor.text(name, words), self.clock.now())
 
     def refusal(self, words: str) -> Content:
-        """Return as content why a call was stopped, or would be: without what looks like a secret in what it quotes."""
+        """Return the reason of a refusal as content, without anything that looks like a secret."""
         return new_content(REASON, self.redactor.text(REFUSAL, words), self.clock.now())
 
     def json(self, name: str, document: bytes) -> Content:
-        """Return a document as content."""
+        """Return a JSON document as content, without secrets."""
         return new_content(name, self.redactor.document(name, document), self.clock.now(), media_type=JSON)
 
     def told(self, name: str, document: bytes) -> Content:
-        """Return what a tool tells of itself as content: without what looks like a secret, as its arguments are."""
+        """Return a report of a tool as content; secrets are removed as in its arguments."""
         return new_content(name, self.redactor.document(ARGUMENTS, document), self.clock.now(), media_type=JSON)
 
     def result(self, body: bytes, media_type: str) -> Content:
-        """Return what a call returned as content; without its secrets it is only shown, and never given back."""
+        """Return the result of a call as content. If a secret was removed, it is never given back."""
         clean = self.redactor.document(RESULT, body) if media_type == JSON else self.redactor.body(RESULT, body)
         return new_content(RESULT, clean, self.clock.now(), media_type=media_type if clean == body else SHOWN)
 
     def body(self, body: bytes | str, media_type: str) -> Content:
-        """Return a file as content, without secrets that were fetched for a run."""
+        """Return a file as content, without the secrets of credentials that were fetched."""
         clean = self.redactor.text(BODY, body) if isinstance(body, str) else self.redactor.body(BODY, bytes(body))
         return new_content(BODY, clean, self.clock.now(), media_type=media_type)
 
     def item(
         self, value: ItemValue, by: PrincipalId, number: int, *, said_at: datetime | None = None
     ) -> tuple[Item, Content]:
-        """Return something to be recorded as an item, and its content; what comes along keeps its time."""
+        """Return a value as an item with its content; an item from elsewhere keeps its time (`said_at`)."""
         require_instance("item", value, VALUE_TYPES)
         require_principal("by", by)
         at = said_at or self.clock.now()
         part = part_of(value)
         name = f"{part}.{number}"
         if isinstance(value, Statement):
-            # The human's own words, and nothing around them: they stay byte-identical wherever they go.
+            # Only the words of the human, and nothing removed: they stay byte-identical wherever they go.
             content = new_content(name, value.text, at)
         else:
             content = self.json(name, encode_item(value, by, at))

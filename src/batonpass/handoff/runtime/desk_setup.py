@@ -1,4 +1,4 @@
-"""Furnishing: a desk that can grant, and that knows what no call may touch."""
+"""Set up the desk of a relay: with the key that signs its grants, and the list of protected files."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ def furnish(
     checks: Mapping[str, Callable[[], object]],
     providers: Mapping[str, Provider],
 ) -> Desk:
-    """Return where the use cases of one relay work."""
+    """Return the desk of one relay."""
     return Desk(
         store=store,
         recording=recording,
@@ -52,6 +52,6 @@ def furnish(
 
 
 def issuer_of(membership: Membership, clock: Clock) -> Issuer:
-    """Return what signs grants with the key under which a relay records now."""
+    """Return an issuer that signs grants with the current key of the relay."""
     _, identity = membership.join()
     return Issuer(identity.signer, clock)

@@ -1,4 +1,4 @@
-"""How an exception is written down: a code for machines, words for people."""
+"""Exceptions as receipts record them: a code for programs, and words for people."""
 
 import re
 import traceback
@@ -13,20 +13,21 @@ _MOST_CHARACTERS: Final = 100_000
 
 
 class Fault(Struct, frozen=True):
-    """How something went wrong, as it is written down: a code for machines, words for people."""
+    """A failure as it is recorded: a code for programs, and words for people."""
 
     code: str
     words: str
 
     @classmethod
     def of(cls, error: BaseException) -> "Fault":
-        """Return an exception as it is written down."""
+        """Return the fault of an exception."""
         return cls(code_of(error), words_of(error))
 
 
 def code_of(error: BaseException) -> str:
-    """Return a code for an exception: its type's own if it has one, else the name of its type."""
-    # Of its type, not its own: `sys.exit("words")` has them as its code, and signed bytes hold nobody's words.
+    """Return the code of an exception: that of its type if it has one, else one made from the name of the type."""
+    # The code of the type, not of the instance: `sys.exit("words")` has its words as code, and signed bytes must not
+    # contain words, because they can never be erased.
     own = getattr(type(error), "code", None)
     if isinstance(own, str) and _CODE.fullmatch(own):
         return own
@@ -36,7 +37,7 @@ def code_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an exception says, and where it came from."""
+    """Return the message of an exception with the end of its traceback."""
     lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-20)
     text = "".join(lines)[-_MOST_CHARACTERS:]
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""A relay's place in a ledger: founding it, joining it, and who else may record there."""
+"""Membership of a relay in a ledger: found it, join it, and enrol or revoke other relays and approvers."""
 
 import contextlib
 import threading
@@ -24,7 +24,7 @@ from batonpass.store.port import LedgerStore
 
 
 class Membership:
-    """How one relay stands in one ledger. Safe to use from many threads."""
+    """The membership of one relay in one ledger. Safe to use from many threads."""
 
     def __init__(self, store: LedgerStore, keyring: Keyring, clock: Clock) -> None:
         self._store = store
@@ -35,12 +35,15 @@ class Membership:
         self._acknowledged = Acknowledged(store, keyring.home)
 
     def identity(self) -> tuple[RelayId, PublicKey]:
-        """Return what this relay asks to be enrolled as: its id and its public key."""
+        """Return the id and the public key of this relay, with which it can be enrolled."""
         identity = self._keyring.relay()
         return identity.id, identity.signer.public_key
 
     def join(self) -> tuple[Ledger, RelayIdentity]:
-        """Return what records, once this relay is enrolled; found the ledger if nobody has."""
+        """Return the ledger and the identity of this relay, once it is enrolled; found the ledger if there is none.
+
+        Raises `UnknownRelayError` if the relay is not enrolled and the root key is not here to enrol it.
+        """
         with self._joining:
             if self._joined is None:
                 if not self._store.founded():
@@ -49,7 +52,7 @@ class Membership:
             return self._joined
 
     def leave(self) -> None:
-        """Write down for the next process what the store has acknowledged."""
+        """Save the latest receipt that the store has acknowledged, for the next process."""
         self._acknowledged.write()
 
     def keys(self) -> tuple[Key, ...]:
@@ -58,13 +61,13 @@ class Membership:
             return tuple(view.find_keys())
 
     def enroll(self, relay: RelayId, public_key: PublicKey) -> None:
-        """Let another relay record here. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
+        """Enrol another relay. Needs the root key. Raises `KeyRefusedError` for a weak key."""
         root = self.root()
         require_strong(public_key)
         self._enrolment().enroll(relay, public_key, root=root, vouched=self._vouched(relay, public_key, root))
 
     def rotate(self) -> PublicKey:
-        """Go on under a new relay key and return it. Needs the root key."""
+        """Replace the key of this relay by a new one, and return it. Needs the root key."""
         root = self.root()
         enrolment = self._enrolment()
         fresh = self._keyring.propose_relay_key()
@@ -75,15 +78,15 @@ class Membership:
         return fresh.public_key
 
     def revoke(self, key: Key, *, reason: str) -> None:
-        """Stop a relay key from recording. Needs the root key. Raises `KeyRefusedError` for what cannot be revoked."""
+        """Revoke the key of a relay. Needs the root key. Raises `KeyRefusedError` if it is no active key of a relay."""
         if key.role is not KeyRole.RELAY or key.relay is None or key.status is not KeyStatus.ACTIVE:
             raise KeyRefusedError(f"key {key.id[:16]} is not an active relay key; only those can be revoked")
         self._enrolment().revoke(key.relay, key.public_key, reason=reason, root=self.root())
 
     def enroll_approver(self, principal: PrincipalId, public_key: PublicKey) -> None:
-        """Say whose decisions a key signs. Needs the root key.
+        """Enrol the key with which somebody signs rulings. Needs the root key.
 
-        Raises `KeyRefusedError` for a key that is no good or known here, and for somebody who has one.
+        Raises `KeyRefusedError` if the key is weak or known here already, or if the person has an active key.
         """
         require_strong(public_key)
         root = self.root()
@@ -98,7 +101,7 @@ class Membership:
             raise KeyRefusedError(has_one(principal)) from None
 
     def revoke_approver(self, principal: PrincipalId, *, reason: str) -> Key:
-        """Let the key of somebody who approves prove nothing from now on, and return it. Needs the root key."""
+        """Revoke the key of an approver and return it. Needs the root key. Raises `KeyMissingError` without one."""
         found = next(
             (key for key in self.keys() if key.principal == principal and key.status is KeyStatus.ACTIVE), None
         )
@@ -108,7 +111,7 @@ class Membership:
         return found
 
     def root(self) -> Signer:
-        """Return the ledger's root key. Raises `KeyMissingError` where it is not."""
+        """Return the root key of the ledger. Raises `KeyMissingError` if it is not on this machine."""
         with self._store.view() as view:
             wanted = view.info().root_key
         root = self._keyring.root()
@@ -125,7 +128,7 @@ class Membership:
         known = {key.id for key in self.keys()}
         proposed = self._keyring.proposed()
         if proposed is not None and proposed.key in active:
-            # A rotation was recorded and then interrupted before the new key was put in place.
+            # A rotation was recorded, but the process ended before it put the new key in place.
             self._keyring.adopt_relay_key(proposed)
         identity = self._keyring.relay()
         ledger = Ledger(self._store, identity, self._clock, self._acknowledged)
@@ -137,8 +140,8 @@ class Membership:
             root = self.root()
         except KeyMissingError:
             raise UnknownRelayError(identity.signer.key) from None
-        # Where the root key is, a relay that is new here enrols itself: the root signs, nobody else is needed.
-        # Another process with the same keys may be at it too; then it is done.
+        # A new relay enrols itself if the root key is here: the root key signs, and nobody else is needed. Another
+        # process with the same keys may do so at the same time; then the enrolment is there, and that is fine.
         with contextlib.suppress(DuplicateReceiptError):
             Enrolment(self._store, ledger, identity, self._clock).enroll(
                 identity.id,
@@ -166,14 +169,14 @@ class Membership:
 
 
 def _vouch(ledger: LedgerId, relay: RelayId, public_key: PublicKey, *, root: Signer, at: datetime) -> Content:
-    # What knows of grants is loaded by whoever has the root key's word to give: once for a ledger, and for each relay.
+    # Imported here because the code for grants is needed only when a relay is enrolled, which is rare.
     from batonpass.handoff.runtime.relay_voucher import vouch  # noqa: PLC0415 - as above
 
     return vouch(ledger, relay, public_key, root=root, at=at)
 
 
 def has_one(principal: PrincipalId) -> str:
-    """Return why nobody gets a second key: two would be as good as none that anybody watches over."""
+    """Return the sentence that refuses a second key: a spare key is one that nobody watches."""
     return (
         f"{principal} has an approver's key here already; revoke it first, with `batonpass approver revoke {principal}`"
     )

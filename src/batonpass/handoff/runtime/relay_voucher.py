@@ -1,4 +1,7 @@
-"""Vouching: the root key's word that a key is a relay's, kept with its enrolment for when that key is away."""
+"""Signed enrolments: statements of the root key that a key belongs to a relay.
+
+They are kept as content of the enrolling receipt, so that proofs can be made when the root key is not on this machine.
+"""
 
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -25,13 +28,13 @@ ENROLMENT: Final = "enrolment"
 
 
 def vouch(ledger: LedgerId, relay: RelayId, public_key: PublicKey, *, root: Signer, at: datetime) -> Content:
-    """Return the root key's word on a relay's key, as it is kept beside the receipt that enrols it."""
+    """Return the statement of the root key about the key of a relay, as content of the receipt that enrols it."""
     statement = enrol(public_key, ledger=ledger, relay=relay, root=root, at=at)
     return new_content(ENROLMENT, encode_part(statement), at, media_type=STATEMENT)
 
 
 class Vouched:
-    """What the root key says of relays' keys. What was found once is remembered: it never changes."""
+    """The signed enrolments of relays. Each is read once and remembered, because it never changes."""
 
     def __init__(self, store: LedgerStore, root: Callable[[], Signer]) -> None:
         self._store = store
@@ -40,9 +43,9 @@ class Vouched:
         self._reading = threading.Lock()
 
     def __call__(self, keys: Collection[KeyId]) -> tuple[Signed[RelayEnrolment], ...]:
-        """Return the word on each of these keys; where none is kept, the root key gives it now.
+        """Return the signed enrolment of each of these keys; if one was not kept, the root key signs it now.
 
-        Raises `KeyMissingError` where that is not, and `NotFoundError` for a key that no relay has.
+        Raises `KeyMissingError` if the root key is not here, and `NotFoundError` for a key that no relay has.
         """
         with self._reading:
             if not self._known.keys() >= set(keys):
@@ -62,7 +65,7 @@ class Vouched:
 
 
 def _enrolling(view: LedgerView) -> Iterator[tuple[RelayEnrolled | RelayRotated, Receipt]]:
-    """Yield the receipts that let a key record, with what they say."""
+    """Yield the receipts that enrol a key of a relay, with their bodies."""
     for kind in (Kind.RELAY_ENROLLED, Kind.RELAY_ROTATED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
             receipt = decode_receipt(stored.payload)
@@ -81,7 +84,7 @@ def _read(view: LedgerView) -> Iterator[tuple[KeyId, Signed[RelayEnrolment]]]:
 def _kept(
     view: LedgerView, info: LedgerInfo, body: RelayEnrolled | RelayRotated, receipt: Receipt
 ) -> Signed[RelayEnrolment] | None:
-    """Return the statement beside a receipt, if it is about that key and the root key signed it."""
+    """Return the statement beside a receipt; None unless it is about that key and the root key signed it."""
     ref = receipt.content.get(ENROLMENT)
     kept = None if ref is None else view.get_content(ref.id).body
     if kept is None:

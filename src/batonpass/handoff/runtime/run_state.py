@@ -1,4 +1,4 @@
-"""What this process knows of a run that it works on."""
+"""The state of a run in the process that works on it. Receipts are the record; this is what calls need at hand."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -41,66 +41,66 @@ from batonpass.records.call import CallRecord
 if TYPE_CHECKING:
     from batonpass.attribution.worktree.tree_difference import Look
 
-_carried: Final = unchecked_maker(Carried)  # an item was checked when it was made, and this repeats its parts
+_carried: Final = unchecked_maker(Carried)  # it repeats fields of an item, which was checked when it was made
 
 _ID: Final = attrgetter("id")
 
-# Of items that a sender may select from, an offer names so many at most: its size must not grow with the tree.
+# An offer names at most so many items besides inherited ones, so that its size does not grow with the tree.
 MOST_CARRIED: Final = 200
 
 
 class Holding(Struct, kw_only=True, weakref=True, eq=False):
-    """A run that this process works on: its baton, its notes, and what it has done so far."""
+    """A run that this process works on: its baton, its notes, and everything that it has done so far."""
 
     working: Working
-    # Of its run, whatever is given: every act asks for them several times, so they are parts and no questions.
+    # Copied from its run, whatever is given. They are fields and no properties because every act reads them often.
     id: RunId = RunId("")
     root: RunId = RunId("")
-    agent: AgentId = AgentId("")  # who works
-    principal: PrincipalId = PrincipalId("")  # for whom
-    scope: StreamId = StreamId("")  # where keys of what it hands off are unique, for all attempts at its handoff
-    baton: Baton | None = None  # None for a root
-    session: SessionState = NO_SESSION  # what it began with, if it goes on where others stopped
+    agent: AgentId = AgentId("")  # that works
+    principal: PrincipalId = PrincipalId("")  # for whom it works
+    scope: StreamId = StreamId("")  # keys are unique in it: one for all attempts at its handoff
+    baton: Baton | None = None  # None for a root run
+    session: SessionState = NO_SESSION  # the state that it goes on from, if it continues a session
     resumption: Resumption = NOTHING
-    bounds: Bounds = field(default_factory=Bounds)  # what it is held to, by itself and by everybody above it
-    lease: Lease | None = None  # under which a worker holds it, as it was renewed last; None: its caller carries it
-    certificate: Signed[Certificate] | None = None  # what it shows to those offline, while it is good
-    latest: datetime | None = None  # the latest moment that it has seen
-    resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
-    keys_made: set[Digest] = field(default_factory=set)  # of calls that other processes made for this run
-    replaying: bool = False  # it is finished: everything it asks for comes from the record
+    bounds: Bounds = field(default_factory=Bounds)  # grants and limits, its own and those above it
+    lease: Lease | None = None  # of its worker, as last renewed; None: its caller runs it
+    certificate: Signed[Certificate] | None = None  # to prove its grant to tool servers, while it is valid
+    latest: datetime | None = None  # the latest time that it has seen
+    resumed: bool = False  # an earlier process is gone, and we take over what it left
+    keys_made: set[Digest] = field(default_factory=set)  # keys of calls that other processes made for this run
+    replaying: bool = False  # it is finished, and only replays the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
-    named: dict[ContentId, Carried] = field(default_factory=dict)  # how receipts name items that it handed on
-    stated: tuple[Item, ...] | None = None  # all that humans said in its tree when it last looked; None: it never did
-    refutations: int = 0  # of results in its tree, when it last looked
+    named: dict[ContentId, Carried] = field(default_factory=dict)  # references to items that it handed on
+    stated: tuple[Item, ...] | None = None  # statements of humans in its tree, as last read; None: unread
+    refutations: int = 0  # refuted results in its tree, as last read
     relaxed: set[ContentId] = field(default_factory=set)
     report: Report | None = None
-    flags: tuple[str, ...] = ()  # what is wrong with that report, as whoever took it down found it
-    ended: SignedReceipt | None = None  # its last receipt, once it was closed here
+    flags: tuple[str, ...] = ()  # problems of that report, in codes
+    ended: SignedReceipt | None = None  # its last receipt, if it was closed here
     handed_off: set[HandoffId] = field(default_factory=set)
-    begun: set[RunId] = field(default_factory=set)  # attempts at those that this very process began
-    learned: set[RunId] = field(default_factory=set)  # attempts at those whose end it knows
-    acted_on: frozenset[HandoffId] = frozenset()  # of those watched, which somebody had judged when it last looked
-    watched: set[HandoffId] = field(default_factory=set)  # those whose result it may go on with, not yet reported
-    identical: dict[bytes, int] = field(default_factory=dict)  # how many calls were like each other
-    taken_back: dict[bytes, list[int]] = field(default_factory=dict)  # numbers that are free again
+    begun: set[RunId] = field(default_factory=set)  # attempts at its handoffs that this process began
+    learned: set[RunId] = field(default_factory=set)  # attempts at its handoffs whose results it has taken in
+    acted_on: frozenset[HandoffId] = frozenset()  # those of `watched` that somebody had judged, as last read
+    watched: set[HandoffId] = field(default_factory=set)  # delivered, maybe unverified, not yet named in an offer
+    identical: dict[bytes, int] = field(default_factory=dict)  # how many identical calls were made
+    taken_back: dict[bytes, list[int]] = field(default_factory=dict)  # numbers of calls that are free again
     effects: list[CallId] = field(default_factory=list)
-    changed: set[str] = field(default_factory=set)  # the targets that its calls named
+    changed: set[str] = field(default_factory=set)  # targets that its calls changed
     last_call: CallId | None = None
-    saved: ReceiptId | None = None  # its own last checkpoint
-    thought: Thought | None = None  # the message that its model wrote last, where its door knows of one
-    use: Use = field(default_factory=Use)  # what it did under its grant, and what it was refused
-    first_look: "Look | None" = None  # its files as they were, if they are watched
+    saved: ReceiptId | None = None  # the receipt of its own last checkpoint
+    thought: Thought | None = None  # the last message of its model, if its door knows it
+    use: Use = field(default_factory=Use)  # how it used its grant, and what was refused
+    first_look: "Look | None" = None  # the files at its beginning, if they are watched
     looked_at: datetime | None = None
-    went_outside: bool = False  # a command of it changed what it may not write
-    unrecorded: int = 0  # calls that were made while nothing could be written
-    kept: list[CallId] = field(default_factory=list)  # calls of earlier attempts whose results it was given
-    depth: int | None = None  # hops below the root, once somebody asked
-    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait while it goes on
-    # What people denied in earlier roots of its session: who, by tool and arguments.
+    went_outside: bool = False  # a command changed files that it may not write
+    unrecorded: int = 0  # calls that were made while the store was away
+    kept: list[CallId] = field(default_factory=list)  # calls of earlier attempts that it did not make again
+    depth: int | None = None  # hops below the root, once computed
+    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its held calls, while it goes on
+    # Calls that people denied in earlier root runs of its session: by tool and arguments, who denied them.
     denied_before: Mapping[tuple[str, bytes], PrincipalId] = field(default_factory=dict)
-    used_up: set[Digest] = field(default_factory=set)  # the keys of calls that it made: no approval covers them twice
-    stays_open: bool = False  # its program goes on while a call waits, so it cannot be suspended; a root never can
+    used_up: set[Digest] = field(default_factory=set)  # keys of calls that it made: an approval covers a call once
+    stays_open: bool = False  # its program goes on while a call is held, so it cannot be suspended
     taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -111,35 +111,37 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return what binds it."""
+        """Return the constraints that bind it, without those that were relaxed."""
         with self.lock:
             items = tuple(self.notes.values())
         return tuple(item.value for item in items if isinstance(item.value, Constraint) and item.id not in self.relaxed)
 
     @property
     def last_checkpoint(self) -> ReceiptId | None:
-        """Return its last checkpoint; until it has one of its own, that of the attempt which it goes on from."""
+        """Return its last checkpoint; until it has one of its own, that of the attempt before it."""
         return self.saved or self.resumption.checkpoint
 
     def present(self, clock: Clock) -> datetime:
-        """Return the time, and never one before what it has seen or what was recorded above it when it was taken up.
+        """Return the time, which never goes back behind a time that it has seen or that was recorded above it.
 
-        Only of its own line: a relay elsewhere whose clock runs ahead ends no grant but those that hang from it.
+        So a clock that is set back revives no expired grant. Only receipts of its own line count: a relay elsewhere
+        whose clock runs ahead ends no grants but those below it.
         """
         with self.lock:
             self.latest = later(clock.now(), self.latest, self.bounds.known_at)
             return self.latest
 
     def add(self, *items: Item) -> None:
-        """Note items; those that are known stay as they are."""
+        """Add items to its notes; known items stay as they are."""
         with self.lock:
             for item in items:
                 self.notes.setdefault(item.id, item)
 
     def carried(self, only: frozenset[ContentId] | None = None) -> tuple[Item, ...]:
-        """Return what travels with what it hands off: what is inherited anyway, and all else it knows or a selection.
+        """Return the items that travel with its handoffs: all inherited ones, and the others or a selection of them.
 
-        Of what it knows, the latest: a lead with ten thousand children does not tell each of all the others.
+        Without a selection, only the latest others travel: a lead with ten thousand children does not tell each child
+        about all the others.
         """
         inherited: list[Item] = []
         chosen: list[Item] = []
@@ -151,25 +153,25 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
                     inherited.append(item)
                 elif only is None or item.id in only:
                     chosen.append(item)
-        # A selection is somebody's decision: nothing of it is left out.
+        # A selection was made on purpose, so nothing of it is left out.
         return (*inherited, *(chosen[-MOST_CARRIED:] if only is None else chosen))
 
     def is_abridged(self, only: frozenset[ContentId] | None = None) -> bool:
-        """Return whether it knows more than it hands on without being told what to select."""
+        """Return whether `carried` leaves items out because there are too many."""
         with self.lock:
-            # What it knows in all is no more than that: nothing has to be counted.
+            # If all notes together are few enough, nothing has to be counted.
             if only is not None or len(self.notes) <= MOST_CARRIED:
                 return False
             return sum(item.part not in INHERITED for item in self.notes.values()) > MOST_CARRIED
 
     def found(self) -> tuple[Item, ...]:
-        """Return what it found out beyond what it was given; what binds it is not its parent's to inherit."""
+        """Return the items that it found beyond its baton, without inherited parts: a parent inherits from no child."""
         given = () if self.baton is None else set(map(_ID, self.baton.items))
         with self.lock:
             return tuple([item for item in self.notes.values() if item.id not in given and item.part not in INHERITED])
 
     def refs(self, items: Iterable[Item]) -> tuple[Carried, ...]:
-        """Return how receipts name items. A lead carries the same ones with each handoff: they are made once."""
+        """Return the references of items, each made once, because a lead carries the same items with each handoff."""
         named, found = self.named, []
         for item in items:
             ref = named.get(item.id)
@@ -179,7 +181,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
         return tuple(found)
 
     def count(self, described: bytes) -> int:
-        """Return the how-manyth identical call this is: the lowest number from 1 on that none of them has."""
+        """Return the number of a call among identical calls: the lowest from 1 that is free."""
         with self.lock:
             if free := self.taken_back.get(described):
                 return heappop(free)
@@ -187,19 +189,19 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
             return number
 
     def uncount(self, described: bytes, number: int) -> None:
-        """Take a call back that was not made, or failed: the next one like it is the one that was meant."""
+        """Free the number of a call that was not made or that failed: the next identical call is a repetition of it."""
         with self.lock:
             heappush(self.taken_back.setdefault(described, []), number)
 
     def find_past(self, key: Digest) -> CallRecord | None:
-        """Return the call of an earlier attempt that this one repeats."""
+        """Return the call of an earlier attempt with this key, finished or in doubt; None if there is none."""
         if self.resumption is NOTHING:
             return None
         past = (*self.resumption.finished, *self.resumption.in_doubt)
         return next((call for call in past if call.key == key), None)
 
     def find_held(self, key: Digest) -> ToolHeld | None:
-        """Return this very call of this very run, if it was held before and its run went on meanwhile."""
+        """Return the hold of this call, if it was held in this run, the run went on, and it was not made since."""
         if key in self.used_up:
             return None
         held = (*self.resumption.held.values(), *self.held.values())
@@ -207,19 +209,19 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
         return next((call for call in own if call.key == key), None)
 
     def is_approved(self, key: Digest) -> bool:
-        """Return whether somebody let this call be made before this attempt began, and it was not made since."""
+        """Return whether this call was approved before this attempt began, and was not made since."""
         return key in self.resumption.approved and key not in self.used_up
 
     def use_up(self, key: Digest, *, idempotent: bool) -> None:
-        """Remember that a call is made: an approval of it is good for nothing more.
+        """Remember that a call is made: its approval is used up.
 
-        Made again under the same key, an idempotent tool does nothing new, so that is still the call that was approved.
+        An idempotent tool does nothing new under the same key, so its approval still covers a repetition.
         """
         if not idempotent:
             self.used_up.add(key)
 
     def find_changed(self, target: Digest) -> CallRecord | None:
-        """Return a call of an earlier attempt that changed this target, or may have."""
+        """Return a call of an earlier attempt that changed this target, or may have; None if there is none."""
         if self.resumption is NOTHING:
             return None
         past = (*self.resumption.finished, *self.resumption.outdated, *self.resumption.in_doubt)
@@ -227,5 +229,5 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
 
 
 def ref_of(item: Item) -> Carried:
-    """Return how receipts name an item."""
+    """Return the reference with which receipts name an item."""
     return _carried(item=item.id, digest=item.digest, part=item.part)

@@ -1,6 +1,6 @@
-"""When this relay handed out what is to be decided, by a clock that nobody can set: how long somebody has had it.
+"""When this relay showed a decision sheet: it measures how long an approver had it, by a clock that nobody can set.
 
-Only what was shown here can be measured here. What somebody claims who showed it elsewhere is recorded apart from this.
+Only sheets that were shown here are measured. A time that a caller claims is recorded in another field.
 """
 
 import threading
@@ -12,28 +12,28 @@ from msgspec import Struct, field
 
 from batonpass.model.base.ids import Digest
 
-_MOST: Final = 1024  # of as many holds at once nobody has read the first
+_MOST: Final = 1024  # nobody still reads the first of so many sheets
 _NANOSECONDS: Final = 1_000_000
 
 
 class Showings(Struct):
-    """What this relay handed out to be shown, and when it did so last."""
+    """The decision sheets that this relay has shown, and when it last did."""
 
     clock: Callable[[], int] = time.monotonic_ns
-    _shown: dict[tuple[Digest, Digest], int] = field(default_factory=dict)  # by hold, and by the text that was shown
+    _shown: dict[tuple[Digest, Digest], int] = field(default_factory=dict)  # by hold and text
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def show(self, hold: Digest, text: Digest) -> None:
-        """Remember that a text about a hold is handed out now."""
+        """Remember that the text about a hold is shown now."""
         with self._lock:
-            # The latest counts: of somebody who fetches it twice it is known only since when they have it at least.
+            # The last showing counts, so the measured time is the shortest for which the approver can have had it.
             self._shown.pop((hold, text), None)
             self._shown[hold, text] = self.clock()
             while len(self._shown) > _MOST:
                 del self._shown[next(iter(self._shown))]
 
     def measure(self, hold: Digest, text: Digest) -> int | None:
-        """Return for how many milliseconds a text has been out by now; None if it was not shown here."""
+        """Return how many milliseconds ago a text was last shown; None if it was not shown here."""
         with self._lock:
             since = self._shown.get((hold, text))
         return None if since is None else (self.clock() - since) // _NANOSECONDS

@@ -1,7 +1,7 @@
-"""A tree's secret: it makes equal things comparable in signed bytes without giving away what they are.
+"""The secret of a tree: the key of digests in signed bytes, which can be compared but reveal nothing.
 
-It is a content of the root's first receipt. Once it is erased, nobody can confirm a guess about what was called or
-asked for any more; nothing new can be recognised as a repetition either.
+It is a content of the first receipt of the root run. Once it is erased, nobody can confirm a guess about a call or a
+question any more. Then no new call can be recognised as a repetition either.
 """
 
 import hmac
@@ -26,10 +26,10 @@ _OUTER: Final = bytes(0x5C ^ byte for byte in range(256))
 
 
 class _Keyed:
-    """HMAC-SHA256 under one key, as RFC 2104 has it, with the key hashed once and not for each message.
+    """HMAC-SHA256 (RFC 2104) under one key, which is hashed once and not for each message.
 
-    `hmac.digest` looks up its algorithm by name and hashes the key for each message, which takes longer than a
-    message of ours.
+    `hmac.digest` looks up its algorithm by name and hashes the key for each message. For our short messages, that takes
+    longer than the rest.
     """
 
     __slots__ = ("_inner", "_outer", "key")
@@ -40,7 +40,7 @@ class _Keyed:
         self._inner, self._outer = sha256(block.translate(_INNER)), sha256(block.translate(_OUTER))
 
     def digest(self, parts: tuple[bytes, ...]) -> Digest:
-        """Return the digest of some parts, of which each is preceded by its length."""
+        """Return the digest of the parts, each preceded by its length."""
         inner, outer = self._inner.copy(), self._outer.copy()
         for part in parts:
             inner.update(len(part).to_bytes(8) + part)
@@ -59,22 +59,22 @@ class TreeSecrets:
         self._lock = threading.Lock()
 
     def new(self) -> Content:
-        """Return a new secret, to be committed with a root's first receipt."""
+        """Return a new secret, to be committed with the first receipt of a root run."""
         return new_content(SECRET, os.urandom(_BYTES), self._clock.now(), media_type="application/octet-stream")
 
     def pass_on(self, root: RunId) -> Content:
-        """Return the session's secret of a root, to be committed with the next root of that session or series."""
+        """Return the session secret of a root run, to be committed with the next root run of its session or series."""
         secret = self._session_secret(root).key
         return new_content(SESSION_SECRET, secret, self._clock.now(), media_type="application/octet-stream")
 
     def keep(self, root: RunId, secret: bytes, session: bytes | None = None) -> None:
-        """Remember a tree's secret, and the one that it shares with the trees of its session."""
+        """Remember the secret of a tree, and the one that it shares with the trees of its session."""
         with self._lock:
             _keep(self._known, root, secret)
             _keep(self._sessions, root, _derived(secret) if session is None else session)
 
     def fetch(self, root: RunId, view: LedgerView | None = None) -> None:
-        """Have a tree's secret at hand, so that what is called can be recognised also while the store is away."""
+        """Read the secret of a tree now, so that calls can be recognised even while the store is away."""
         if view is None:
             self._secret(root)
             return
@@ -84,13 +84,13 @@ class TreeSecrets:
             self.keep(root, *_read_secrets(view, root))
 
     def digest(self, root: RunId, *parts: bytes) -> Digest:
-        """Return the digest of some parts, keyed with a tree's secret."""
-        # A dict is asked in one step, so the lock is only for whoever has to read the secret first.
+        """Return the digest of the parts, keyed with the secret of a tree."""
+        # No lock: reading a dict is one step. Only a secret that is not known yet needs the lock.
         secret = self._known.get(root) or self._secret(root)
         return secret.digest(parts)
 
     def session_digest(self, root: RunId, *parts: bytes) -> Digest:
-        """Return the digest of some parts, keyed with what the trees of a session share and others do not know."""
+        """Return the digest of the parts, keyed with the secret that only the trees of one session share."""
         return self._session_secret(root).digest(parts)
 
     def _session_secret(self, root: RunId) -> _Keyed:
@@ -116,7 +116,8 @@ class TreeSecrets:
 def _read_secrets(view: LedgerView, root: RunId) -> tuple[bytes, bytes | None]:
     content = decode_receipt(view.get_receipt_at(StreamId(root), 1).payload).content
     found = {name: view.get_content(content[name].id).body for name in (SECRET, SESSION_SECRET) if name in content}
-    # Erased, or never there: then nothing of this tree can be recognised again, which is what erasing it means.
+    # Erased, or never there: a random secret takes its place. So nothing of this tree can be recognised again, as
+    # erasing it promises.
     secret = found.get(SECRET) or os.urandom(_BYTES)
     session = found[SESSION_SECRET] or os.urandom(_BYTES) if SESSION_SECRET in found else None
     return secret, session
@@ -129,5 +130,5 @@ def _keep(known: dict[RunId, _Keyed], root: RunId, secret: bytes) -> None:
 
 
 def _derived(secret: bytes) -> bytes:
-    """Return what the first tree of a session shares with later ones: from it nobody gets back to the tree's own."""
+    """Return the session secret of the first tree of a session. Nobody can compute the secret of the tree from it."""
     return hmac.digest(secret, b"session", "sha256")

@@ -1,1 +1,1 @@
-"""Content from outside: how it reaches a run, and the files that a tainted run leaves."""
+"""Taint: how content from outside reaches a run, the files that a tainted run writes, and who endorses them."""

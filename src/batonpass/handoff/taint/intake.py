@@ -1,4 +1,7 @@
-"""Content from outside that reaches a run, and people who endorse it: each is a receipt."""
+"""How taint enters a run and leaves it: each source that arrives and each endorsement is a receipt.
+
+All doors use these functions, so that there is no way into a run on which content loses its source.
+"""
 
 from collections.abc import Iterable
 
@@ -31,7 +34,7 @@ def take_in(
     wrote: CallId | None = None,
     words: tuple[Content, ...] = (),
 ) -> None:
-    """Write down that content from outside reached a run, if that is new to it."""
+    """Taint a run with the sources that are new to it, and record that. Raises `StoreError` in an enforced run."""
     taint = holding.taint
     with taint.lock:
         unknown = named_sources(holding.id, taint.unknown(sources))
@@ -44,7 +47,7 @@ def take_in(
                 body = RunTainted(run=holding.id, sources=unknown, handoff=handoff, wrote=wrote)
                 receipt = desk.recording.record(holding.working, body, words).receipt.id
         except (FencedError, StreamClosedError):
-            pass  # the run is over: nothing that it does can be recorded any more, and whoever reads may read
+            pass  # the run is over: it can record nothing more, and reading does no harm
         except StoreError:
             if holding.working.mode is Mode.ENFORCED:
                 raise
@@ -53,13 +56,14 @@ def take_in(
 
 
 def take_result(desk: Desk, parent: Holding, receipt: Receipt) -> None:
-    """Let what a child took in from outside reach whoever takes its result: a report launders nothing."""
+    """Taint a parent with the sources of a child whose result it takes: a report removes no taint."""
     body = receipt.body
     if not isinstance(body, HandoffCompleted | HandoffFailed):
         return
     parent.taint.learn(body.label)
     if body.label is not None and body.run not in body.taint:
-        # It is said to come from outside, and is not among what taints: somebody endorsed it there.
+        # An untrusted item that the child does not list as taint was endorsed there. We cannot conclude this if the run
+        # of the child stands for all its sources, because then the list does not name every one.
         for item in _untrusted(body):
             if item not in body.taint:
                 parent.taint.endorse(item)
@@ -67,7 +71,7 @@ def take_result(desk: Desk, parent: Holding, receipt: Receipt) -> None:
 
 
 def given_by(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
-    """Return what a close-out brings from outside to whoever takes what it gives."""
+    """Return the sources that the last receipt of a child brings to the run that takes its result."""
     return body.taint if body.label is not None else _untrusted(body)
 
 
@@ -76,7 +80,7 @@ def _untrusted(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
 
 
 def take_receipt(taint: Taint, receipt: Receipt) -> None:
-    """Take in what a receipt of a run's own stream says of its taint: whoever resumes a run knows what it knew."""
+    """Add the taint and the endorsements of one receipt, so that a resumed run knows what it knew before."""
     taint.enter(brought_by(receipt), receipt.id)
     taint.unread.update(brought_by(receipt))
     if isinstance(receipt.body, ToolCompleted):
@@ -86,9 +90,9 @@ def take_receipt(taint: Taint, receipt: Receipt) -> None:
 
 
 def endorse(desk: Desk, holding: Holding, source: Source, *, by: str, reason: str) -> None:
-    """Let content from outside be treated as somebody's own, by a run and by whatever comes of it from now on.
+    """Record that a person answers for a source: from now on, it taints neither the run nor its later handoffs.
 
-    Raises `NotPersonError`, and `NotFoundError` if that content does not taint the run.
+    Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source does not taint the run.
     """
     require_text("reason", reason)
     if not may_endorse(by):
@@ -105,7 +109,7 @@ def endorse(desk: Desk, holding: Holding, source: Source, *, by: str, reason: st
 
 
 def find_sources(view: LedgerView, handoff: HandoffId) -> dict[Source, RunId | None]:
-    """Return what came from outside to the attempts at a handoff and nobody endorsed, and to which; None: all."""
+    """Return the sources that taint the attempts at a handoff, each with the run that it reached; None: all of them."""
     known = view.get_handoff(handoff)
     offer = read_offer(view, known)
     past = read_resumption(view, known)

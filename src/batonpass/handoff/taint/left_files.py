@@ -1,8 +1,8 @@
-"""Files that a tainted run left: whether a file, with what it holds now, is one of them, and who answers for it since.
+"""Files that tainted runs wrote: whether a file is one of them, and whether a person has answered for it since.
 
-A file is known by its bytes, whatever it is called, and by its path, whatever became of its bytes since somebody wrote
-there. It is nobody's any more once a person endorses those bytes, or has committed them: a commit that no recorded call
-made is a person's, who had the file before them. Endorsing the content from outside itself lifts it here as well.
+A file is recognised by its bytes, whatever its name is, and by its path, whatever its bytes are now. Its taint ends
+once a person endorses those bytes or commits them. A commit that no recorded call made counts as the commit of a person
+who had the file before them. Endorsing the source itself ends the taint as well.
 """
 
 import os
@@ -32,35 +32,35 @@ from batonpass.records.call import Ended, outcome_in
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 
-_LARGEST_FILE: Final = 16 * 1024 * 1024  # of a larger one only the path is known
-_MOST_WRITERS: Final = 16  # of the same bytes; each may have known something else
+_LARGEST_FILE: Final = 16 * 1024 * 1024  # a larger file is recognised only by its path
+_MOST_WRITERS: Final = 16  # of the same bytes; each may have had other sources
 _MOST_VERSIONS: Final = 50
-_LATEST: Final = 128  # of files that tainted runs left, so many are looked through for those in a directory
+_LATEST: Final = 128  # how many of the latest tainted outcomes are searched for files in a directory
 
 
 class LeftFile(Struct, frozen=True, kw_only=True):
-    """What one call of a tainted run left in a file, and nobody answers for."""
+    """A file as one call of a tainted run wrote it, for which nobody has answered."""
 
-    path: str  # from the root of the repository, else from that of the file system
+    path: str  # relative to the root of the repository, or absolute
     call: CallId
     run: RunId
     at: datetime
-    sources: tuple[Source, ...]  # what its run knew from outside, less what was endorsed since
-    holds: Digest  # what the call left there
-    is_as_left: bool  # whether the file still holds that
+    sources: tuple[Source, ...]  # the taint of its run, without sources endorsed since
+    holds: Digest  # digest of the bytes that the call wrote
+    is_as_left: bool  # whether the file still has these bytes
 
 
 def is_any_left(view: LedgerView) -> bool:
-    """Return whether a tainted run ever left a file: mostly none did, and then there is nothing to look for."""
+    """Return whether any tainted run ever wrote a file. Mostly none did, and then no file has to be looked at."""
     return next(view.find_remarks(RemarkKind.TAINTED), None) is not None
 
 
 def find_left(
     desk: Desk, view: LedgerView, path: Path, known: Collection[Source] = frozenset()
 ) -> tuple[LeftFile, ...]:
-    """Return what tainted runs left in a file that is there, and nobody answers for; `path` leads through no link.
+    """Return what tainted runs wrote to a file and nobody has answered for. `path` must contain no link.
 
-    Of what is `known` already nothing is returned: asking git whether somebody answers for it would be for nothing.
+    Writes whose sources are all `known` are left out, because they would add nothing and git would be asked in vain.
     """
     body = _read(path)
     if body == b"":
@@ -81,9 +81,9 @@ def find_left(
 def find_below(
     desk: Desk, view: LedgerView, directory: Path, known: Collection[Source] = frozenset()
 ) -> Iterator[Path]:
-    """Yield the files in a directory that tainted runs left who knew more than is `known`, of the latest that they did.
+    """Yield the files in a directory that tainted runs wrote lately, unless all their sources are `known`.
 
-    They may be others' since.
+    Somebody may have answered for them since: `find_left` tells.
     """
     receipts = dict.fromkeys(remark.receipt for remark in islice(view.find_remarks(RemarkKind.TAINTED), _LATEST))
     contents: list[ContentId] = []
@@ -98,9 +98,9 @@ def find_below(
 
 
 def endorse_file(desk: Desk, path: str | os.PathLike[str], *, by: str, reason: str) -> tuple[LeftFile, ...]:
-    """Let what a file holds now be treated as a person's own, whoever reads it; return what tainted runs left in it.
+    """Record that a person answers for a file as it is now; return what tainted runs wrote to it.
 
-    Raises `NotPersonError`, and `NotFoundError` if no tainted run left anything in it that nobody answers for.
+    Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the file has no taint to endorse.
     """
     require_text("reason", reason)
     place = Path(os.path.realpath(path))
@@ -111,7 +111,7 @@ def endorse_file(desk: Desk, path: str | os.PathLike[str], *, by: str, reason: s
     if not left:
         raise NotFoundError("file that a tainted run left", str(path))
     body = _read(place)
-    # What was left there as well: who goes on editing a file that they answered for is not asked again.
+    # The bytes that the runs wrote are endorsed too, so that a person who edits the file further is not asked again.
     holds = dict.fromkeys((*(() if body is None else (digest_of(body),)), *(each.holds for each in left)))
     said = FileEndorsed(holds=tuple(holds), by=PrincipalId(by))
     desk.recording.note(said, (desk.text(REASON, reason), desk.text(PATH, inside(desk, place))))
@@ -119,7 +119,7 @@ def endorse_file(desk: Desk, path: str | os.PathLike[str], *, by: str, reason: s
 
 
 def inside(desk: Desk, path: Path) -> str:
-    """Return a path as changes are recorded under it: from the root of the repository, if it lies there."""
+    """Return a path as recorded changes name it: relative to the root of the repository if it lies there."""
     root = desk.files.root
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
@@ -130,7 +130,7 @@ def _by_bytes(desk: Desk, view: LedgerView, path: Path, digest: Digest) -> Itera
 
 
 def _by_path(desk: Desk, view: LedgerView, path: Path, digest: Digest | None) -> Iterator[LeftFile]:
-    """Yield what the last call that is known to have written there left, if its run was tainted."""
+    """Yield the last recorded write to a path, if its run was tainted."""
     touched = next(view.find_touches(inside(desk, path)), None)
     if touched is None:
         return
@@ -170,7 +170,7 @@ def _is_endorsed(view: LedgerView, name: str) -> bool:
 
 
 def _is_committed(desk: Desk, view: LedgerView, standing: list[LeftFile], path: Path, body: bytes | None) -> bool:
-    """Return whether a person committed what a file holds; or, of one that was changed since, committed it then."""
+    """Return whether a person committed these bytes, or if the file was changed since the write, any later version."""
     root = desk.files.root
     if not desk.files.is_repository or not path.is_relative_to(root):
         return False
@@ -187,14 +187,14 @@ def _is_committed(desk: Desk, view: LedgerView, standing: list[LeftFile], path: 
             later = since is not None and version.at > since
             if not (same or later) or next(view.find_remarks(RemarkKind.COMMITTED, version.commit), None) is not None:
                 continue
-            # While a command of those runs goes on, it may be that which commits: only what was there before counts.
+            # While a command of those runs goes on, the commit may be its own. So only commits that are older count.
             if all(is_older(repository, version.commit, head) for head in heads):
                 return True
     return False
 
 
 def _other_names(view: LedgerView, standing: list[LeftFile]) -> Iterator[str]:
-    """Yield under which names those bytes were left: a copy of what a person committed is theirs as well."""
+    """Yield other paths at which these bytes were written: if a person committed one copy, they answer for all."""
     for left in standing:
         if not left.is_as_left:
             continue
@@ -204,13 +204,13 @@ def _other_names(view: LedgerView, standing: list[LeftFile]) -> Iterator[str]:
 
 
 def _blobs(body: bytes, letters: int) -> set[str]:
-    """Return what git calls these bytes; with line ends of its own, as a checkout may have turned them."""
+    """Return the names of these bytes as git blobs, also with plain line ends, because a checkout may convert them."""
     name = "sha1" if letters == 40 else "sha256"  # noqa: PLR2004 - how long a sha1 is
     return {new(name, b"blob %d\0%b" % (len(one), one)).hexdigest() for one in (body, body.replace(b"\r\n", b"\n"))}
 
 
 def _read(path: Path) -> bytes | None:
-    """Return a file's bytes; None if they are too many, or nobody may read them."""
+    """Return the bytes of a file; None if it is too large or cannot be read."""
     try:
         return None if path.stat().st_size > _LARGEST_FILE else path.read_bytes()
     except OSError:

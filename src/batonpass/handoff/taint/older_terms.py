@@ -1,4 +1,7 @@
-"""The terms of a run that are older than its taint: what was named before anything from outside could choose it."""
+"""The permits of a run that are older than its taint.
+
+Content from outside cannot have chosen them. So a call that they name goes on although its run is tainted.
+"""
 
 from typing import Final
 
@@ -20,12 +23,12 @@ _DEEPEST: Final = 100
 
 
 def older_terms(view: LedgerView, run: RunId, depth: int = 0) -> tuple[Permit, ...]:
-    """Return the permits of a run that are older than its taint: what a tainted parent adds is not among them."""
+    """Return the permits of a run that are older than its taint, without anything that a tainted parent added."""
     known = view.get_run(run)
     if depth > _DEEPEST:
         return ()
     if known.handoff is None or known.parent is None:
-        # Whoever started it granted this, whatever reached it since.
+        # Whoever started the root run gave this grant, so no content that reached the run later has chosen it.
         return _granted_in(view, decode_receipt(view.get_receipt_at(StreamId(run), 1).payload))
     handoff = view.get_handoff(known.handoff)
     receipt = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
@@ -36,14 +39,14 @@ def older_terms(view: LedgerView, run: RunId, depth: int = 0) -> tuple[Permit, .
 
 
 def _of_both(given: tuple[Permit, ...], own: tuple[Permit, ...]) -> tuple[Permit, ...]:
-    """Return what a tainted parent gives as far as its own older terms name the same, under the conditions of both."""
+    """Return the given permits that the parent's own older permits name too, under the conditions of both."""
     pairs = ((one, other) for one in given for other in own if one.pattern == other.pattern)
     met = (one.meet(other) for one, other in pairs)
     return tuple(permit for permit in met if permit is not None)
 
 
 def _granted_in(view: LedgerView, receipt: Receipt) -> tuple[Permit, ...]:
-    """Return what a receipt grants to be used, or if it grants nothing, what was asked for."""
+    """Return the permits in the terms of a receipt; without terms, those in its brief."""
     name = next((name for name in (TERMS, BRIEF) if name in receipt.content), None)
     body = None if name is None else view.get_content(receipt.content[name].id).body
     if body is None:
@@ -54,7 +57,7 @@ def _granted_in(view: LedgerView, receipt: Receipt) -> tuple[Permit, ...]:
 
 
 def _read(line: str) -> Permit | None:
-    """Return the permit that a line spells; what nobody is held to may be in any words, and then names nothing."""
+    """Return the permit that a line spells; None if it is free text, which is allowed where no grant is enforced."""
     try:
         return read_permit(line)
     except InvalidValueError:

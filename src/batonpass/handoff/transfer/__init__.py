@@ -1,1 +1,1 @@
-"""The way of one handoff, from any door: offered, held, taken, closed, tried again."""
+"""One handoff, from any door: it is offered, held, accepted, closed, judged and tried again."""

@@ -1,4 +1,8 @@
-"""Receiving: validate before anything runs; then accept, ask one question, or decline."""
+"""Receive a handoff: validate the offer before anything runs; then accept it, ask one question, or decline it.
+
+Accepting begins an attempt. It hangs from the exact state of the handoff that was validated, so that nobody begins an
+attempt on an offer that has changed since.
+"""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -63,7 +67,7 @@ from batonpass.wire.codec import decode_receipt
 
 
 def replayed(desk: Desk, handoff: HandoffId) -> Holding:
-    """Return a finished handoff as a run that gives back what was recorded, and does nothing."""
+    """Return a finished handoff as a run that only replays the record and does nothing. Raises `NotFoundError`."""
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
         if known.run is None:
@@ -85,7 +89,7 @@ _MOST_REFERENCES: Final = 20
 
 
 class Examined(Struct, frozen=True, kw_only=True):
-    """An offer, what validation found in it, and what is to be asked."""
+    """An offer, the problems that validation found in it, and the question to ask."""
 
     offer: Offer
     problems: tuple[Problem, ...]
@@ -93,7 +97,7 @@ class Examined(Struct, frozen=True, kw_only=True):
 
 
 def examine(desk: Desk, handoff: HandoffId) -> Examined:
-    """Validate an offer before anybody acts on it; nothing is recorded."""
+    """Validate an offer and record nothing."""
     with desk.store.view() as view:
         return _examine(desk, view, handoff)
 
@@ -107,10 +111,10 @@ def _examine(desk: Desk, view: LedgerView, handoff: HandoffId) -> Examined:
 
 
 def examine_own(desk: Desk, offer: Offer) -> Examined:
-    """Validate what this process offered a moment ago: what was declared is what is there, and is not read again."""
+    """Validate an offer that this process has just written, without reading it back from the store."""
     baton = offer.baton
     policy = desk.gates.handoffs
-    # What needs a look at the ledger, or at the hops above, is looked at as any other offer is.
+    # If the ledger or the hops above are needed, it is validated like any other offer.
     if policy.asks or policy.max_depth is not None or find_open_references(baton):
         return examine(desk, offer.handoff.id)
     contents = {}
@@ -129,28 +133,29 @@ def accept(
     asks: bool = True,
     beside: tuple[Content, ...] = (),
 ) -> Holding:
-    """Take a handoff: its next attempt begins, countersigned with a key of its own.
+    """Accept a handoff: its next attempt begins, and its first receipt is countersigned with the attempt's own key.
 
-    One that is finished already comes back as a run that only replays what was recorded. One that failed is tried
-    again. One whose caller is gone is taken over by whoever goes on with its parent. In another program nobody can be
-    asked: `asks=False` goes on, and records that somebody would have been.
-    Raises `HandoffAskedError`, `HandoffHeldError` and `HandoffEndedError`.
+    A finished handoff is returned as a run that only replays the record. For the parent that handed it off, a failed
+    one is tried again, and one whose process is gone is taken over. In another program nobody can be asked: with
+    `asks=False` the attempt begins, and its receipt says that a question would have been asked.
+    Raises `HandoffAskedError`, `HandoffHeldError`, `HandoffDeclinedError`, `HandoffEndedError`, and `InvalidValueError`
+    if the offer was tampered with or a worker has no lease.
     """
     if written_here is not None and parent is not None and written_here.handoff.state is State.OFFERED:
         try:
             return _accept_own(desk, written_here, parent)
         except (StaleHeadError, IllegalTransitionError):
-            pass  # somebody acted on it since: it is read, and looked at as any other
+            pass  # somebody acted on it since: read it, and accept it like any other
     taking = _Taking(desk=desk, handoff=handoff, lease=lease, parent=parent, asks=asks, beside=beside)
     try:
         return _accept(taking)
     except (StaleHeadError, IllegalTransitionError):
-        # Somebody acted on it between looking and taking: what they did decides what becomes of this.
+        # Somebody acted on it between our look and our commit. Look once more: the new state decides what happens now.
         return _accept(taking)
 
 
 class _Taking(Struct, frozen=True, kw_only=True):
-    """A handoff that somebody is about to take: who, and in which way."""
+    """A handoff that is about to be accepted: by whom, and how."""
 
     desk: Desk
     handoff: HandoffId
@@ -160,14 +165,14 @@ class _Taking(Struct, frozen=True, kw_only=True):
     beside: tuple[Content, ...] = ()
 
     def stands_open(self, examined: Examined) -> bool:
-        """Return whether nothing has to be done, asked or said before it can be taken."""
+        """Return whether it can be accepted at once: it is waiting, nothing is to be asked, and it is intact."""
         offer = examined.offer
         asks = self.asks and examined.asking.question is not None
         leased = self.lease is not None or offer.handoff.state is State.OFFERED
         return offer.handoff.state in _TAKEABLE and leased and not asks and not offer.tampered
 
     def look(self) -> tuple[Examined, "_Ground | None"]:
-        """Validate the offer. If it can be taken as it stands, return what its attempt hangs on in the same moment."""
+        """Validate the offer. If it can be accepted at once, also return its ground, read in the same view."""
         with self.desk.store.view(about=self.handoff) as view:
             examined = _examine(self.desk, view, self.handoff)
             return examined, _read_ground(self.desk, view, examined.offer) if self.stands_open(examined) else None
@@ -181,7 +186,7 @@ class _Taking(Struct, frozen=True, kw_only=True):
         session: SessionId | None,
         known: Standing | None = None,
     ) -> Working:
-        """Begin the attempt: its first receipt is countersigned with a key of its own, which its grant is bound to."""
+        """Begin the attempt. Its first receipt is countersigned with a new key, to which its grant is bound."""
 
         def opens(opening: AttemptOpening) -> tuple[Body, tuple[Content, ...]]:
             granted = UNGRANTED if binding is None else binding(opening.run, opening.key)
@@ -193,9 +198,9 @@ class _Taking(Struct, frozen=True, kw_only=True):
 
 
 class _Ground(Struct, frozen=True, kw_only=True):
-    """What an attempt hangs on: read in the moment in which its offer was validated."""
+    """The state that an attempt builds on, read in the same view in which its offer was validated."""
 
-    anchor: Digest  # the last thing that happened to the handoff
+    anchor: Digest  # digest of the last receipt about the handoff
     principal: PrincipalId
     offered: Receipt
     resumption: Resumption
@@ -204,6 +209,8 @@ class _Ground(Struct, frozen=True, kw_only=True):
 
 
 def _read_ground(desk: Desk, view: LedgerView, offer: Offer) -> _Ground:
+    # The state of a handoff is only a row in the store. So an approval that takes a key, or several people, is verified
+    # here once more from its signed receipt, before anything runs.
     require_proven(view, offer.handoff, offer.initiated)
     offered = offer.offered
     if offered is None:
@@ -230,7 +237,7 @@ def _accept(taking: _Taking) -> Holding:
     if state in _DONE:
         return replayed(desk, handoff)
     if lease is None and state in {State.READY, State.CLAIMED}:
-        # Without one, nobody would ever find out that whoever took it has died.
+        # Without a lease, nobody would ever find out that the worker has died.
         raise InvalidValueError("lease", f"{handoff} waits for a worker: claim it, and take it under that lease")
     if state not in _TAKEABLE:
         _prepare(desk, examined, parent)
@@ -239,14 +246,14 @@ def _accept(taking: _Taking) -> Holding:
         ask(desk, handoff, problem.question, error=problem.error, check=problem.check, lease=lease)
         known = find_answer(desk, examined.offer.handoff, problem.question)
         if known is not None:
-            # Nobody is asked the same thing twice in one tree.
+            # The same question was answered elsewhere in the tree: nobody is asked twice.
             answer(desk, handoff, known[0].answer, by=known[0].by, taint=known[1])
         if known is None or lease is not None:
-            # A question ends a lease: with its answer, the handoff waits for a worker again.
+            # The question has ended the lease. Once it is answered, the handoff waits for a worker again.
             raise HandoffAskedError(handoff, problem.question)
         return accept(desk, handoff, parent=parent)
     if ground is None:
-        raise StaleHeadError(handoff, 0)  # somebody acted on it once more
+        raise StaleHeadError(handoff, 0)  # somebody acted on it again
     return _take(taking, examined, ground)
 
 
@@ -254,7 +261,8 @@ def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
     desk, handoff, lease, parent = taking.desk, taking.handoff, taking.lease, taking.parent
     offer, resumption = examined.offer, ground.resumption
     taint = taint_of(offer, resumption, parent)
-    # If something happens to the handoff after it was looked at, this is refused, and it is looked at again.
+    # `known` carries the anchor that we validated. If anything happened to the handoff since, the commit refuses this,
+    # and `accept` looks again. So two receivers can never both begin the same attempt.
     working = taking.open(
         _said(examined, desk.gates.digest, taint),
         binding_of(desk, offer, ground.terms, lease, ground.above),
@@ -281,12 +289,13 @@ def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
 
 
 def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
-    """Take what this process offered, without reading anything, if nothing has happened to it since.
+    """Accept an offer that this process has just written, without reading anything.
 
-    Raises `StaleHeadError` or `IllegalTransitionError` if something has.
+    Raises `StaleHeadError` or `IllegalTransitionError` if something has happened to it since.
     """
-    # What is at hand was written by this process a moment ago. That nothing has happened to it since is not assumed:
-    # the acceptance hangs from `handoff.initiated`, and the commit refuses it if the handoff has a stream by now.
+    # This process wrote the offer a moment ago, so it need not be read. We do not assume that nothing has happened to
+    # it since: the acceptance hangs from `handoff.initiated`, and the commit refuses it if the handoff has a stream by
+    # now.
     examined = examine_own(desk, offer)
     if examined.asking.question is not None:
         raise StaleHeadError(offer.handoff.id, 0)
@@ -314,10 +323,12 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
 
 
 def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> Taint:
-    """Return what an attempt begins with from outside: with the offer, and by the attempts before it."""
+    """Return the taint that an attempt begins with: that of the offer, and that of the attempts before it."""
     endorsed = {*offer.endorsed, *past.endorsed}
     if offer.initiated.label is not None and offer.handoff.parent not in offer.taint:
-        # Carried in quarantine, and not among what taints: its sender knew that somebody had endorsed it.
+        # It travels in quarantine, and the offer does not list it as taint: somebody had endorsed it for the sender.
+        # It stays endorsed here, so that it cannot taint the receiver by another way either. We cannot conclude this if
+        # the sender's run stands for all its sources, because then the list does not name every one.
         for item in offer.baton.items:
             if item.part is Part.UNTRUSTED and item.id not in offer.taint:
                 endorsed.add(item.id)
@@ -367,7 +378,7 @@ def ask(
     by: str | None = None,
     lease: Lease | None = None,
 ) -> None:
-    """Ask whoever handed off one closed question before acting; the handoff waits for the answer."""
+    """Ask the sender one closed question before acting; the handoff waits for the answer."""
     require_text("question", question)
     content = desk.text(QUESTION, question)
 
@@ -384,7 +395,7 @@ def ask(
 
 
 def answer(desk: Desk, handoff: HandoffId, text: str, *, by: str, taint: tuple[Source, ...] = ()) -> None:
-    """Answer what the receiver asked: the next revision of the baton, with what whoever answers knew from outside."""
+    """Answer the question of the receiver: this makes the next revision of the baton, with the taint of the answer."""
     require_text("answer", text)
     with desk.store.view() as view:
         revision = read_offer(view, view.get_handoff(handoff)).baton.revision + 1
@@ -393,9 +404,9 @@ def answer(desk: Desk, handoff: HandoffId, text: str, *, by: str, taint: tuple[S
 
 
 def find_answer(desk: Desk, handoff: Handoff, question: str) -> tuple[Answer, tuple[Source, ...]] | None:
-    """Return the answer that the same question got elsewhere in the tree, and what came from outside with it.
+    """Return the answer to the same question elsewhere in the tree, and its taint; None if there is no answer.
 
-    None if it was not asked, or not answered.
+    Questions are compared by keyed digest, so that the signed bytes do not reveal them.
     """
     asked = desk.secrets.digest(handoff.root, b"question", question.encode())
     with desk.store.view() as view:
@@ -417,7 +428,7 @@ def decline(
     by: str | None = None,
     lease: Lease | None = None,
 ) -> None:
-    """Do not take a handoff, and say why."""
+    """Decline a handoff, with a reason."""
     require_text("reason", reason)
 
     def declined(known: Handoff, _: ChildHead | None) -> Body:
@@ -427,7 +438,7 @@ def decline(
 
 
 def why_declined(desk: Desk, handoff: HandoffId) -> str:
-    """Return the reason with which a handoff was declined last."""
+    """Return the reason of the last decline of a handoff; empty if there is none."""
     with desk.store.view() as view:
         found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff), kind=Kind.HANDOFF_DECLINED))
         reasons = [read_words(view, decode_receipt(stored.payload).content.get("reason")) for stored in found]
@@ -435,7 +446,10 @@ def why_declined(desk: Desk, handoff: HandoffId) -> str:
 
 
 def _prepare(desk: Desk, examined: Examined, parent: Holding | None) -> None:
-    """Bring a handoff to where it can be taken, if it is ours to do so."""
+    """Make a handoff acceptable again: retry it or take it over, if the caller is the run that handed it off.
+
+    Raises `HandoffHeldError`, `HandoffAskedError`, `HandoffDeclinedError` and `HandoffEndedError`.
+    """
     handoff = examined.offer.handoff
     caller = author_of(parent.agent) if parent is not None else None
     if handoff.state is State.HELD:
@@ -455,7 +469,7 @@ def _prepare(desk: Desk, examined: Examined, parent: Holding | None) -> None:
 
 
 def _is_left_behind(handoff: Handoff, parent: Holding | None) -> bool:
-    """Return whether a handoff runs in a process that is gone: its parent was resumed, and did not begin it here."""
+    """Return whether the process of a running attempt is gone: its parent was resumed, and did not begin it here."""
     return parent is not None and parent.resumed and handoff.state is State.RUNNING and handoff.run not in parent.begun
 
 
@@ -474,7 +488,7 @@ def _facts(desk: Desk, view: LedgerView, offer: Offer) -> KnownFacts:
 
 
 def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator[tuple[ContentId, KeptContent]]:
-    # One after the other: an artifact may have megabytes, and only one is held at a time.
+    # One after the other: an artifact may have megabytes, so only one is in memory at a time.
     for artifact in artifacts:
         try:
             stored = view.get_content(artifact.body)
@@ -507,7 +521,7 @@ def _resolves(view: LedgerView, reference: str) -> bool:
 
 
 def _hops_since_question(view: LedgerView, handoff: Handoff) -> int | None:
-    """Return how many hops above this one somebody asked; None if nobody did."""
+    """Return how many hops above this one the last question was asked; None if there was none."""
     hops, run = 1, view.get_run(handoff.parent)
     while run.handoff is not None and run.parent is not None:
         asked = view.find_receipts(ReceiptQuery(stream=StreamId(run.handoff), kind=Kind.HANDOFF_ASKED))

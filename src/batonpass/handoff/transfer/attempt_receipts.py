@@ -1,4 +1,7 @@
-"""The receipts that begin and end an attempt at a handoff, take one over, and end a run."""
+"""The receipts that begin and end an attempt, take over an attempt, and end a run.
+
+They are built in one place, so that every door signs the same facts.
+"""
 
 from typing import Final
 
@@ -23,24 +26,24 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.run import Run
 
-# All that these two say was made here, or is told of a run and a handoff that were checked when they were read. What
-# failed has the code of an error that others may have raised, so that is looked at.
+# Every field of these two was made here, or comes from a run and a handoff that were checked when they were read. A
+# failure carries the code of an error that foreign code may have raised, so its receipt is checked.
 _accepted: Final = unchecked_maker(HandoffAccepted)
 _completed: Final = unchecked_maker(HandoffCompleted)
 
 
 class Acceptance(Struct, frozen=True, kw_only=True):
-    """What an acceptance says besides who takes what: which baton, and what was found in it."""
+    """The facts of an acceptance besides its parties: the baton, and the problems that validation found."""
 
     baton: Digest | None = None
     problems: tuple[str, ...] = ()
     would_ask: bool = False
-    policy: Digest | None = None  # under which the run stands
-    label: Label | None = None  # of what the run begins with
+    policy: Digest | None = None  # digest of the policy that applies to the run
+    label: Label | None = None  # of everything that the run begins with
 
 
 def accepted(opening: AttemptOpening, said: Acceptance, granted: Granted) -> HandoffAccepted:
-    """Return the first thing to be said about an attempt: whose it is, which baton it takes, and under what."""
+    """Return the first receipt of an attempt: who works, on which baton, under which policy and certificate."""
     return _accepted(
         handoff=opening.handoff.id,
         parent=opening.handoff.parent,
@@ -72,7 +75,7 @@ def close_out(
     label: Label | None = None,
     taint: tuple[Source, ...] = (),
 ) -> Body:
-    """Return the last thing to be said about a run: of a root, how it ended; of an attempt, whether it delivered."""
+    """Return the last receipt of a run: how a root run ended, or whether an attempt delivered."""
     if run.handoff is None or run.parent is None:
         return RunClosed(
             run=run.id,
@@ -121,9 +124,9 @@ LOST = "caller.lost"
 
 
 def take_over(recording: Recording, handoff: HandoffId, words: tuple[Content, ...], *, by: str) -> None:
-    """End the attempt of a caller that is gone and offer the handoff again; `words` say why.
+    """End the attempt of a process that is gone, and offer the handoff again; `words` say why.
 
-    Whoever still holds the attempt's run is fenced.
+    If that process is alive after all, it is fenced: nothing more can be recorded for its run.
     """
 
     def superseded(dead: Run, children: tuple[ChildHead, ...]) -> tuple[Body, Body]:

@@ -1,4 +1,7 @@
-"""Closing: the last receipt of a run; and withdrawing what nobody waits for any more."""
+"""Close a run with its last receipt, and end handoffs from above: withdraw, expire, lapse, cancel.
+
+A close withdraws the handoffs of the run that are not over, because nobody waits for their results any more.
+"""
 
 import json
 from collections.abc import Iterator
@@ -43,15 +46,18 @@ def close_run(
     over: bool = False,
     beside: tuple[Content, ...] = (),
 ) -> None:
-    """End a run. What it handed off and is not over is withdrawn: nobody waits for it any more.
+    """End a run with its last receipt, and withdraw its handoffs that are not over.
 
-    A door adds contents of its own with `beside`. With `over`, whoever worked has ended already, as in another program:
-    then nothing refuses the close, and nothing is withdrawn, as it goes on whatever is written.
+    A failed attempt withdraws nothing: the next attempt takes its children up. A door adds its own contents with
+    `beside`. `over` says that the agent has ended already, as in another program: then nothing refuses the close, and
+    nothing is withdrawn, because the work goes on whatever we write. Raises `ConstraintViolatedError` if the result of
+    an enforced run breaks a constraint, and `UnverifiedError` if the policy requires verified results.
     """
     if holding.replaying:
         return
     fill_gap(desk, holding)
-    # What refuses the close comes first: a run that stays open has withdrawn nothing.
+    # Everything that can refuse the close comes first. A run that is refused stays open, and must not have withdrawn
+    # its children already.
     refuses = holding.working.mode is Mode.ENFORCED and not over
     flags = _flags(holding, refuses=refuses) if outcome is Outcome.COMPLETED else ()
     unexplained, seen = find_unexplained(desk, holding)
@@ -65,7 +71,7 @@ def close_run(
             if not over:
                 require_verified(unverified, desk.policy)
         for handoff in sorted(holding.handed_off):
-            # A failed attempt leaves its children to the next one: they are taken up again by key.
+            # A failed attempt leaves its children to the next attempt, which finds them again by key.
             if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
                 withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
         children = _children(desk, holding)
@@ -76,6 +82,7 @@ def close_run(
     contents += _used(desk, holding)
     if unexplained:
         contents.append(list_unexplained(desk, unexplained))
+    # Under the lock: the last receipt names every source that has reached the run, and none can arrive in between.
     with holding.taint.lock:
         body = close_out(
             holding.working.run,
@@ -95,19 +102,19 @@ def close_run(
 
 
 def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
-    """Yield what a run used of its grant, and what it was refused; nothing for one without."""
+    """Yield how a run used its grant and what was refused, as content; nothing for a run without a grant."""
     if not holding.bounds.chain:
         return
     use = holding.use
     if holding.resumed:
-        # Whoever worked on it before counted in another process.
+        # Another process worked on it before, and its counts are only in the record.
         with desk.store.view() as view:
             use = read_use(view, holding.id, lambda path: desk.resolve(str(desk.files.root / path)))
     yield desk.json(USE, describe_use(holding.bounds.chain[-1].said, use))
 
 
 def _flags(holding: Holding, *, refuses: bool) -> tuple[str, ...]:
-    """Return what is wrong with a result. Raises `ConstraintViolatedError` where that refuses the close."""
+    """Return flags about a result. Raises `ConstraintViolatedError` if it breaks a constraint and that may refuse."""
     flags = [] if holding.report is None else [*holding.flags]
     if holding.report is not None and holding.report.value is not None:
         for broken in find_broken_by_result(holding.constraints, json.loads(holding.report.value)):
@@ -121,7 +128,7 @@ def _flags(holding: Holding, *, refuses: bool) -> tuple[str, ...]:
 
 
 def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
-    """Cancel a handoff that is not over, and all that was handed off below it."""
+    """End a handoff that is not over, and every handoff below it. A held one is denied, one with a question expires."""
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
     try:
@@ -132,7 +139,7 @@ def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
         elif known.state is State.ASKED:
             expire(desk, handoff, reason=reason)
     except IllegalTransitionError:
-        # It ended, or was answered, in the meantime: look again.
+        # It ended, or was answered, in the meantime. Look again: only if it is still not over, try once more.
         with desk.store.view() as view:
             if view.get_handoff(handoff).state in _WITHDRAWABLE | _WAITING_FOR_SOMEBODY:
                 withdraw(desk, handoff, by=by, reason=reason)
@@ -141,13 +148,13 @@ def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
 
 
 def withdraw_below(desk: Desk, handoff: Handoff, *, by: str, reason: str) -> None:
-    """Cancel all that the attempts at a handoff handed off and that is not over."""
+    """Withdraw every handoff that the attempts at this one made and that is not over."""
     for child in _handed_off_by_attempts(desk, handoff):
         withdraw(desk, child, by=by, reason=reason)
 
 
 def expire(desk: Desk, handoff: HandoffId, *, reason: str = "its deadline has passed") -> None:
-    """Record that nobody waits for a handoff any more; a run that works on it is fenced."""
+    """Record that a handoff has expired; a run that works on it is fenced."""
     desk.recording.act(
         handoff,
         lambda _, ended: HandoffExpired(handoff=handoff, ended=ended),
@@ -156,14 +163,14 @@ def expire(desk: Desk, handoff: HandoffId, *, reason: str = "its deadline has pa
 
 
 def lapse(desk: Desk, handoff: HandoffId) -> None:
-    """Record that a worker's attempt is over without an end of its own; its run takes nothing more."""
+    """Record that the lease of a worker ran out before its attempt ended; its run is fenced."""
     desk.recording.act(
         handoff, lambda known, ended: HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known))
     )
 
 
 def cancel_handoff(desk: Desk, handoff: HandoffId, *, by: str, reason: str, beside: tuple[Content, ...] = ()) -> None:
-    """Withdraw one handoff, and nothing below it; a run that works on it is fenced."""
+    """Cancel one handoff, and nothing below it; a run that works on it is fenced."""
     principal = PrincipalId(by)
 
     def cancelled(_: Handoff, ended: ChildHead | None) -> Body:
@@ -180,7 +187,7 @@ def _handed_off_by_attempts(desk: Desk, handoff: Handoff) -> list[HandoffId]:
 
 
 def _children(desk: Desk, holding: Holding) -> tuple[ChildHead, ...]:
-    """Return where the runs of everything stand that was handed off by a run, or that it took up again."""
+    """Return the heads of all child runs: of handoffs that a run made, and of those that it took up again."""
     with desk.store.view() as view:
         runs = {child.id for child in view.find_runs(parent=holding.id)}
         runs.update(_adopted(view, holding))

@@ -1,4 +1,4 @@
-"""People who answer for content from outside that reached the attempts at a handoff."""
+"""Endorse content from outside for all attempts at a handoff."""
 
 from batonpass.errors import NotFoundError, NotPersonError
 from batonpass.guard.policy.taint_gate import may_endorse
@@ -12,9 +12,9 @@ from batonpass.model.bodies.body import HandoffEndorsed
 
 
 def endorse_in_handoff(desk: Desk, handoff: HandoffId, source: Source, *, by: str, reason: str) -> None:
-    """Let content from outside be treated as somebody's own by every attempt at a handoff from now on.
+    """Record that a person answers for a source: from now on, it taints no attempt at the handoff.
 
-    Raises `NotPersonError`, and `NotFoundError` if that content reached no attempt at it.
+    Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source reached no attempt.
     """
     require_text("reason", reason)
     if not may_endorse(by):

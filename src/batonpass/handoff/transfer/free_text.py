@@ -1,4 +1,4 @@
-"""What a sender says besides the task: labelled, scanned, quarantined where it looks injected. Nothing is deleted."""
+"""The free context of an offer: labelled, scanned, and put in quarantine if it looks injected. Nothing is deleted."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -20,28 +20,28 @@ from batonpass.wire.documents import encode_item
 CONTEXT: Final = "context"
 TASK_PLACE: Final = "task"
 
-# Below this, one match says too little to call a text injected; it is recorded all the same.
+# Below this score, one match is too little to call a text injected. It is recorded all the same.
 SUSPECT: Final = 500
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What a sender says besides the task, as an item of the baton, and what was found in it and in the task."""
+    """The free context of a sender as an item of the baton, and what the scan found in it and in the task."""
 
     item: Item | None
     contents: tuple[Content, ...]
     label: SourceType
     found: tuple[ScanFound, ...]
-    scanned: int  # how many texts were looked into
+    scanned: int  # how many texts were scanned
 
     @property
     def action(self) -> Sanitising:
-        """Return what was done about what was found."""
+        """Return how the context was treated: quarantined, reported or passed."""
         if self.item is not None and isinstance(self.item.value, Artifact) and self.item.value.untrusted:
             return Sanitising.QUARANTINED
         return Sanitising.REPORTED if self.found else Sanitising.PASSED
 
     def body(self, handoff: HandoffId, holding: Holding) -> HandoffContextSanitized:
-        """Return what the receipt says about it."""
+        """Return the receipt body about the scan."""
         return HandoffContextSanitized(
             handoff=handoff,
             run=holding.id,
@@ -63,7 +63,7 @@ def take_context(
     statements: Sequence[Item] = (),
     number: int = 1,
 ) -> Context:
-    """Return what a sender says besides as an item: labelled, and in quarantine if it looks injected."""
+    """Return the free context of a sender as a labelled item, in quarantine if it looks injected."""
     sanitizes = True in [policy.sanitize_context for policy in policies]
     texts = {TASK_PLACE: task} | ({} if context is None else {CONTEXT: context})
     found = tuple(_scan(desk, texts)) if sanitizes else ()
@@ -85,7 +85,7 @@ def _scan(desk: Desk, texts: dict[str, str]) -> Iterator[ScanFound]:
 
 
 def _label(context: str, statements: Sequence[Item], *, degrades: bool) -> SourceType:
-    """Return whose words these are: a model's, unless they stand so in what the human said and nobody degrades them."""
+    """Return the label of a context: words of a model, unless a human said exactly this and no policy degrades it."""
     said = (item.value.text for item in statements if isinstance(item.value, Statement))
     if not degrades and any(context.strip() in text for text in said):
         return SourceType.USER_INPUT

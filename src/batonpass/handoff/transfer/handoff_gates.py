@@ -1,4 +1,4 @@
-"""Gates of handoffs: what the policy says about an offer, from the signed lineage and from what comes along."""
+"""Gates of handoffs: the decision of the policy about an offer, from the signed lineage and from its baton."""
 
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def judge_offer(
     missing: tuple[str, ...],
     unverified: int,
 ) -> tuple[GateDecision | None, tuple[str, ...]]:
-    """Return what holds or refuses an offer, and what would have, had it been enforced."""
+    """Return the decision that holds or denies an offer, and flags for decisions that would have if enforced."""
     tiers, method, readers = tiers_of_handoff(brief), has_method(brief), holding.taint.base.readers
     if readers is None and is_silent_on_handoff(
         desk.gates, relation, tiers=tiers, has_method=method, unverified=unverified
@@ -55,9 +55,9 @@ def judge_offer(
 
 
 def tiers_of_handoff(brief: Brief) -> tuple[Tier, ...]:
-    """Return the tiers of a handoff: with tokens or money of its own, others spend what is ours.
+    """Return the tiers of a handoff: one with a budget of tokens or money lets others spend our resources.
 
-    A budget of calls or seconds only limits; whoever sets one must not be held for it.
+    A budget of calls or seconds is only a limit. Nobody should be held for being careful.
     """
     budget = brief.budget
     spends = budget is not None and (budget.cost is not None or budget.tokens is not None)
@@ -65,11 +65,11 @@ def tiers_of_handoff(brief: Brief) -> tuple[Tier, ...]:
 
 
 def has_method(brief: Brief) -> bool:
-    """Return whether a handoff says how anybody will tell that its result holds."""
+    """Return whether a handoff says how its result can be checked: by a command or by criteria."""
     return bool(brief.verify_by or brief.criteria)
 
 
 def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
-    """Return whether a task is, word for word, a text that came from outside."""
+    """Return whether the task is, word for word, an untrusted text of the baton."""
     foreign = {item.value.sha256 for item in items if isinstance(item.value, Artifact) and item.value.untrusted}
     return bool(foreign) and sha256(task.encode()).hexdigest() in foreign

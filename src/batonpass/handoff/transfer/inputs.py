@@ -1,4 +1,4 @@
-"""Inputs that changed: what a handoff was offered with no longer stands, or its sender has made it anew since."""
+"""Changed inputs: a result in the baton no longer stands, or the sender has a newer version of a file."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,16 +19,16 @@ from batonpass.store.port import LedgerView
 
 
 def find_fallen(view: LedgerView, handoff: Handoff) -> Iterator[str]:
-    """Yield the inputs of a handoff that no longer stand, in words."""
+    """Yield the inputs of a handoff that no longer stand, in words: refuted, or made from a refuted result."""
     for ref, known in TreeFates(view, handoff.root).find_inputs(handoff):
         yield describe_input(view, ref, known)
 
 
 def find_renewed(holding: Holding, baton: Baton) -> Iterator[str]:
-    """Yield the files that a handoff was offered with and of which its sender has another version now, in words.
+    """Yield the files of a baton of which the sender has another version now, in words.
 
-    Not of a run that was resumed: its program repeats its steps from the first on, and a file that a later step makes
-    anew is there already when an earlier step asks for its result.
+    Nothing for a resumed run. Its program repeats its steps from the first on, and a file that a later step writes is
+    there already when an earlier step asks for its result. So the difference would mean nothing.
     """
     if holding.resumed:
         return
@@ -40,9 +40,9 @@ def find_renewed(holding: Holding, baton: Baton) -> Iterator[str]:
 
 
 def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
-    """Let a handoff go on with what was delivered in the place of results that no longer stand; do nothing if all do.
+    """Replace results that no longer stand by those that were delivered in their place; do nothing if all stand.
 
-    Where nothing was delivered in their place, its receiver is told that they do not stand.
+    If there is no replacement, the result stays in the baton, and the receiver is told that it does not stand.
     """
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
@@ -70,7 +70,7 @@ def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
 
 
 def _latest(items: Iterable[Item]) -> dict[str, Digest]:
-    """Return the digest of the last file of each name."""
+    """Return the digest of the latest file of each name."""
     return {item.value.name: item.value.sha256 for item in items if isinstance(item.value, Artifact)}
 
 
@@ -80,7 +80,7 @@ def _known(holding: Holding) -> tuple[Item, ...]:
 
 
 def _delivered(view: LedgerView, handoff: HandoffId) -> tuple[list[Carried], tuple[Source, ...]]:
-    """Return what the latest attempt at a handoff delivered, and what of it came from outside."""
+    """Return the items that the latest attempt at a handoff delivered, and their taint."""
     run: RunId | None = view.get_handoff(handoff).run
     if run is None:
         return [], ()

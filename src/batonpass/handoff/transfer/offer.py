@@ -1,4 +1,8 @@
-"""Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
+"""Offer a task: gather the baton, check policy, gates and grant, and write everything in one commit.
+
+The offer is durable before anything of the receiver runs. The same key is the same handoff, so that a program that is
+run again after a crash finds its handoffs instead of making new ones.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -55,24 +59,25 @@ from batonpass.records.fate import TreeFates
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_brief, to_document
 
-# A key that is taken by one of these is free again: nothing of it will ever run.
+# A handoff in one of these states frees its key: nothing of it will ever run.
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
-# These have a result, or are tried again when they are taken: then it matters what they were offered with.
+# A handoff in one of these states has a result, or is tried again when it is accepted. So its inputs matter.
 _OVER: Final = frozenset({State.COMPLETED, State.VERIFIED, State.FAILED, State.DECLINED, State.REFUTED})
 _GENERATIONS: Final = 1000
-# Each time somebody said more between looking and writing; so many times in a row is a fault, not a race.
+# We try again each time that somebody adds something between our look and our commit. So many times in a row is a
+# fault and no race.
 _TRIES: Final = 64
 
 
-_handoff: Final = unchecked_maker(Handoff)  # it repeats what its receipt says, which was checked
-_initiated_plainly: Final = unchecked_maker(HandoffInitiated)  # of an offer that goes on, with nothing odd about it
+_handoff: Final = unchecked_maker(Handoff)  # it repeats its receipt, which was checked
+_initiated_plainly: Final = unchecked_maker(HandoffInitiated)  # for an offer without flags that is not held
 _NOTHING_SAID: Final = Brief()
 
 SAID: Final = "what is said besides"
 
 
 class OfferedHandoff(Struct, frozen=True, kw_only=True):
-    """A handoff that was offered, now or before under the same key."""
+    """A handoff that was offered: now, or before under the same key (`again`)."""
 
     handoff: Handoff
     offer: Offer
@@ -82,14 +87,16 @@ class OfferedHandoff(Struct, frozen=True, kw_only=True):
 def offer_task(
     desk: Desk, holding: Holding, asked: OfferRequest, *, beside: tuple[Content, ...] = ()
 ) -> OfferedHandoff:
-    """Offer a task; the same key in the same scope is the same handoff.
+    """Offer a task, or return the handoff that was offered before under the same key in the same scope.
 
-    Every door comes here, and adds contents of its own with `beside`. Raises `KeyReusedError` if the key was used for
-    something else, `PolicyRefusedError` where a policy says so, and a `GrantError` where the sender cannot give what is
-    asked for; both are recorded.
+    Every door comes here, and adds its own contents with `beside`. Raises `KeyReusedError` if the key was used for
+    another task, `InputsChangedError` if it was used for this task with other inputs, `PolicyRefusedError` if a policy
+    refuses the handoff, and a `GrantError` if the sender cannot give the grant. The last two are recorded first.
     """
     fingerprint = desk.secrets.digest(holding.root, b"offer", asked.described())
     replaces: HandoffId | None = None
+    # A key can be used again once its handoff is dead, or its inputs have changed. Each new use is a generation, which
+    # goes into the digest, so that the store can still refuse two handoffs under one key.
     for generation in range(_GENERATIONS):
         key = _key(desk, holding, asked, fingerprint, generation)
         try:
@@ -115,13 +122,13 @@ def offer_task(
                 offer = read_offer(view, known)
                 changed = _find_changed(view, holding, asked, offer)
             if offer.initiated.fingerprint != fingerprint:
-                # What is not found in the fields is in what was said besides: less of it, or in another order.
+                # If no field differs, the items do: some are missing, or their order is another.
                 differences = tuple(_differences(asked, offer)) or (SAID,)
                 raise KeyReusedError(known.id, differences) from None
             if changed:
                 if asked.key is not None and asked.inputs is not ChangedInputs.FRESH:
                     raise InputsChangedError(known.id, changed) from None
-                # Its result is about other inputs. Nobody named it by a key, so the same words ask for a new one.
+                # Its result is about other inputs, and the caller insists on no key: this is a new handoff.
                 replaces = known.id
                 continue
             holding.handed_off.add(known.id)
@@ -130,21 +137,24 @@ def offer_task(
 
 
 def _find_changed(view: LedgerView, holding: Holding, asked: OfferRequest, offer: Offer) -> tuple[str, ...]:
-    """Return which inputs of a handoff that is over have changed since it was offered, in words."""
+    """Return the inputs of a handoff that have changed since it was offered, in words; none unless it is over."""
     if offer.handoff.state not in _OVER or asked.inputs is ChangedInputs.SAME or holding.replaying:
         return ()
     return (*find_fallen(view, offer.handoff), *find_renewed(holding, offer.baton))
 
 
 def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffPolicy, ...]:
-    """Return all that an offer is held to; a relay that was given no policy adds nothing to the caller's."""
+    """Return the policies that an offer has to meet: that of the relay, and that of the caller if there is one."""
     if own is None:
         return (ruled,)
     return (own,) if ruled == UNRULED else (ruled, own)
 
 
 def _pass_in_time(pending: PendingOffer) -> OfferedHandoff:
-    """Let an offer pass as the tree stands when it is written; while others speak in it, gather once more."""
+    """Write an offer that is true at the moment of its commit. If the tree changed meanwhile, gather again.
+
+    Raises `PremiseError` if that does not come to an end.
+    """
     for _ in range(_TRIES):
         try:
             return _pass(pending)
@@ -154,9 +164,9 @@ def _pass_in_time(pending: PendingOffer) -> OfferedHandoff:
 
 
 def _pass(pending: PendingOffer) -> OfferedHandoff:
-    """Gather what travels, ask one question after the other, and record the offer before anything of it runs.
+    """Gather the baton, run the checks one after the other, and record the offer.
 
-    Raises `PremiseError` if something was taken for granted that is not so, or that decides about the offer.
+    Raises `PremiseError` if we assumed something about the tree that is not true, or on which a refusal depends.
     """
     _gather(pending)
     try:
@@ -165,13 +175,13 @@ def _pass(pending: PendingOffer) -> OfferedHandoff:
         _grant(pending)
     except (PolicyRefusedError, GrantError) as refusal:
         if not pending.looked:
-            raise PremiseError(pending.holding.root) from None  # nobody is refused for what was not looked at
+            raise PremiseError(pending.holding.root) from None  # do not refuse on an assumption: look first
         pending.refuse(refusal)
     return _write(pending)
 
 
 def _recall(desk: Desk, holding: Holding, key: Digest) -> None:
-    """Refuse what a finished run never handed off; raise `OfferedAlreadyError` for what it did."""
+    """Find a handoff of a finished run. Raises `OfferedAlreadyError` if it exists, and `HandoffEndedError` if not."""
     with desk.store.view() as view:
         try:
             known = view.get_offer(holding.scope, key)
@@ -188,7 +198,7 @@ def _key(desk: Desk, holding: Holding, asked: OfferRequest, fingerprint: Digest,
 
 
 def _gather(pending: PendingOffer) -> None:
-    """Find all that travels with an offer: what humans said, what the sender knows, what is said besides."""
+    """Collect the items of the baton: statements of humans, items of the sender, and those given with this offer."""
     desk, holding, asked = pending.desk, pending.holding, pending.asked
     items: list[Item] = []
     contents: list[Content] = []
@@ -221,17 +231,17 @@ def _gather(pending: PendingOffer) -> None:
 
 
 def _look(pending: PendingOffer) -> tuple[Item, ...]:
-    """Return all that humans said in the tree so far; note which results are unverified, and the lineage if needed.
+    """Return every statement of a human in the tree; note the unverified results, and the lineage if it is needed.
 
-    Statements are only ever added, and whatever somebody does to a handoff that has delivered stands in its stream. So
-    a run that has looked before takes for granted that nothing was added, and the commit sees whether that is so.
+    Statements are only ever added, and everything that happens to a delivered handoff stands in its stream. So a run
+    that has looked before assumes that nothing was added, and the commit checks this assumption (the premise).
     """
     desk, holding = pending.desk, pending.holding
-    # In a tree with a refuted result, what stands can change without another verdict: when the redone one is delivered.
+    # In a tree with a refuted result, the fate of items can change without a new verdict: a redone result is delivered.
     reads = pending.reads or holding.stated is None or holding.refutations > 0
     reads = reads or not holding.acted_on.isdisjoint(holding.watched)
     if holding.stated is not None and not reads and not any(map(requires_lineage, pending.policies)):
-        # Nobody is asked: all that a wrong guess costs is that the commit refuses it, and that it is read after all.
+        # No read. If the assumption is wrong, the commit refuses the offer, and it is read then.
         pending.unverified = tuple(sorted(holding.watched))
         pending.premise = Premise(root=holding.root, statements=len(holding.stated), untouched=pending.unverified)
         return holding.stated
@@ -239,8 +249,9 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
         stated = holding.stated = tuple(find_statements(view, holding.root, holding.notes))
         watched = frozenset(holding.watched)
         pending.unverified = tuple(find_unverified(view, watched))
-        # Of what somebody acted on, only a new attempt can be unverified again, and what is verified gets none. The
-        # rest is looked at each time: to take for granted that it is untouched would fail at each commit.
+        # A handoff that somebody has acted on can only become unverified again by a new attempt, and a verified one
+        # gets none: it is watched no longer. The others are read each time, because the premise that they are
+        # untouched would fail at each commit.
         acted_on = watched.difference(pending.unverified)
         verified = {handoff for handoff in acted_on if view.get_handoff(handoff).state is State.VERIFIED}
         holding.acted_on = acted_on - verified
@@ -254,13 +265,13 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
             pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*stated)
     pending.looked = True
-    # Of what was read just now too: until it is written, a human may say more. What became of results was read.
+    # A premise is needed even now: before the commit, a human may add a statement or refute a result.
     pending.premise = Premise(root=holding.root, statements=len(stated), refutations=holding.refutations)
     return stated
 
 
 def _check_policies(pending: PendingOffer) -> None:
-    """Refuse a hop that a policy does not allow, or that lacks what it requires. Raises `PolicyRefusedError`."""
+    """Refuse a hop that a policy forbids, or whose baton lacks a required part. Raises `PolicyRefusedError`."""
     asked = pending.asked
     for policy in pending.policies:
         require_hop(asked.to, asked.task, pending.lineage, policy)
@@ -269,7 +280,7 @@ def _check_policies(pending: PendingOffer) -> None:
 
 
 def _pass_gates(pending: PendingOffer) -> None:
-    """Note what holds an offer, and what would have, had it been enforced. Raises `PolicyRefusedError`."""
+    """Note the decision that holds an offer, and flags of decisions that would have. Raises `PolicyRefusedError`."""
     asked, desk = pending.asked, pending.desk
     decision, flags = judge_offer(
         desk,
@@ -289,7 +300,7 @@ def _pass_gates(pending: PendingOffer) -> None:
 
 
 def _grant(pending: PendingOffer) -> None:
-    """Note what is granted; where a grant is only tried out, that it is, or would be refused. Raises `GrantError`."""
+    """Note the grant of the offer, or if grants are only tried out, that it would be refused. Raises `GrantError`."""
     asked = pending.asked
     pending.given = give(
         pending.desk,
@@ -303,9 +314,9 @@ def _grant(pending: PendingOffer) -> None:
 
 
 def _write(pending: PendingOffer) -> OfferedHandoff:
-    """Write an offer with its whole baton and the state in one commit: durable from here, this is the checkpoint.
+    """Write an offer with its whole baton and its state in one commit. From here on it is durable.
 
-    Raises `GrantRevokedError` if what it is made under was revoked meanwhile.
+    Raises `GrantRevokedError` if the grant of the sender was revoked meanwhile, and `PremiseError` if the tree changed.
     """
     desk, holding, asked = pending.desk, pending.holding, pending.asked
     if holding.is_abridged(asked.carry):
@@ -321,7 +332,8 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
     if (thought := asked.thought or holding.thought) is not None:
         contents += keep_thought(desk, thought)
     contents += pending.beside
-    # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
+    # The lock is held from reading the label until the receipt is written. So content that arrives meanwhile is either
+    # in the label, or its receipt comes after this one.
     with holding.taint.lock:
         body = _initiated(pending)
         fill_gap(desk, holding)
@@ -329,7 +341,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
     context = pending.context
     if context is not None and (context.found or (context.item is not None and context.scanned)):
         desk.recording.record(holding.working, context.body(pending.handoff, holding))
-    # Said once: a lead with a thousand children does not say it a thousand times.
+    # Each unverified result is named once: a lead with a thousand children does not name it a thousand times.
     holding.watched.difference_update(pending.unverified)
     holding.handed_off.add(pending.handoff)
     opened = _handoff(
@@ -360,7 +372,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
 
 
 def _initiated(pending: PendingOffer) -> HandoffInitiated:
-    """Return an offer as its receipt says it, with the label of all that its sender knows and what of it taints."""
+    """Return the receipt body of an offer, with the label of everything that its sender knows, and its taint."""
     desk, holding, asked, decision = pending.desk, pending.holding, pending.asked, pending.decision
     held = decision is not None or asked.hold
     taint = holding.taint
@@ -369,8 +381,8 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         if item.part is Part.UNTRUSTED and item.id not in taint.endorsed:
             entered.add(item.id)
     sources = named_sources(holding.id, entered) if entered else ()
-    # Ids, digests and members of enumerations, each made here or checked in what was asked for. Names of rules are
-    # other people's: what has a flag, or is held, is checked.
+    # The short way skips the checks of the fields: ids, digests and enumerations were made here or checked in the
+    # request. Names of rules come from the policy file, so an offer with flags or a hold is checked.
     make = HandoffInitiated if held or pending.flags else _initiated_plainly
     return make(
         handoff=pending.handoff,
@@ -408,9 +420,9 @@ def _carried_fates(pending: PendingOffer) -> Iterator[CarriedFate]:
 
 
 def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple[Content, ...]) -> SignedReceipt:
-    """Record an offer, unless the grant that it is made under was revoked. Raises `GrantRevokedError`."""
+    """Record an offer, unless a grant of the sender or above it was revoked. Raises `GrantRevokedError`."""
     bounds = pending.holding.bounds
-    # A grant that is only tried out stops nobody, revoked or not.
+    # A grant that is only tried out stops nobody, even if it was revoked.
     line = bounds.line if bounds.chain and not bounds.tried_out else ()
     try:
         return pending.desk.recording.record(
@@ -441,7 +453,7 @@ def _baton(pending: PendingOffer, body: HandoffInitiated) -> Baton:
 
 
 def _differences(asked: OfferRequest, offer: Offer) -> Iterator[str]:
-    """Yield which of the caller's fields differ from those of an earlier offer."""
+    """Yield the fields of the request that differ from an earlier offer under the same key."""
     baton = offer.baton
     if asked.to != baton.to:
         yield f"to ({baton.to}, now {asked.to})"

@@ -1,4 +1,4 @@
-"""From what a caller writes to what is asked for, before anybody has decided about it."""
+"""The request of a caller to offer a task: checked for its form, before anybody decides about it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -37,8 +37,8 @@ Kind = TypeVar("Kind")
 
 GivenItem: TypeAlias = Constraint | Exclusion | WorkItem | OpenQuestion | RejectedPath | Decision | Assumption | Claim
 
-# In this order they stand in the fingerprint, in whichever order they were given. The names are those of lists of one
-# kind, as programs and models send them.
+# The order of kinds in the fingerprint, so that the order in which a caller gives them does not matter. The names are
+# those of the lists that programs and models send.
 ITEM_KINDS: Final[Mapping[str, type[GivenItem]]] = {
     "constraints": Constraint,
     "exclusions": Exclusion,
@@ -57,7 +57,7 @@ _AS_EVER: Final = Handling()
 
 
 class OfferRequest(Struct, frozen=True, kw_only=True):
-    """What a caller asks for; `described` says which part of it decides whether two offers are the same."""
+    """A checked request to offer a task; `described` returns the part that decides whether two offers are the same."""
 
     to: AgentId
     task: str
@@ -68,18 +68,18 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     carrier: Carrier = Carrier.CALLER
     hold: bool = False
     key: str | None = None
-    carry: frozenset[ContentId] | None = None  # a selection of what the sender knows; None: all of it
-    context: str | None = None  # what is said besides, as free text
-    policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
-    grant: Grant | None = None  # what the child is to hold
-    lasts: timedelta | None = None  # how long it was asked to hold that, if the caller said no moment
-    inputs: ChangedInputs | None = None  # what to do if it was offered before with others; None: as its key has it
-    thought: Thought | None = None  # the message it is asked for with; None: what the run knows of that
+    carry: frozenset[ContentId] | None = None  # the items of the sender that travel; None: all
+    context: str | None = None  # free text besides the task
+    policy: HandoffPolicy | None = None  # applied in addition to that of the relay: it can only refuse more
+    grant: Grant | None = None  # the grant that the child is to get
+    lasts: timedelta | None = None  # how long the grant lasts, if the caller gave a duration
+    inputs: ChangedInputs | None = None  # if it was offered before with other inputs; None: the key decides
+    thought: Thought | None = None  # the message of the model; None: the last one that the run noted
 
     def __post_init__(self) -> None:
         require_agent("to", self.to)
         require_text("task", self.task)
-        # The receipt of an offer repeats these two without another look.
+        # The receipt of an offer repeats these two unchecked.
         if type(self.relation) is not Relation or type(self.carrier) is not Carrier:
             require_member("relation", self.relation, Relation)
             require_member("carrier", self.carrier, Carrier)
@@ -93,7 +93,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
             require_instance("policy", self.policy, HandoffPolicy)
 
     def described(self) -> bytes:
-        """Return what makes up the fingerprint, as canonical JSON."""
+        """Return the fields that make up the fingerprint, as canonical JSON."""
         asked: dict[str, object] = {
             "to": self.to,
             "task": self.task,
@@ -105,16 +105,16 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
             asked["context"] = self.context
         if self.grant is not None:
             asked.update(_beyond_may(self.grant, self.lasts))
-        # All of it was checked as it came in, item by item and text by text.
+        # No check here: every item and every text was checked when it was made.
         return encode_typed(asked)
 
 
 def _beyond_may(grant: Grant, lasts: timedelta | None) -> dict[str, object]:
-    """Return what a grant says besides what may be used, which stands in the brief."""
+    """Return the fields of a grant besides `may`, which stands in the brief."""
     said = {
         "may delegate": list(grant.may_delegate.lines),
         "limits": str(grant.limits),
-        # "2h" is the same whenever it is said, although it ends at another moment each time.
+        # A duration and not the moment: "2h" ends at another moment each time, and is the same request.
         "until": f"{lasts} later" if lasts else None if grant.until is None else spell_time(grant.until),
         "max depth": grant.max_depth,
     }
@@ -135,12 +135,12 @@ def asked_for(
     items: Iterable[GivenItem],
     handling: Handling | None,
 ) -> OfferRequest:
-    """Return what is asked for. Raises `InvalidValueError` for the first thing that cannot be right."""
+    """Return the request of a caller. Raises `InvalidValueError` for the first value that is invalid."""
     may = () if grant is None else grant.may
     written = _checked("brief", brief, BriefRequest)
     handled = _checked("handling", handling, Handling) or _AS_EVER
     recorded = (
-        Brief(may=may, criteria=criteria)  # type: ignore[arg-type]  # it makes tuples of them
+        Brief(may=may, criteria=criteria)  # type: ignore[arg-type]  # `Brief` turns them into tuples
         if written is None
         else written.recorded(may=may, criteria=criteria)
     )
@@ -171,10 +171,10 @@ def _checked(name: str, given: Kind | None, kind: type[Kind]) -> Kind | None:
 
 
 def given_items(items: Iterable[GivenItem]) -> tuple[GivenItem, ...]:
-    """Return items kind by kind, each kind in the order given. Raises `InvalidValueError` for anything else."""
+    """Return items sorted by kind, each kind in the order given. Raises `InvalidValueError` for anything else."""
     if items == ():
         return ()
-    listed: object = items  # whatever it really is
+    listed: object = items  # a caller may pass anything
     if isinstance(listed, str) or not isinstance(listed, Iterable):
         raise InvalidValueError("items", f"{shorten(listed)} is no list; write a list of {_KIND_NAMES}")
     given = tuple(items)
@@ -191,7 +191,7 @@ def _require_item(item: object) -> None:
 
 
 def items_by_part(parts: Mapping[str, Iterable[GivenItem | str]]) -> tuple[GivenItem, ...]:
-    """Return items that come in lists of one kind each; there, a text alone is the shortest way to write one."""
+    """Return items from lists of one kind each, in which a plain text is an item. Raises `InvalidValueError`."""
     found: list[GivenItem] = []
     for name, given in parts.items():
         kind = ITEM_KINDS[name]

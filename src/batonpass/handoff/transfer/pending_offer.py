@@ -1,4 +1,4 @@
-"""An offer on its way: who hands what to whom, all that travels with it, and what was decided about it so far."""
+"""An offer between the request of a door and its first receipt: the request, its baton, and the decisions so far."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -33,27 +33,27 @@ class PendingOffer(Struct, kw_only=True):
     fingerprint: Digest
     key: Digest
     handoff: HandoffId
-    policies: tuple[HandoffPolicy, ...]  # all that it is held to
-    beside: tuple[Content, ...] = ()  # what its door adds to its receipts, such as where it heard of the handoff
+    policies: tuple[HandoffPolicy, ...]  # that it has to meet
+    beside: tuple[Content, ...] = ()  # contents that its door adds to its receipts, such as the hook event
 
-    reads: bool = False  # what happened in the tree is read, and not taken for granted
-    looked: bool = False  # it was read
-    premise: Premise | None = None  # what has to be so when it is written
+    reads: bool = False  # read the tree, and assume nothing about it
+    looked: bool = False  # the tree was read
+    premise: Premise | None = None  # must still be true at the commit
 
-    items: tuple[Item, ...] = ()  # all that travels with it
-    contents: tuple[Content, ...] = ()  # the words of what is new among that
-    context: Context | None = None  # what is said besides, as free text
+    items: tuple[Item, ...] = ()  # everything that travels with it
+    contents: tuple[Content, ...] = ()  # contents of the items that are new
+    context: Context | None = None  # the free text of the sender
     missing: tuple[str, ...] = ()
-    unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody verified
-    fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items whose result no longer stands
-    replaces: HandoffId | None = None  # the same task, offered before with other inputs
-    lineage: Lineage | None = None  # read only where a policy asks for it
-    decision: GateDecision | None = None  # what holds it
-    given: Given = NOTHING_GIVEN  # what is granted with it
-    flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
+    unverified: tuple[HandoffId, ...] = ()  # results that it builds on and that nobody verified
+    fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items that no longer stand
+    replaces: HandoffId | None = None  # the handoff with the same task and other inputs
+    lineage: Lineage | None = None  # read only if a policy needs it
+    decision: GateDecision | None = None  # the decision that holds it
+    given: Given = NOTHING_GIVEN  # the grant that goes with it
+    flags: list[str] = field(default_factory=list)  # codes of what would have stopped it if it were enforced
 
     def again(self) -> "PendingOffer":
-        """Return the same offer from its beginning, with nothing taken for granted."""
+        """Return the same offer at its beginning. This time the tree is read."""
         return PendingOffer(
             desk=self.desk,
             holding=self.holding,
@@ -68,7 +68,7 @@ class PendingOffer(Struct, kw_only=True):
         )
 
     def refuse(self, refusal: PolicyRefusedError | GrantError) -> NoReturn:
-        """Record that a policy or a grant did not let it go: the task, and why. Nothing of it runs. Then raise that."""
+        """Record that a policy or a grant refused it, with task and reason; then raise the refusal."""
         refused = HandoffFailed(
             handoff=new_handoff_id(self.desk.clock.now()),
             parent=self.holding.id,

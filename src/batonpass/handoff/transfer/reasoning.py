@@ -1,4 +1,4 @@
-"""The sender's reasoning at the moment of an offer: a signed pointer, and beside it where that can be read."""
+"""The reasoning of the sender at an offer: a signed pointer to its message, and content that says where it is."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 REASONING: Final = "reasoning"
 WORDS: Final = "reasoning.message"
 
-# Stores have their limits, and no offer fails for what was thought with it: a larger message is only pointed to.
+# Stores have limits, and no offer should fail because of a long message. A larger one is only pointed to.
 _LARGEST: Final = 1024 * 1024
 
 
 def point_to(
     desk: "Desk", root: RunId, thought: Thought | None, checkpoint: ReceiptId | None = None
 ) -> ReasoningPointer | None:
-    """Return what an offer signs about its sender's reasoning; None where nothing is known: nothing is filled in."""
+    """Return the signed pointer to the reasoning of a sender; None if nothing is known about it."""
     if thought is None:
         return None if checkpoint is None else ReasoningPointer(checkpoint=checkpoint)
     place = thought.place
     return ReasoningPointer(
         checkpoint=checkpoint,
-        # Keyed: a plain digest in signed bytes would outlive the words when they are erased, and confirm a guess.
+        # Keyed: signed bytes outlive the words when those are erased, and a plain digest would confirm a guess.
         digest=desk.secrets.digest(root, REASONING.encode(), place.sha256.encode()),
         message=place.message,
         line=place.line,
@@ -36,10 +36,10 @@ def point_to(
 
 
 def keep_thought(desk: "Desk", thought: Thought | None) -> Iterator[Content]:
-    """Yield where the sender's message stands, and the message itself where nobody else keeps it."""
+    """Yield content that says where the message is, and the message itself if it is given and not too large."""
     if thought is None:
         return
     yield desk.json(REASONING, encode_reasoning(thought.place))
     if thought.body is not None and len(thought.body) <= _LARGEST:
-        # A message repeats what tools were called with: what looks like a secret is taken out, as it is there.
+        # A message may repeat the arguments of tools, so secrets are removed from it as from those.
         yield desk.told(WORDS, thought.body)

@@ -1,4 +1,7 @@
-"""What came of a handoff, as a value: a decline or a failure is an answer, not a crash."""
+"""The result of a handoff as a value, and how a parent takes it in: its items, its report and its taint.
+
+A decline or a failure is a result too, not an exception.
+"""
 
 import json
 from typing import Any, Final
@@ -50,19 +53,19 @@ _SAID_WHY: Final = {
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """How a handoff stands: what was delivered, or why nothing was."""
+    """The state of a handoff: what it delivered, or the reason why it delivered nothing."""
 
     handoff: HandoffId
     run: RunId | None
     state: State
     attempt: int
-    reused: bool = False  # it had this result before it was asked for: nobody worked for it now
+    reused: bool = False  # the result was there before this request: nobody worked for it now
     report: Report | None = None
     reason: str = ""
-    error: str | None = None  # the code of why it failed or was declined
-    question: str | None = None  # asked and not answered yet
-    label: Label | None = None  # of all these words: what whoever said them knew; None if they say nothing of it
-    sources: tuple[Source, ...] = ()  # what of that came from outside; a run that goes on with them takes it in
+    error: str | None = None  # code of the failure or the decline
+    question: str | None = None  # the question that waits for an answer
+    label: Label | None = None  # of report, reason and question; None if nobody labelled them
+    sources: tuple[Source, ...] = ()  # their taint: a run that reads them takes it over
 
     @property
     def delivered(self) -> bool:
@@ -83,7 +86,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 def read_result(view: LedgerView, handoff: Handoff) -> Result:
-    """Return what has come of a handoff so far."""
+    """Return the result of a handoff so far."""
     report = read_report(view, handoff) if handoff.run is not None and handoff.state in SETTLED else None
     label, sources = _label_of(view, handoff)
     return Result(
@@ -101,9 +104,9 @@ def read_result(view: LedgerView, handoff: Handoff) -> Result:
 
 
 def completed_here(child: Holding) -> Result | None:
-    """Return what came of a handoff that was completed here just now, without its report; None if it was not.
+    """Return the result of a handoff that this process has just completed, without its report; None if it has not.
 
-    The report is in the ledger, without what looks like a secret; what is at hand here may have one.
+    The report is left out because the one in memory may still contain secrets. In the ledger they were removed.
     """
     handoff = child.working.run.handoff
     if child.ended is None or handoff is None or not isinstance(child.ended.receipt.body, HandoffCompleted):
@@ -120,9 +123,10 @@ def completed_here(child: Holding) -> Result | None:
 
 
 def _label_of(view: LedgerView, handoff: Handoff) -> tuple[Label | None, tuple[Source, ...]]:
-    """Return the label of what came of a handoff: of its close-out, or of whoever asked, declined or judged.
+    """Return label and taint of a result: from its last receipt, or from the agent that asked, declined or judged.
 
-    Who asks or declines has no run yet that could be labelled. They have the offer, and what earlier attempts left.
+    An agent that asks or declines has no run that could have a label. But it has read the offer and the work of earlier
+    attempts, so their taint counts.
     """
     if handoff.run is not None and handoff.state in _CLOSED:
         body = _last(view, handoff.run).body
@@ -130,29 +134,29 @@ def _label_of(view: LedgerView, handoff: Handoff) -> tuple[Label | None, tuple[S
             return body.label, given_by(body)
     said = _said(view, handoff)
     if handoff.state is not State.ASKED and (said is None or may_endorse(getattr(said.body, "by", _NOBODY))):
-        return None, ()  # nothing was said; or a person said it, or the relay itself
+        return None, ()  # nobody said anything, or a person or the relay itself did
     try:
         found = tuple(find_sources(view, handoff.id))
     except InvalidValueError:
-        # Nobody can read the offer: an attempt, if there was one, stands for whatever reached it.
+        # The offer cannot be read. If there was an attempt, its run stands for every source that reached it.
         found = () if handoff.run is None else (handoff.run,)
     return (EXTERNAL, found) if found else (None, ())
 
 
 def take_words(desk: Desk, parent: Holding, result: Result) -> None:
-    """Let what whoever said something knew from outside reach the run that reads it: a question launders nothing."""
+    """Taint the run that reads a question or a reason with the taint of its author: words remove no taint."""
     take_in(desk, parent, result.sources, handoff=result.handoff)
 
 
 def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
-    """Let a parent know what a child gave back: it travels on with what the parent hands off next."""
+    """Add the items and the report of a child to its parent, with their taint; they travel with its next handoffs."""
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
         if known.run is None or known.run in parent.learned or known.state not in {*DELIVERED, State.FAILED}:
             return
         receipt = _last(view, known.run)
         ref = receipt.content.get(REPORT)
-        # What did not come to an end has no result, but what it ruled out or found open is known from now on.
+        # A failed attempt has no result, but its other items, such as rejected paths and open questions, are known now.
         report = read_report(view, known) if ref is not None and known.state in DELIVERED else None
         given = receipt.body.gives if isinstance(receipt.body, HandoffCompleted | HandoffFailed) else ()
         unknown = [item for item in given if item.item not in parent.notes]
@@ -179,9 +183,9 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
 
 
 def learn_own(desk: Desk, parent: Holding, child: Holding) -> bool:
-    """Let a parent know what a child gave back that was closed here just now, without reading what is at hand.
+    """Do the same as `learn` for a child that this process has just closed, without reading the ledger.
 
-    Return whether that could be done; else `learn` has to.
+    Return False if that is not possible; then `learn` has to do it.
     """
     handoff = child.working.run.handoff
     if child.ended is None or handoff is None:
@@ -217,7 +221,7 @@ def _error(view: LedgerView, handoff: Handoff) -> str | None:
 
 
 def _said(view: LedgerView, handoff: Handoff) -> Receipt | None:
-    """Return the receipt in which somebody says why a handoff stands as it does; None if nobody does."""
+    """Return the receipt that gives the reason for the state of a handoff; None if there is none."""
     kind = _SAID_WHY.get(handoff.state)
     if kind is None:
         return None

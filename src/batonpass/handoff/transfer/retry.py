@@ -1,4 +1,4 @@
-"""Trying again: the same baton, what was finished kept, what is in doubt put before whoever goes on."""
+"""Try a handoff again: with the same baton, finished calls kept, and calls in doubt settled. And cancel one."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ from batonpass.model.policy.offer_options import ChangedInputs
 
 
 class NextAttempt(Struct, frozen=True, kw_only=True):
-    """A handoff that waits for its next attempt, and what that attempt starts from."""
+    """A handoff that waits for its next attempt, and the calls that this attempt starts from."""
 
     handoff: Handoff
     kept: Resumption
@@ -40,9 +40,10 @@ def retry(
     skip: Iterable[CallId] = (),
     inputs: ChangedInputs | None = None,
 ) -> NextAttempt:
-    """Let a handoff that failed, was declined or refuted be tried once more by the same agent.
+    """Make a handoff that failed, was declined or was refuted wait for another attempt by the same agent.
 
-    Raises `InputsChangedError` if results that it was offered with no longer stand, unless `inputs` says what to do.
+    `repeat` and `skip` settle calls in doubt. Raises `IllegalTransitionError` if it cannot be tried again, and
+    `InputsChangedError` if a result that it was offered with no longer stands, unless `inputs` says what to do.
     """
     body = HandoffRetried(handoff=handoff, by=PrincipalId(by))
     return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip}, inputs=inputs)
@@ -59,7 +60,7 @@ def replace_agent(
     skip: Iterable[CallId] = (),
     inputs: ChangedInputs | None = None,
 ) -> NextAttempt:
-    """Let another agent try, with the same baton. Raises `InputsChangedError` as `retry` does."""
+    """Give a handoff to another agent, with the same baton. Raises the same errors as `retry`."""
     body = HandoffReplaced(handoff=handoff, by=PrincipalId(by), to=AgentId(to))
     return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip}, inputs=inputs)
 
@@ -67,7 +68,7 @@ def replace_agent(
 def settle(
     desk: Desk, handoff: HandoffId, call: CallId, settlement: Settlement, *, by: str, reason: str | None = None
 ) -> None:
-    """Decide what becomes of a call in doubt. Raises `NotFoundError` if it is not in doubt."""
+    """Settle a call in doubt: repeat it or skip it. Raises `NotFoundError` if it is not in doubt."""
     with desk.store.view() as view:
         doubts = read_resumption(view, view.get_handoff(handoff)).in_doubt
     if call not in {doubt.id for doubt in doubts}:
@@ -79,9 +80,9 @@ def settle(
 def settle_own(
     desk: Desk, holding: Holding, call: CallId, settlement: Settlement, *, by: str, reason: str | None
 ) -> None:
-    """Decide what becomes of a call in doubt that an earlier attempt at this very work left.
+    """Settle a call that an earlier attempt of this run's work left in doubt. Raises `NotFoundError`.
 
-    Of a held call of its own, `repeat` lets it be made, and `skip` does not, for good.
+    For a held call of a run that goes on, `repeat` approves it and `skip` denies it.
     """
     handoff = holding.working.run.handoff
     held = holding.held.get(call) or holding.resumption.held.get(call)
@@ -99,10 +100,10 @@ def settle_own(
 
 
 def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
-    """Withdraw a handoff and all below it; runs that work on them are fenced."""
+    """Cancel a handoff and everything below it; runs that work on them are fenced. Raises `IllegalTransitionError`."""
     with desk.store.view() as view:
         waits = view.get_handoff(handoff).state in {State.HELD, State.ASKED}
-    if not waits:  # those two are withdrawn in their own ways
+    if not waits:  # `withdraw` denies a held one, and lets a question expire
         cancel_handoff(desk, handoff, by=by, reason=reason)
     withdraw(desk, handoff, by=by, reason=reason)
 
@@ -119,7 +120,7 @@ def _again(
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
         changed = () if inputs is not None else tuple(find_fallen(view, known))
-    # Before anything is settled: what cannot be tried again is left as it is.
+    # Check the transition before anything is settled, so that a refused retry changes nothing.
     advance(
         known.state, HandoffEvent.RETRY if isinstance(body, HandoffRetried) else HandoffEvent.REPLACE, known.carrier
     )

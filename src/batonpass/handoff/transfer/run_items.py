@@ -1,4 +1,4 @@
-"""What a run writes down: items, what the human says later, artifacts, checkpoints, and what it is released from."""
+"""The notes of a run: items, later statements of the human, artifacts, checkpoints, and relaxed constraints."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _RELAXABLE = frozenset({Part.CONSTRAINT, Part.EXCLUSION})
 def record_items(
     desk: Desk, holding: Holding, values: Sequence[ItemValue], *, by: str | None = None
 ) -> tuple[Item, ...]:
-    """Write items down in a run; they travel with everything that it hands off from now on."""
+    """Record items in a run; they travel with every handoff of it from now on. Raises `InvalidValueError` for none."""
     if not values:
         raise InvalidValueError("items", "there is nothing to record")
     said_by_human = any(isinstance(value, Statement) for value in values)
@@ -43,7 +43,7 @@ def record_items(
 def write_items(
     desk: Desk, holding: Holding, items: tuple[Item, ...], contents: tuple[Content, ...], *, by: PrincipalId
 ) -> None:
-    """Record items with the label of whoever says them; what came from outside reaches the run with that."""
+    """Record items with the label of their author. Untrusted items taint the run."""
     taint = holding.taint
     with taint.lock:
         outside = [item.id for item in items if item.part is Part.UNTRUSTED]
@@ -59,9 +59,9 @@ def write_items(
 def state_intent(
     desk: Desk, holding: Holding, text: str, *, by: str | None = None
 ) -> tuple[Item, tuple[HandoffId, ...]]:
-    """Write down what the human says now; return it, and which running children do not know of it."""
+    """Record a statement of the human; return it, and the running handoffs of the tree that do not know it."""
     (item,) = record_items(desk, holding, (Statement(text),), by=by or holding.principal)
-    holding.stated = None  # its next offer has to look again, and need not be refused to find that out
+    holding.stated = None  # so its next offer reads the statements at once, and is not refused first
     with desk.store.view() as view:
         running = tuple(
             handoff.id
@@ -81,7 +81,7 @@ def attach(
     source: str | None = None,
     untrusted: bool = False,
 ) -> Item:
-    """Keep a file or a result with a run; it travels by digest, whatever its size."""
+    """Attach a file or a text to a run as an artifact; it travels by digest, whatever its size."""
     require_instance("body", body, (bytes, bytearray, memoryview, str))
     kept = desk.body(body, media_type or _usual_type(body))
     data = kept.body
@@ -109,7 +109,7 @@ def read_artifact(desk: Desk, holding: Holding, name: str) -> bytes:
     found = [item.value for item in items if isinstance(item.value, Artifact) and name in {item.value.name, item.id}]
     if not found:
         raise NotFoundError("artifact", name)
-    # Whoever names what came from outside like one of our own does not put it in its place.
+    # An untrusted artifact must not replace a trusted one by having the same name.
     artifact = next((value for value in reversed(found) if not value.untrusted), found[-1])
     with desk.store.view() as view:
         stored = view.get_content(artifact.body)
@@ -121,9 +121,10 @@ def read_artifact(desk: Desk, holding: Holding, name: str) -> bytes:
 
 
 def relax(desk: Desk, holding: Holding, item: ContentId, *, by: str, reason: str) -> None:
-    """Release a run, and whom it hands off to, from a constraint or an exclusion.
+    """Release a run, and its later handoffs, from a constraint or an exclusion.
 
-    Raises `NotEntitledError` unless its author or the root's principal says so.
+    Raises `NotEntitledError` unless the author of the item or the principal says so, and `NotFoundError` and
+    `InvalidValueError` if there is no such item.
     """
     if holding.replaying:
         return
@@ -142,7 +143,7 @@ def relax(desk: Desk, holding: Holding, item: ContentId, *, by: str, reason: str
 
 
 def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
-    """Keep what the next attempt would need to go on from here: the messages of a model, or any JSON."""
+    """Save a checkpoint from which the next attempt can go on: the messages of a model, or any JSON."""
     if holding.replaying:
         return
     content = desk.json(MESSAGES, _as_json("messages", messages))
@@ -153,7 +154,7 @@ def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
 
 
 def note_message(holding: Holding, message: object, number: int | None) -> None:
-    """Remember the message that a run's model wrote last; it is written down when the run hands off.
+    """Remember the last message of the model; it is recorded only when the run hands off.
 
     Raises `InvalidValueError` if it is not JSON.
     """
@@ -164,7 +165,7 @@ def note_message(holding: Holding, message: object, number: int | None) -> None:
 
 def _as_json(field: str, value: object) -> bytes:
     try:
-        # Escaped: half a surrogate pair, which models do write, comes back as it was.
+        # Escaped, so that half a surrogate pair, which models do write, comes back unchanged.
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
         json.loads(data)
     except (TypeError, ValueError, RecursionError) as error:
@@ -173,7 +174,7 @@ def _as_json(field: str, value: object) -> bytes:
 
 
 def read_messages(desk: Desk, holding: Holding) -> object | None:
-    """Return the last checkpoint of the attempts before this one; None if there is none."""
+    """Return the messages of the last checkpoint of earlier attempts; None if there is none."""
     if holding.resumption.messages is None:
         return None
     with desk.store.view() as view:

@@ -1,4 +1,4 @@
-"""Sweeping: what a dead worker or a deadline left behind goes on, or ends, and is recorded."""
+"""The sweep: end attempts whose lease ran out, handoffs whose deadline passed, and holds that nobody ruled on."""
 
 from datetime import timedelta
 from typing import Final
@@ -11,20 +11,20 @@ from batonpass.model.base.ids import HandoffId
 from batonpass.model.base.lifecycle import State
 from batonpass.records.hold import find_hold
 
-# Long enough to write one receipt; if the sweeper dies in between, the next one finds the lease run out again.
+# Long enough to write one receipt. If the sweeper dies in between, the next sweep finds the lease run out again.
 _FOR_ONE_RECEIPT: Final = timedelta(seconds=10)
-_DEADLINE: Final = "service:deadline"  # on whose behalf something is withdrawn
+_DEADLINE: Final = "service:deadline"  # in whose name a sweep withdraws handoffs
 
 
 def sweep(desk: Desk, *, holder: str) -> int:
-    """End the attempts whose lease ran out and the handoffs whose deadline passed; return how many there were."""
+    """End everything that is out of time, and return how many there were: attempts, handoffs and holds."""
     ended = 0
     while (lease := desk.store.seize(holder=holder, lease_for=_FOR_ONE_RECEIPT)) is not None:
         if _is_running(desk, lease.handoff):
             try:
                 lapse(desk, lease.handoff)
             except (IllegalTransitionError, NotFoundError, LeaseLostError):
-                continue  # it came to an end of its own in the meantime
+                continue  # the attempt ended by itself in the meantime
         else:
             desk.store.release(lease)
         ended += 1
@@ -41,7 +41,7 @@ def sweep(desk: Desk, *, holder: str) -> int:
 
 
 def _deny_unanswered(desk: Desk) -> int:
-    """Deny what nobody let go on in time; return how many there were. The limit stands in the hold's own receipt."""
+    """Deny every hold whose time limit has passed, and return how many. The limit stands in the receipt of the hold."""
     with desk.store.view() as view:
         holds = [(handoff, find_hold(view, handoff)) for handoff in view.find_held()]
     denied = 0
@@ -52,7 +52,7 @@ def _deny_unanswered(desk: Desk) -> int:
         try:
             decide_handoff(desk, handoff.id, approved=False, by=TIME_LIMIT, reason=reason)
         except IllegalTransitionError:
-            continue  # somebody decided in the meantime
+            continue  # somebody ruled in the meantime
         withdraw_below(desk, handoff, by=TIME_LIMIT, reason=reason)
         denied += 1
     return denied

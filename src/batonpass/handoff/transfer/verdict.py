@@ -1,4 +1,4 @@
-"""Judging: verify, refute or accept unverified what was delivered."""
+"""Verdicts on results: verify, refute or waive what a handoff delivered."""
 
 import inspect
 import subprocess
@@ -38,7 +38,7 @@ _MOST_WORDS: Final = 10_000
 
 
 class VerdictEvidence(Struct, frozen=True, kw_only=True):
-    """Why somebody says that a result holds or not: a command's end, a check's answer, or a verdict."""
+    """The evidence of a verdict: the end of a command, the answer of a check, or the word of a judge."""
 
     passed: bool
     method: Method
@@ -52,7 +52,7 @@ class VerdictEvidence(Struct, frozen=True, kw_only=True):
 
 
 def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> VerdictEvidence:
-    """Run a command that decides whether a result holds: exit code 0 says so."""
+    """Run a command that decides about a result: it holds if the exit code is 0. Raises `InvalidValueError`."""
     arguments = require_texts("command", command)
     if not arguments:
         raise InvalidValueError("command", "names no program")
@@ -82,22 +82,25 @@ def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: flo
 
 
 def run_check(check: Callable[[], object]) -> VerdictEvidence:
-    """Call a function that decides: it returns something true, or raises or returns something false."""
+    """Call a function that decides about a result: it holds if the function returns a true value."""
     name = getattr(check, "__qualname__", type(check).__name__)
     try:
         found = check()
         if inspect.isawaitable(found):
-            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+            import asyncio  # noqa: PLC0415 - importing it takes as long as importing Batonpass, and few need it
 
             found = asyncio.run(awaited(found))
         passed = bool(found)
-    except Exception as error:  # noqa: BLE001 - a check that raises has found something
+    except Exception as error:  # noqa: BLE001 - a check that raises has refuted the result
         return VerdictEvidence(passed=False, method=Method.CHECK, words=f"{name} raised {looks(error)}"[:_MOST_WORDS])
     return VerdictEvidence(passed=passed, method=Method.CHECK, words=f"{name} returned {looks(found)}"[:_MOST_WORDS])
 
 
 def judge(desk: Desk, handoff: HandoffId, evidence: VerdictEvidence, *, by: str) -> Handoff:
-    """Record a verdict on what was delivered; one that has its verdict already keeps it, and this stands beside it."""
+    """Record a verdict on a result. A result keeps its first verdict; a later one is only recorded beside it.
+
+    Raises `HandoffEndedError` if nothing was delivered.
+    """
     contents = [desk.text(EVIDENCE, evidence.words)]
     if evidence.command:
         contents.append(desk.text(COMMAND, "\n".join(evidence.command)))
@@ -128,7 +131,7 @@ def judge(desk: Desk, handoff: HandoffId, evidence: VerdictEvidence, *, by: str)
 
 
 def waive(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
-    """Accept a result that nobody verified, for a reason that is recorded."""
+    """Accept an unverified result, with a reason. Raises `HandoffEndedError` unless it is delivered and unjudged."""
     require_text("reason", reason)
 
     def waived(known: Handoff, _: ChildHead | None) -> Body:
@@ -140,7 +143,7 @@ def waive(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
 
 
 def find_unverified(view: LedgerView, handoffs: Iterable[HandoffId]) -> Iterator[HandoffId]:
-    """Yield those that delivered and that nobody else verified, nor accepted with a reason."""
+    """Yield the handoffs that delivered a result which nobody else has verified or waived."""
     for handoff in sorted(handoffs):
         if is_unverified(view, view.get_handoff(handoff)):
             yield handoff
