@@ -116,7 +116,7 @@ class AsyncHandoff(Face[LiveHandoff]):
         A coroutine function works on an `AsyncRun`. Any other runner works on a `LiveRun` in a thread of its own, where
         no cancellation reaches it.
         """
-        chosen = await in_thread(lambda: self.sync._choose(runner))  # noqa: SLF001 - the other face of it
+        chosen = await in_thread(lambda: self.sync._choose(runner))  # noqa: SLF001 - a face of the same object
         function = chosen.function if isinstance(chosen, AsyncRunner) else chosen
         if not is_async(function):
             return await asyncio.shield(in_own_thread(lambda: self.sync.run(chosen, lease=lease)))
@@ -142,7 +142,7 @@ class AsyncHandoff(Face[LiveHandoff]):
 
         Raises `TimeoutError`. Nothing is lost by that: wait again.
         """
-        runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - the other face of it
+        runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - a face of the same object
         if runner is not None and (result := await self.run(runner)).settled:
             return result
         for pause in pauses(timeout):
@@ -308,7 +308,7 @@ class AsyncRun(Face[LiveRun]):
         the tool returns an awaitable, it is awaited as part of the call. A generator of either kind comes back as a
         list. Raises `CallInDoubtError` if nobody knows whether an earlier attempt made this call.
         """
-        desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - the other face of it
+        desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - a face of the same object
         planned: ToolCall[Any] = ToolCall(declared_of(function), function, args, kwargs)
 
         def not_made(begun: Begun | Replayed) -> None:
@@ -349,7 +349,7 @@ class AsyncRun(Face[LiveRun]):
         If it is cancelled, the command is killed and the call is in doubt.
         """
         planned = plan_command(
-            self.sync._desk,  # noqa: SLF001 - the other face of it
+            self.sync._desk,  # noqa: SLF001 - a face of the same object
             command,
             cwd=cwd,
             env=env,

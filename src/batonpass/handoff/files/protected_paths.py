@@ -33,7 +33,7 @@ _SQLITE: Final = "sqlite:///"
 _POLICY: Final = "batonpass.toml"
 _CLAUDE: Final = ".claude"
 _SETTINGS: Final = ("settings.json", "settings.local.json")
-# Written by `init mcp`. Who changes one of these starts a server without the proxy in front of it.
+# Written by `init mcp`. A change to one of these could start a server without the proxy in front of it.
 _OF_CLIENTS: Final = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 _OF_GIT: Final = ("config", "config.worktree")
 _HOOKS: Final = "hooks"
@@ -197,7 +197,7 @@ class Protected:
         for place in self._places_around(folded[: max(0, folded.rfind("/"))]):
             if place.refuses(folded, access, enforced=enforced):
                 return place.found
-        # Who moves or removes a directory takes along what lies in it, so places further down count too.
+        # Moving or removing a directory does the same to everything in it, so places further down count too.
         if access is Access.REPLACES:
             below = f"{folded.rstrip('/')}/"
             for place in self.places:

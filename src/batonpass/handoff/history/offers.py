@@ -56,7 +56,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     parent: Run | None = None  # the run that made the offer, if it was read back
     taint: tuple[Source, ...] = ()  # sources that came with the offer or with an answer
     endorsed: frozenset[Source] = frozenset()  # those that people endorsed on the handoff
-    terms: Signed[Terms] | None = None  # what it grants, if this process made it
+    terms: Signed[Terms] | None = None  # its terms, if this process made it
     tampered: bool = False  # its task, its brief or an answer does not match the digest in its receipt
 
 

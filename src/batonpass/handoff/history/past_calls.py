@@ -49,7 +49,7 @@ class Resumption(Struct, frozen=True, kw_only=True):
     checkpoint: ReceiptId | None = None  # the receipt that names those messages
     held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, waiting
     approved: frozenset[Digest] = frozenset()  # the keys of held calls that somebody approved
-    taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # what came from outside
+    taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # sources from outside
     endorsed: frozenset[Source] = frozenset()
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VERSION: Final = 0
 REPORTS: Final = "reports"
 
-# The same names as in Python, so that who knows one knows the other.
+# The same names as in Python, so that nobody has to learn two sets.
 LISTS: Final[Mapping[Part, str]] = {
     Part.INTENT: "intent",
     Part.CONSTRAINT: "constraints",

@@ -189,14 +189,17 @@ class _Reader:
             self._at += 1
 
     def _value(self, found: re.Match[str]) -> str:
-        """Return the value of a variable. If it is unknown, return the default in the text, else the text itself."""
+        """Return the value of a variable. If it is unknown, return the default in the text, else the text itself.
+
+        `${x+y}` always gives `y`.
+        """
         name, how, other = found[1] or found[4], found[2], re.sub(r"[\"'\\]", "", found[3] or "")
         if how is None or how.endswith("?"):
             return self._known.get(name, found[0])
         return other if how.endswith("+") else self._known.get(name) or other
 
     def _parenthesised(self) -> str:
-        """Return the text up to the matching closing parenthesis. Quotes are respected."""
+        """Return the text up to the matching closing parenthesis. Single quotes and backslashes are respected."""
         start, depth = self._at + 1, 0
         while self._at < len(self._text):
             character = self._text[self._at]

@@ -13,7 +13,7 @@ from typing import Final
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import require_instance
 
-# Any other variable of ours may be a secret. Who needs one has to name it.
+# Any other variable of ours may be a secret. A call that needs one has to name it.
 PLAIN_VARIABLES: Final = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 PLAIN_PREFIX: Final = "LC_"
 
