@@ -1,4 +1,4 @@
-"""Settings, read once, at the edge: which ledger, and where its keys are."""
+"""Settings: which ledger, where its keys are, and which policy. They are read once, where a program starts."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ FILE_NAME: Final = "ledger.db"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Which ledger to use, in which directory this relay's keys are (None keeps them in memory), and which policy."""
+    """Which ledger to use, where the keys of this relay are, and which policy holds."""
 
     ledger: str
     home: Path | None
@@ -32,13 +32,13 @@ def find_settings(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Return the settings: what was given, else the environment, else `.batonpass` here or in the nearest parent."""
+    """Return the settings: as given, else from the environment, else `.batonpass` here or in the nearest parent."""
     environment = os.environ if environment is None else environment
     directory = directory or Path.cwd()
     nearest = _nearest_home(directory)
     url = ledger or environment.get(LEDGER) or f"{SQLITE}{nearest / FILE_NAME}"
     if "://" not in url and url != MEMORY:
-        # A bare path is what people type; it can only mean a file.
+        # People type a bare path. It can only mean a file.
         url = f"{SQLITE}{directory / _expanded(url)}"
     policy = environment.get(POLICY)
     return Settings(
@@ -54,7 +54,7 @@ def find_policy_file(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Path | None:
-    """Return which policy file holds: what was given, else the environment's, else the nearest; None if none does."""
+    """Return the policy file: the given one, else that of the environment, else the nearest. None if there is none."""
     environment = os.environ if environment is None else environment
     directory = directory or Path.cwd()
     if given is not None or environment.get(POLICY):
@@ -66,7 +66,7 @@ def _expanded(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        return Path(path)  # the home of nobody: opening it says so
+        return Path(path)  # `~` of a user that does not exist: opening the path reports it
 
 
 def _nearest_home(directory: Path) -> Path:

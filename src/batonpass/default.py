@@ -1,4 +1,4 @@
-"""The relay of this directory: what the shortest programs use."""
+"""The relay of this directory, for short programs that need only one: `batonpass.start(...)` and nothing else."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ _RELAYS: dict[str, Relay] = {}
 
 
 def default_relay(*, create: bool = True) -> Relay:
-    """Return the relay on the ledger that the settings name, opened once in this process.
+    """Return the relay of the ledger that the settings name. Each ledger is opened once per process.
 
-    Raises `StoreUnavailableError` without `create` if there is none.
+    Raises `StoreUnavailableError` if there is no ledger and `create` is False.
     """
     settings = find_settings()
     with _LOCK:
@@ -43,9 +43,10 @@ def start(
     may: Sequence[str] = (),
     grant: GrantRequest | None = None,
 ) -> LiveRun:
-    """Begin a root run in the ledger of this directory, for what a human wants, in their own words.
+    """Start a root run in the ledger of this directory. `intent` is what a principal wants, in their own words.
 
-    `items` are what they say besides, such as constraints and exclusions; `may` and `grant` what it may do.
+    `items` are further things that they said, such as constraints and exclusions. `may` and `grant` say what the run
+    may do. The parameters are those of `Relay.start`.
     """
     return default_relay().start(
         intent,

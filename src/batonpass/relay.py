@@ -1,4 +1,8 @@
-"""The relay: the runtime that records. Every door calls these use cases and has no logic of its own."""
+"""The relay: the runtime that checks what agents want to do, and records it in one ledger.
+
+Every door (Python, the command line, hooks, the MCP proxy) calls these methods and adds no logic of its own. `Relay` is
+for programs that run agents. `Relay.admin` is for people who look after the ledger: keys, seals, bundles, erasure.
+"""
 
 import contextlib
 import threading
@@ -52,10 +56,10 @@ if TYPE_CHECKING:
     from batonpass.model.grants.grant_request import GrantRequest
     from batonpass.policy.policy_table import AnyPolicy
 
-# The use cases are two thirds of the package. Each act loads its own when it is first done: whoever opens a ledger to
-# read it or to verify it pays for none of them, nor for what signs.
+# The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
+# opens a ledger only to read or verify it never loads them, nor the code that signs.
 
-GOOD_FOR: Final = timedelta(hours=1)  # a list of revocations, to whoever never asks for the next
+GOOD_FOR: Final = timedelta(hours=1)  # the lifetime of a list of revocations
 
 AnyRunner = TypeVar("AnyRunner", bound="Runner")
 AnyCheck = TypeVar("AnyCheck", bound="Check")
@@ -63,7 +67,7 @@ AnyProvider = TypeVar("AnyProvider", bound="Provider")
 
 
 class Admin:
-    """Keys, people who approve, seals, bundles and erasure: for whoever looks after a ledger."""
+    """Keys, approvers, seals, bundles and erasure: the methods for people who look after a ledger."""
 
     def __init__(
         self,
@@ -81,71 +85,80 @@ class Admin:
         self._rotated = rotated
 
     def identity(self) -> tuple[RelayId, PublicKey]:
-        """Return what this relay asks to be enrolled as: its id and its public key."""
+        """Return the id and the public key under which this relay asks to be enrolled."""
         return self._membership().identity()
 
     def seal(self) -> Seal:
-        """Seal everything recorded so far."""
+        """Return a seal over all receipts so far. Kept elsewhere, it shows later whether anything was deleted."""
         from batonpass.ledger.seals import Sealing  # noqa: PLC0415 - as above
 
         _, identity = self._membership().join()
         return Sealing(self._store, identity).seal()
 
     def erase(self, contents: Sequence[ContentId], *, by: str, reason: str) -> None:
-        """Erase contents; their receipts stay and the erasure is one."""
+        """Erase contents for good. Their receipts stay and still verify; the erasure is recorded as a receipt too."""
         from batonpass.ledger.erasure import Erasure  # noqa: PLC0415 - as above
 
         ledger, identity = self._membership().join()
         Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)
 
     def keys(self) -> tuple[Key, ...]:
-        """Return every key that is or was enrolled, the root key first."""
+        """Return every key that is enrolled or ever was. The root key comes first."""
         return self._membership().keys()
 
     def enroll(self, relay: RelayId, public_key: PublicKey) -> None:
-        """Let another relay record here. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
+        """Let another relay record in this ledger. Needs the root key. Raises `KeyRefusedError` for an unusable key."""
         self._membership().enroll(relay, public_key)
 
     def rotate(self) -> PublicKey:
-        """Go on under a new relay key and return it. Needs the root key."""
+        """Replace the key of this relay and return the new public key. Open runs go on under it. Needs the root key."""
         fresh = self._membership().rotate()
-        self._rotated()  # runs that are open go on, under the new key
+        self._rotated()  # open runs go on under the new key
         return fresh
 
     def revoke(self, key: Key, *, reason: str) -> None:
-        """Stop a relay key from recording. Needs the root key. Raises `KeyRefusedError` for what cannot be revoked."""
+        """Stop a relay key from recording. Needs the root key.
+
+        Raises `KeyRefusedError` if the key cannot be revoked.
+        """
         self._membership().revoke(key, reason=reason)
 
     def enroll_approver(self, principal: str, public_key: PublicKey) -> None:
-        """Say whose decisions a key signs. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
+        """Enrol the key that signs the rulings of a principal. Needs the root key.
+
+        Raises `KeyRefusedError` for an unusable key.
+        """
         self._membership().enroll_approver(require_principal("principal", PrincipalId(principal)), public_key)
 
     def revoke_approver(self, principal: str, *, reason: str) -> Key:
-        """Let the key of somebody who approves prove nothing from now on, and return it. Needs the root key."""
+        """Revoke the key of an approver and return it. It signs no rulings from now on. Needs the root key."""
         return self._membership().revoke_approver(PrincipalId(principal), reason=reason)
 
     def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
-        """Return all that is revoked as a signed list, for tool servers that never ask. Needs the root key."""
+        """Return everything that is revoked, as a signed list for tool servers that verify offline. Needs the root key.
+
+        A server that never fetches another list refuses calls once `good_for` has passed.
+        """
         from batonpass.handoff.grants.revocation import revocation_list  # noqa: PLC0415 - as above
 
         return revocation_list(self._desk(), self._membership().root(), good_for=good_for)
 
     def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
-        """Yield the lines of a bundle: the whole tree that a run belongs to, and all that it takes to verify it."""
+        """Yield the lines of a bundle: the whole tree of a run, with everything that is needed to verify it."""
         from batonpass.audit.bundle import export_bundle  # noqa: PLC0415 - as above
 
         _sequence(self._store)
         return export_bundle(self._store, run, with_content=with_content)
 
     def import_(self, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> "Evidence":
-        """Verify a bundle and keep it in this store, which must be empty."""
+        """Verify a bundle and keep it in this store. The store must be empty."""
         from batonpass.audit.bundle import import_bundle  # noqa: PLC0415 - as above
 
         return import_bundle(self._store, lines, root_key=root_key)
 
 
 class Relay:
-    """Records in one ledger and answers for it. Safe to use from many threads; refuses use after a fork."""
+    """Checks and records what agents do, in one ledger. Safe to use from many threads; refuses use after a fork."""
 
     def __init__(
         self,
@@ -191,14 +204,15 @@ class Relay:
         policy: "AnyPolicy | None" = None,
         work_tree: Path | None = None,
     ) -> Self:
-        """Open a ledger by its URL or its file, or the one of this directory; its keys are in `home`.
+        """Open a ledger by its URL or file. Without one, open the ledger of this directory.
 
-        What is not given is as the settings have it: `BATONPASS_LEDGER` or the nearest `.batonpass`, and keys beside a
-        file or in the nearest `.batonpass`.
+        The settings fill in the rest. The ledger is `BATONPASS_LEDGER`, else the one in the nearest `.batonpass`. The
+        keys are in `home`: by default beside the ledger's file, else in the nearest `.batonpass`. With `keys_in_files`,
+        the keys of runs outlive this process.
 
-        With `keys_in_files`, run keys outlive this process. A policy is a value or a file, else the nearest
-        `batonpass.toml` around the home; one that is wrong raises `PolicyFileError` when a run is begun or taken up,
-        not when the ledger is read. Paths in grants are relative to `work_tree`, by default where it is opened.
+        `policy` is a value or a file, by default the nearest `batonpass.toml` around the home. A policy with mistakes
+        raises `PolicyFileError` when a run is started or resumed, but not when the ledger is only read. Paths in grants
+        are relative to `work_tree`, by default the current directory.
         """
         settings = find_settings(None if ledger is None else fspath(ledger))
         place = settings.home if home is None else Path(home)
@@ -220,7 +234,7 @@ class Relay:
         self.close()
 
     def close(self) -> None:
-        """Let go of the ledger, and of the files that were watched."""
+        """Close the ledger, and stop watching files."""
         if self._desk is not None:
             self._desk.files.close()
         if self._member is not None:
@@ -234,12 +248,13 @@ class Relay:
 
     @property
     def admin(self) -> Admin:
-        """Return what looks after the ledger: its keys, people who approve, seals, bundles, erasure."""
+        """Return the methods that look after the ledger: keys, approvers, seals, bundles, erasure."""
         return self._admin
 
     @property
     def _membership(self) -> "Membership":
-        # Under a lock, as there must be one: each would join by itself, and remember for itself where streams stand.
+        # There must be only one, hence the lock: two would each join the ledger, and each would keep its own idea of
+        # where the streams end.
         with self._entering:
             if self._member is None:
                 from batonpass.handoff.runtime.membership import Membership  # noqa: PLC0415 - as above
@@ -287,11 +302,14 @@ class Relay:
 
     @property
     def runners(self) -> "Mapping[AgentId, Runner]":
-        """Return who runs here."""
+        """Return the registered runners, by agent."""
         return self._runners
 
     def register(self, agent: str, runner: AnyRunner, *, card: "Card | None" = None) -> AnyRunner:
-        """Let a runner work on what is handed to an agent: a function, a coroutine function, or a `Program`."""
+        """Register the runner of an agent: a function, a coroutine function or a `Program`. Return the runner.
+
+        It works on the handoffs to that agent. The agent is held to its `card` from now on.
+        """
         self._runners[require_agent("agent", AgentId(agent))] = runner
         from batonpass.model.baton.card import Card  # noqa: PLC0415 - as above
 
@@ -299,23 +317,26 @@ class Relay:
         return runner
 
     def introduce(self, card: "Card") -> None:
-        """Hold an agent to its card, whoever runs it."""
+        """Hold an agent to its card, whether or not it has a runner here."""
         self._cards[card.agent] = card
 
     def agent(self, name: str, *, card: "Card | None" = None) -> Callable[[AnyRunner], AnyRunner]:
-        """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
+        """Register the decorated function as the runner of an agent: `@relay.agent("editor")`."""
         return lambda runner: self.register(name, runner, card=card)
 
     def check(self, name: str, check: AnyCheck) -> AnyCheck:
-        """Let conditions of decisions ask for a check: `check:NAME` holds if it returns True.
+        """Register a check for conditions of decisions. The condition `check:NAME` holds if the check returns True.
 
-        It returns False, or a text that says why not; one that raises, or returns something else, does not hold.
+        It does not hold if the check returns False, returns a text that says why not, returns anything else, or raises.
         """
         self._checks[require_code("check", name)] = check
         return check
 
     def credential(self, name: str, provider: AnyProvider) -> AnyProvider:
-        """Let tools that declare `credential=NAME` act with what a provider gives. The secret is never written down."""
+        """Register a provider of credentials for tools that declare `credential=NAME`.
+
+        The relay asks it for each such call. The secret is never written down.
+        """
         self._providers[require_code("credential", name)] = provider
         return provider
 
@@ -333,11 +354,14 @@ class Relay:
         may: Sequence[str] = (),
         grant: "GrantRequest | None" = None,
     ) -> "LiveRun":
-        """Begin a root run for what a human wants, in their own words.
+        """Start a root run for a principal. `intent` is what they want, in their own words.
 
-        `items` are what they say besides, such as constraints and exclusions. With `continues`, or the last of a
-        `series`, decisions, open questions and verified results come along. `may` is what it may use, and `grant` says
-        more: what it may delegate, limits, an end. With either it is enforced, or if its mode is `observed`, told.
+        `items` are further things that they said, such as constraints and exclusions. With `continues` or `series`, the
+        run also starts with the decisions, open questions and verified results of the run before it.
+
+        `may` lists what the run may use. `grant` says more: what it may delegate, limits, an end. With either of them
+        the run is enforced. With `mode="observed"` as well, the grant stops nothing, and receipts say what it would
+        have stopped.
         """
         from batonpass.handoff.sessions.start import start_run  # noqa: PLC0415 - as above
         from batonpass.handoff.transfer.offer_request import given_items  # noqa: PLC0415 - as above
@@ -359,9 +383,10 @@ class Relay:
         return self._open(holding)
 
     def resume(self, run: str = LAST) -> "LiveRun":
-        """Go on with an open run whose process is gone: by its id or the end of it, or the last open root.
+        """Go on with an open run whose process is gone. The default is the last open root run.
 
-        Whoever still holds it is fenced. Raises `NotFoundError` if there is none.
+        Name the run by its id or the end of its id. A process that still holds it is fenced: it can record nothing
+        more. Raises `NotFoundError` if there is no such run.
         """
         from batonpass.audit.meant_ids import get_open_root, get_run  # noqa: PLC0415 - as above
         from batonpass.handoff.sessions.resume import resume_run  # noqa: PLC0415 - as above
@@ -379,10 +404,11 @@ class Relay:
         agent: str | None = None,
         items: "Iterable[GivenItem]" = (),
     ) -> "LiveRun":
-        """Begin a root run where a session stopped: by its id or the end of it, a root's, a series' name, or the last.
+        """Start a root run where a session stopped. The default is the last session.
 
-        What comes along is in `run.session`; decisions whose conditions no longer hold come along as questions. Raises
-        `NotFoundError` or `AmbiguousIdError`.
+        Name the session by its id, the end of its id, one of its root runs, or a series. `run.session` says what comes
+        along. A decision whose conditions no longer hold comes along as an open question. Raises `NotFoundError` and
+        `AmbiguousIdError`.
         """
         from batonpass.handoff.sessions.resume import resume_session  # noqa: PLC0415 - as above
         from batonpass.handoff.transfer.offer_request import given_items  # noqa: PLC0415 - as above
@@ -391,10 +417,10 @@ class Relay:
         return self._open(resume_session(self._furnished(), session, by=by, intent=intent, agent=agent, said=said))
 
     def handoff(self, handoff: str | Lease) -> "LiveHandoff":
-        """Return a handoff, to look at it, judge it, answer it or try it again.
+        """Return a handoff, to read it, judge it, answer it or retry it.
 
-        By its id, the end of it, its agent's name, or the lease under which it is held. Raises `NotFoundError` or
-        `AmbiguousIdError`.
+        Name it by its id, the end of its id, its agent, or the lease that a worker holds on it. Raises `NotFoundError`
+        and `AmbiguousIdError`.
         """
         from batonpass.handoff.live.faces import LiveHandoff  # noqa: PLC0415 - as above
 
@@ -402,9 +428,9 @@ class Relay:
         return LiveHandoff(self._furnished(), found, self._open, runners=self._runners)
 
     def held_call(self, call: str) -> "LiveCall":
-        """Return a call that waits while its run goes on, to decide about it: by its id or the end of it, or its tool.
+        """Return a held call whose run goes on meanwhile, to approve or deny it.
 
-        Raises `NotFoundError` or `AmbiguousIdError`.
+        Name it by its id, the end of its id, or its tool. Raises `NotFoundError` and `AmbiguousIdError`.
         """
         from batonpass.audit.meant_ids import get_held  # noqa: PLC0415 - as above
         from batonpass.handoff.live.held_call import LiveCall  # noqa: PLC0415 - as above
@@ -416,22 +442,25 @@ class Relay:
         return LiveCall(self._furnished(), found)
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
-        """Take the oldest waiting handoff to one of these agents under a lease; None if there is none."""
+        """Claim the oldest waiting handoff to one of these agents. Return its lease, or None if nothing waits."""
         wanted = None if agents is None else [AgentId(agent) for agent in agents]
         return self._store.claim(holder=holder, lease_for=lease_for, agents=wanted)
 
     def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
-        """Hold a lease for longer. Raises `LeaseLostError`, and a `GrantError` if its run may do nothing any more."""
+        """Renew a lease.
+
+        Raises `LeaseLostError`, and a `GrantError` if the grant of its run has ended or was revoked.
+        """
         from batonpass.handoff.grants.certificate_renewal import renew_lease  # noqa: PLC0415 - as above
 
         return renew_lease(self._store, self._desk, lease, lease_for)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back: a handoff that was not begun can be claimed again."""
+        """Give a lease back. If the handoff was not begun, it can be claimed again."""
         self._store.release(lease)
 
     def sweep(self, *, holder: str = "sweeper") -> int:
-        """End the attempts whose lease ran out and the handoffs whose deadline passed; return how many."""
+        """End the attempts whose lease ran out and the handoffs whose deadline passed. Return how many ended."""
         from batonpass.handoff.transfer.sweep import sweep  # noqa: PLC0415 - as above
 
         return sweep(self._furnished(), holder=holder)
@@ -461,9 +490,10 @@ class Relay:
         progress: Callable[[int, int], None] | None = None,
         since: str | None = None,
     ) -> "Evidence":
-        """Verify everything, and that it still holds what these seals (as notes) say. Raises `VerificationError`.
+        """Verify the whole ledger, and that it still contains what these seals say. Raises `VerificationError`.
 
-        `since` is a seal over what was verified before: trees that have not changed since are compared with it alone.
+        `seals` are seals as notes. `since` is a seal over receipts that were verified before: a tree that has not
+        changed since then is only compared with it.
         """
         from batonpass.audit.verification.verify import verify_ledger  # noqa: PLC0415 - a fifth of the start of every program, and few programs need it
 
@@ -471,16 +501,17 @@ class Relay:
         return verify_ledger(self._store, seals=seals, root_key=root_key, progress=progress, since=since)
 
     def endorse_file(self, path: str | PathLike[str], *, by: str, reason: str) -> "tuple[LeftFile, ...]":
-        """Let what a file holds now be treated as a person's own by whoever reads it; return what it is lifted from.
+        """Endorse the present content of a file: a person answers for it, and reading it taints nobody any more.
 
-        Raises `NotPersonError`, and `NotFoundError` if no tainted run left anything in it that nobody answers for.
+        Return what tainted runs had left in the file. Raises `NotPersonError` if `by` is no person, and `NotFoundError`
+        if there is nothing to endorse.
         """
         from batonpass.handoff.taint.left_files import endorse_file  # noqa: PLC0415 - as above
 
         return endorse_file(self._furnished(), path, by=by, reason=reason)
 
     def read(self, content: ContentId) -> bytes:
-        """Return what was written. Raises `ContentErasedError` if it was erased since."""
+        """Return the bytes of a content. Raises `ContentErasedError` if it was erased."""
         with self._store.view() as view:
             stored = view.get_content(content)
         if stored.body is None:
@@ -488,7 +519,7 @@ class Relay:
         return stored.body
 
     def trail(self, run: str = LAST) -> "Trail":
-        """Return the whole tree that a run belongs to, as it happened: by its id or the end of it, or its agent."""
+        """Return the whole tree of a run, as it happened. Name the run by its id, the end of its id, or its agent."""
         from batonpass.accounts.trail.trail import read_trail  # noqa: PLC0415 - as above
         from batonpass.audit.meant_ids import get_run  # noqa: PLC0415 - as above
 
@@ -496,7 +527,7 @@ class Relay:
             return read_trail(view, get_run(view, run).id)
 
     def revoke_grant(self, of: str, *, by: str, reason: str) -> None:
-        """Let a grant of a handoff or a run, and all that hangs from it, end now. Raises `NotFoundError`."""
+        """Revoke the grant of a handoff or a run, and every grant below it, from now on. Raises `NotFoundError`."""
         from batonpass.handoff.grants.revocation import revoke_grant  # noqa: PLC0415 - as above
 
         revoke_grant(self._furnished(), self.admin.identity()[0], of, by=by, reason=reason)
@@ -510,17 +541,17 @@ class Relay:
 
 
 def desk_of(relay: Relay) -> "Desk":
-    """Return where the use cases of runs and handoffs work: the one way in for packages inside of batonpass."""
-    return relay._furnished()  # noqa: SLF001 - nobody else may
+    """Return the desk of a relay: how packages inside batonpass reach the use cases of runs and handoffs."""
+    return relay._furnished()  # noqa: SLF001 - the one way in for other packages
 
 
 def recording_of(relay: Relay) -> "Recording":
-    """Return what records for a relay, as `desk_of` does. The first use founds the ledger, or joins it."""
+    """Return the recording of a relay, as `desk_of` returns its desk. The first use founds or joins the ledger."""
     return relay._recording()  # noqa: SLF001 - as above
 
 
 def _sequence(store: LedgerStore) -> None:
-    # A ledger that can only be read is verified as far as it was sequenced.
+    # Nothing can be sequenced in a store that can only be read: it is verified as far as it was sequenced before.
     with contextlib.suppress(StoreReadOnlyError, StoreRefusedError):
         store.sequence()
 

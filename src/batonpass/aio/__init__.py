@@ -1,12 +1,12 @@
-"""The same acts for asynchronous programs: the same names, and no logic of its own.
+"""The same methods for asynchronous programs: `AsyncRelay`, `AsyncRun`, `AsyncHandoff` and `AsyncCall`.
 
-One rule says what is awaited: every method is, and no property. These methods touch no ledger, and are called as they
-are: `register`, `introduce`, `agent`, `check` and `credential` of a relay, and `report`, `note_message`, `is_limited`
-and `as_current` of a run. `async with` takes what opens something (`start`, `hand_off`, `accept`) without `await`.
+Await every method and no property. The exceptions are methods that touch no ledger, which are called without `await`:
+`register`, `introduce`, `agent`, `check` and `credential` of a relay, and `report`, `note_message`, `is_limited` and
+`as_current` of a run. `async with` also takes `start`, `hand_off` and `accept` without `await`.
 
-Each act is done by its synchronous twin in a thread. Whoever is cancelled meanwhile gets their way when it is done, so
-nothing is ever half done, or done without anybody knowing. The acts have threads of their own, and not the loop's,
-which anybody may fill; code of agents may take long, and never gets a thread from that pool.
+Each method runs its synchronous twin in a thread. A cancellation takes effect when the twin has finished, so nothing is
+left half done. These threads are a pool of their own, because any library may fill the pool of the event loop. The code
+of agents may take long, so it never runs in this pool.
 """
 
 from batonpass.aio.relay import AsyncRelay

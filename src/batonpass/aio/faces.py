@@ -1,4 +1,4 @@
-"""How a synchronous object becomes an asynchronous one: each method has a twin that does the same in a thread."""
+"""How a synchronous object gets an asynchronous face: each method has a twin that runs it in a thread."""
 
 import functools
 from collections.abc import Callable, Coroutine, Generator
@@ -20,19 +20,19 @@ Inside = TypeVar("Inside")
 
 
 class Face(Generic[Sync_co]):
-    """One of our objects as asynchronous programs see it; `sync` is the same one for code that runs in a thread."""
+    """The asynchronous face of one object. `sync` is the object itself, for code that runs in a thread."""
 
     def __init__(self, sync: Sync_co) -> None:
         self._sync = sync
 
     @property
     def sync(self) -> Sync_co:
-        """Return the synchronous one."""
+        """Return the synchronous object."""
         return self._sync
 
 
 class Opening(Generic[Opened_co]):
-    """Something that is being opened: await it, or enter it at once with `async with`."""
+    """An object that is being opened. Await it, or enter it at once with `async with`."""
 
     def __init__(self, opening: Coroutine[Any, Any, Opened_co]) -> None:
         self._opening = opening
@@ -56,7 +56,7 @@ class Opening(Generic[Opened_co]):
 def twin(
     method: Callable[Concatenate[Sync, Arguments], Returned],
 ) -> Callable[Concatenate[Face[Sync], Arguments], Coroutine[Any, Any, Returned]]:
-    """Return a method that does in a thread what a synchronous one does."""
+    """Return an asynchronous method that runs a synchronous one in a thread."""
 
     @functools.wraps(method)
     async def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
@@ -68,7 +68,7 @@ def twin(
 def at_once(
     method: Callable[Concatenate[Sync, Arguments], Returned],
 ) -> Callable[Concatenate[Face[Sync], Arguments], Returned]:
-    """Return a method that does at once what a synchronous one does, which touches no ledger."""
+    """Return a method that calls a synchronous one directly. Only for methods that touch no ledger."""
 
     @functools.wraps(method)
     def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
@@ -82,7 +82,10 @@ def opens(
     face_of: Callable[[Returned], Opened],
     undo: Callable[[Returned], object] | None = None,
 ) -> Callable[Concatenate[Face[Sync], Arguments], Opening[Opened]]:
-    """Return a method that does in a thread what a synchronous one does, and gives what that opens as its own face."""
+    """Return a method that runs a synchronous one in a thread, and wraps the object that it opens in `face_of`.
+
+    `undo` gets that object if the caller was cancelled meanwhile, since nobody else knows that it exists.
+    """
 
     @functools.wraps(method)
     def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Opening[Opened]:

@@ -1,4 +1,4 @@
-"""The relay as asynchronous programs see it."""
+"""`AsyncRelay` and `AsyncAdmin`: the relay for asynchronous programs."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ AnyRunner = TypeVar("AnyRunner", bound=Runner)
 
 
 class AsyncAdmin(Face[Admin]):
-    """Keys, people who approve, seals, bundles and erasure: for whoever looks after a ledger."""
+    """Keys, approvers, seals, bundles and erasure: the methods for people who look after a ledger."""
 
     identity = twin(Admin.identity)
     seal = twin(Admin.seal)
@@ -38,14 +38,15 @@ class AsyncAdmin(Face[Admin]):
     import_ = twin(Admin.import_)
 
     async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
-        """Return the lines of a bundle, all of them read: the whole tree that a run belongs to."""
+        """Return the lines of a bundle: the whole tree of a run. All of them are read before it returns."""
         return iter(await in_thread(lambda: list(self.sync.export(run, with_content=with_content))))
 
 
 class AsyncRelay(Face[Relay]):
-    """Records in one ledger and answers for it; `AsyncRelay(relay)` is another face of a relay that is open already.
+    """Checks and records what agents do, in one ledger. `AsyncRelay(relay)` is a face of a relay that is already open.
 
-    What touches the ledger is awaited; `async with relay.start(...)` and `async with run.hand_off(...)` need no await.
+    Methods that touch the ledger are awaited. `async with relay.start(...)` and `async with run.hand_off(...)` need no
+    `await`.
     """
 
     @classmethod
@@ -60,7 +61,10 @@ class AsyncRelay(Face[Relay]):
         policy: AnyPolicy | None = None,
         work_tree: Path | None = None,
     ) -> Opening[Self]:
-        """Open a ledger by its URL or its file, or the one of this directory; its keys are in `home`."""
+        """Open a ledger by its URL or file. Without one, open the ledger of this directory.
+
+        The parameters are those of `Relay.open`.
+        """
         act = functools.partial(
             Relay.open,
             ledger,
@@ -90,38 +94,44 @@ class AsyncRelay(Face[Relay]):
 
     @property
     def store(self) -> LedgerStore:
-        """Return the store, for reading; it blocks."""
+        """Return the store, for reading. Its methods block."""
         return self.sync.store
 
     @property
     def admin(self) -> AsyncAdmin:
-        """Return what looks after the ledger: its keys, people who approve, seals, bundles, erasure."""
+        """Return the methods that look after the ledger: keys, approvers, seals, bundles, erasure."""
         return AsyncAdmin(self.sync.admin)
 
     @property
     def runners(self) -> Mapping[AgentId, Runner]:
-        """Return who runs here."""
+        """Return the registered runners, by agent."""
         return self.sync.runners
 
     def register(self, agent: str, runner: AnyRunner, *, card: Card | None = None) -> AnyRunner:
-        """Let a runner work on what is handed to an agent; a coroutine function gets an `AsyncRun` wherever it runs."""
+        """Register the runner of an agent, and return it. A coroutine function gets an `AsyncRun`, wherever it runs."""
         self.sync.register(agent, AsyncRunner(runner) if is_async(runner) else runner, card=card)
         return runner
 
     def introduce(self, card: Card) -> None:
-        """Hold an agent to its card, whoever runs it."""
+        """Hold an agent to its card, whether or not it has a runner here."""
         self.sync.introduce(card)
 
     def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
-        """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
+        """Register the decorated function as the runner of an agent: `@relay.agent("editor")`."""
         return lambda runner: self.register(name, runner, card=card)
 
     def check(self, name: str, check: AnyCheck) -> AnyCheck:
-        """Let conditions of decisions ask for a check: `check:NAME`. An async one has a loop of its own."""
+        """Register a check for conditions of decisions, `check:NAME`.
+
+        A check that is a coroutine function gets an event loop of its own.
+        """
         return self.sync.check(name, check)
 
     def credential(self, name: str, provider: AnyProvider) -> AnyProvider:
-        """Let tools that declare `credential=NAME` act with what a provider gives. The secret is never written down."""
+        """Register a provider of credentials for tools that declare `credential=NAME`.
+
+        The relay asks it for each such call. The secret is never written down.
+        """
         return self.sync.credential(name, provider)
 
     start = opens(Relay.start, AsyncRun, end_cancelled)

@@ -1,4 +1,4 @@
-"""Runs and handoffs as asynchronous programs see them."""
+"""`AsyncRun`, `AsyncHandoff` and `AsyncCall`: runs, handoffs and held calls for asynchronous programs."""
 
 import asyncio
 import functools
@@ -39,23 +39,23 @@ Returned = TypeVar("Returned")
 
 
 def end_cancelled(run: LiveRun) -> None:
-    """End a run that became durable while whoever asked for it went away: nobody holds it, and it would stay open."""
+    """End a run whose caller was cancelled while it was being recorded. Nobody holds it, and it would stay open."""
     fail_run(run, asyncio.CancelledError())
 
 
 class AsyncRunner:
-    """A coroutine function as a runner: it works on an `AsyncRun`, also where a synchronous worker runs it."""
+    """A coroutine function as a runner. It gets an `AsyncRun`, also from a synchronous worker."""
 
     def __init__(self, function: Runner) -> None:
         self.function = function
 
     def __call__(self, run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
-        """Begin to work on a run."""
+        """Start to work on a run."""
         return self.function(AsyncRun(run))
 
 
 class AsyncCall(Face[LiveCall]):
-    """A root's call that waits for somebody to let it be made."""
+    """A held call of a root run, to be approved or denied."""
 
     def __init__(self, sync: LiveCall) -> None:
         super().__init__(sync)
@@ -67,9 +67,9 @@ class AsyncCall(Face[LiveCall]):
 
 
 class AsyncHandoff(Face[LiveHandoff]):
-    """One task that was handed to an agent. Use it as a context to work on it here."""
+    """One task that was handed to an agent. Use it as a context to work on the task here."""
 
-    _shown: RunScope | None = None  # while it is entered
+    _shown: RunScope | None = None  # set while it is entered
 
     def __init__(self, sync: LiveHandoff) -> None:
         super().__init__(sync)
@@ -97,7 +97,7 @@ class AsyncHandoff(Face[LiveHandoff]):
     async def __aenter__(self) -> "AsyncRun":
         child = await in_thread(self.sync.__enter__, undo=end_cancelled)
         self._shown = child.as_current()
-        self._shown.__enter__()  # it was entered in a thread, and is current there
+        self._shown.__enter__()  # `sync.__enter__` made it current only in its own thread
         return AsyncRun(child)
 
     async def __aexit__(
@@ -111,12 +111,12 @@ class AsyncHandoff(Face[LiveHandoff]):
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
 
     async def run(self, runner: Runner | None = None, *, lease: Lease | None = None) -> Result:
-        """Take it, let a runner work on it, and close it; whatever the runner does, return what came of it.
+        """Accept the handoff, let a runner work on it, and close it. Return the result, whatever the runner does.
 
-        A coroutine function works on an `AsyncRun`; anything else works on a `LiveRun` in a thread of its own, where
+        A coroutine function works on an `AsyncRun`. Any other runner works on a `LiveRun` in a thread of its own, where
         no cancellation reaches it.
         """
-        chosen = await in_thread(lambda: self.sync._choose(runner))  # noqa: SLF001 - the other face of it
+        chosen = await in_thread(lambda: self.sync._choose(runner))  # noqa: SLF001 - a face of the same object
         function = chosen.function if isinstance(chosen, AsyncRunner) else chosen
         if not is_async(function):
             return await asyncio.shield(in_own_thread(lambda: self.sync.run(chosen, lease=lease)))
@@ -124,7 +124,7 @@ class AsyncHandoff(Face[LiveHandoff]):
             child = await self.accept(lease=lease)
         except HandoffError:
             return await self.result()
-        if child.sync._holding.replaying:  # noqa: SLF001 - as in the other face: nobody works again for what is finished
+        if child.sync._holding.replaying:  # noqa: SLF001 - as in `LiveHandoff.run`: a finished handoff is not worked on again
             return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
         try:
             with child.as_current():
@@ -138,11 +138,11 @@ class AsyncHandoff(Face[LiveHandoff]):
         return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
 
     async def wait(self, timeout: timedelta | None = None) -> Result:  # noqa: ASYNC109 - the synchronous face has it
-        """Return what came of it: run it here if it is ours to run, else wait until it ended or needs somebody.
+        """Return the result. Run the handoff here if this process should, else wait until it ends or needs somebody.
 
-        Raises `TimeoutError`; nothing is lost by that.
+        Raises `TimeoutError`. Nothing is lost by that: wait again.
         """
-        runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - the other face of it
+        runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - a face of the same object
         if runner is not None and (result := await self.run(runner)).settled:
             return result
         for pause in pauses(timeout):
@@ -160,7 +160,7 @@ class AsyncHandoff(Face[LiveHandoff]):
         verdict: str | None = None,
         cwd: Path | None = None,
     ) -> bool:
-        """Judge what was delivered by exactly one kind of evidence; return whether it holds."""
+        """Check the delivered result by exactly one kind of evidence. Return whether it holds."""
         loop = asyncio.get_running_loop()
         decide = check
         if check is not None and is_async(check):
@@ -173,50 +173,50 @@ class AsyncHandoff(Face[LiveHandoff]):
 class AsyncRun(Face[LiveRun]):
     """One agent working once on one task, in this process. Use it as a context: leaving it closes the run.
 
-    Methods are awaited, properties are not. `report`, `note_message`, `is_limited` and `as_current` touch no ledger,
-    and are called as they are.
+    Methods are awaited, properties are not. `report`, `note_message`, `is_limited` and `as_current` touch no ledger and
+    are called without `await`.
     """
 
-    _shown: RunScope | None = None  # while it is entered
+    _shown: RunScope | None = None  # set while it is entered
 
     @property
     def id(self) -> RunId:
-        """Return the run's id."""
+        """Return the id of the run."""
         return self.sync.id
 
     @property
     def parent(self) -> RunId | None:
-        """Return the run that handed its task on; None for a root."""
+        """Return the run that handed this task off; None for a root run."""
         return self.sync.parent
 
     @property
     def root(self) -> RunId:
-        """Return the root of its tree."""
+        """Return the root run of its tree."""
         return self.sync.root
 
     @property
     def agent(self) -> AgentId:
-        """Return who works."""
+        """Return the agent that works."""
         return self.sync.agent
 
     @property
     def principal(self) -> PrincipalId:
-        """Return for whom."""
+        """Return the principal for whom the agent works."""
         return self.sync.principal
 
     @property
     def attempt(self) -> int:
-        """Return the how-manyth attempt at its handoff this is."""
+        """Return the attempt number, from 1."""
         return self.sync.attempt
 
     @property
     def baton(self) -> Baton:
-        """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
+        """Return the baton. Raises `InvalidValueError` for a root run, which has only its intent."""
         return self.sync.baton
 
     @property
     def task(self) -> str:
-        """Return the exact task; of a root, nothing: its intent says it."""
+        """Return the exact task. It is empty for a root run: see its intent."""
         return self.sync.task
 
     @property
@@ -225,32 +225,32 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.earlier
 
     def is_limited(self, unit: Unit | str) -> bool:
-        """Return whether a limit counts this unit for the run: `tokens`, `spend` and so on."""
+        """Return whether a limit of this run counts a unit, such as `tokens` or `spend`."""
         return self.sync.is_limited(unit)
 
     @property
     def session(self) -> SessionState:
-        """Return what it began with, if it goes on where others stopped: kept, to be decided again, left, in flight."""
+        """Return what came along from earlier root runs: kept, to decide again, left open, in flight."""
         return self.sync.session
 
     @property
     def notes(self) -> tuple[Item, ...]:
-        """Return everything that travels with what it hands off."""
+        """Return the items that travel with every handoff of this run."""
         return self.sync.notes
 
     @property
     def label(self) -> Label:
-        """Return how far all that it knows is trusted, and who may read it."""
+        """Return the label of everything this run knows: how far it is trusted, and who may read it."""
         return self.sync.label
 
     @property
     def taint(self) -> tuple[Source, ...]:
-        """Return what came to it from outside, and nobody endorsed."""
+        """Return the sources that reached this run and that nobody endorsed."""
         return self.sync.taint
 
     @property
     def reported(self) -> Report | None:
-        """Return what was reported so far; None if nothing was."""
+        """Return the report so far; None if there is none."""
         return self.sync.reported
 
     record = twin(LiveRun.record)
@@ -279,7 +279,7 @@ class AsyncRun(Face[LiveRun]):
     report = at_once(LiveRun.report)
 
     def note_message(self, message: object, *, number: int | None = None) -> None:
-        """Remember the message that this run's model wrote last: what is handed off from now on points to it."""
+        """Remember the last message of this run's model. Handoffs from now on point to it."""
         self.sync.note_message(message, number=number)
 
     @overload
@@ -301,14 +301,14 @@ class AsyncRun(Face[LiveRun]):
     ) -> Returned: ...
 
     async def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
+        """Call a tool. The request is recorded before, the outcome after. A finished call is not made again.
 
-        A coroutine function is awaited; cancelled, it is left in doubt. Any other runs in a thread of its own, where
-        nothing can interrupt it: a cancellation waits for its outcome, so that what is recorded is what happened. What
-        it returns to be awaited is awaited as part of the call, and a generator of either kind comes back as a list.
-        Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
+        A coroutine function is awaited; if it is cancelled, the call is in doubt. Any other function runs in a thread
+        of its own, which nothing can interrupt: a cancellation waits for the outcome, so that the receipt is true. If
+        the tool returns an awaitable, it is awaited as part of the call. A generator of either kind comes back as a
+        list. Raises `CallInDoubtError` if nobody knows whether an earlier attempt made this call.
         """
-        desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - the other face of it
+        desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - a face of the same object
         planned: ToolCall[Any] = ToolCall(declared_of(function), function, args, kwargs)
 
         def not_made(begun: Begun | Replayed) -> None:
@@ -344,9 +344,12 @@ class AsyncRun(Face[LiveRun]):
         external: bool = False,
         kept: int = KEPT,
     ) -> Finished:
-        """Run a command as a call, as the synchronous face does. Cancelled, it is ended, and left in doubt."""
+        """Run a command as a call, like `LiveRun.shell`.
+
+        If it is cancelled, the command is killed and the call is in doubt.
+        """
         planned = plan_command(
-            self.sync._desk,  # noqa: SLF001 - the other face of it
+            self.sync._desk,  # noqa: SLF001 - a face of the same object
             command,
             cwd=cwd,
             env=env,
@@ -373,7 +376,7 @@ class AsyncRun(Face[LiveRun]):
         return await self.call(declare(shell, planned.declared), **planned.given)
 
     def as_current(self) -> RunScope:
-        """Return a context in which `current_run` returns this run; leaving it closes nothing."""
+        """Return a context in which `current_run` returns this run. Leaving it does not close the run."""
         return self.sync.as_current()
 
     async def __aenter__(self) -> Self:
@@ -393,7 +396,7 @@ class AsyncRun(Face[LiveRun]):
 
 
 async def _made(planned: ToolCall[Any]) -> tuple[Any, bool]:
-    """Make a call; return what it returned once all of it has run, and whether somebody wanted to cancel it."""
+    """Make a call. Return its result once all of it has run, and whether somebody tried to cancel it."""
     if is_async(planned.function):
         return await _ended(await planned.make(), planned.declared.name)
     made = in_own_thread(lambda: _drained(planned.make(), planned.declared.name))
@@ -409,16 +412,16 @@ async def _ended(value: Any, name: str) -> tuple[Any, bool]:  # noqa: ANN401 - w
         return await drained_async(value, name), False
     if not is_lazy(value):
         return value, False
-    draining = in_own_thread(lambda: drained(value, name))  # it is synchronous code, and may take long
+    draining = in_own_thread(lambda: drained(value, name))  # synchronous code that may take long
     cancelled = await until_done(draining)
     return await draining, cancelled
 
 
 def _drained(value: Any, name: str) -> Any:  # noqa: ANN401 - as above
-    """Return what a synchronous tool returned, in the thread that it ran in: what it holds may belong to that."""
+    """Drain a lazy result in the thread in which the tool ran: objects that it uses may belong to that thread."""
     return drained(value, name) if is_lazy(value) else value
 
 
 def current_async_run() -> AsyncRun:
-    """Return the run that this code works for, to be awaited. Raises `InvalidValueError` as `current_run` does."""
+    """Return the `AsyncRun` that this code works for. Raises `InvalidValueError` as `current_run` does."""
     return AsyncRun(current_run())

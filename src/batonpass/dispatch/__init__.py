@@ -1,1 +1,1 @@
-"""Dispatching: workers that claim what waits, and hold it for as long as they work on it."""
+"""Workers: they claim waiting handoffs, run their agents, and renew their leases meanwhile."""

@@ -1,4 +1,4 @@
-"""A heartbeat: a lease is held for as long as somebody works under it."""
+"""Heartbeats: they renew a lease for as long as somebody works under it."""
 
 import threading
 import time
@@ -13,31 +13,31 @@ from batonpass.relay import Relay
 
 # Two renewals may fail before the lease runs out.
 _BEATS: Final = 3
-# So many times nothing was held when it was looked: whoever works again by then need not start another thread.
+# After this many looks without a lease the thread ends. Until then, the next lease needs no new thread.
 _IDLE_LOOKS: Final = 10
 
 
 class Heart:
-    """Renews the leases of one worker in a thread that they share. Safe to use from many threads.
+    """Renews the leases of one worker in one thread. Safe to use from many threads.
 
-    A thread for each handoff would cost as much as what the handoff writes. It is started with the first lease, and
-    ends when nothing was held for a while.
+    A thread for each handoff would cost as much as the receipts of the handoff. The thread starts with the first lease
+    and ends when there was none for a while.
     """
 
     def __init__(self, relay: Relay, lease_for: timedelta) -> None:
         self.relay = relay
         self.lease_for = lease_for
-        # It looks twice in a third of a lease, so none is renewed later than at that.
+        # It looks twice in each third of a lease, so every lease is renewed within that third.
         self._pause = (lease_for / _BEATS).total_seconds() / 2
         self._held: set[Heartbeat] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def hold(self, lease: Lease, *, ended: Callable[[GrantError], None] | None = None) -> "Heartbeat":
-        """Return the context in which a lease is held.
+        """Return the context in which a lease is renewed.
 
-        `ended` is told, once, if the grant of whoever works is revoked or has ended; its lease is held on, so that it
-        can say how far it came.
+        `ended` is called once if the grant of the run ends or is revoked. The lease is still renewed, so that the run
+        can report how far it came.
         """
         return Heartbeat(self, lease, ended)
 
@@ -45,13 +45,13 @@ class Heart:
         """Renew a lease from now on."""
         with self._lock:
             self._held.add(beat)
-            # In a process that was forked, the thread of its parent is not there, and does not say that it is.
+            # After a fork, the thread of the parent process does not run here, and `is_alive` says so.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._beat, name="batonpass-heartbeat", daemon=True)
                 self._thread.start()
 
     def end(self, beat: "Heartbeat") -> None:
-        """Renew a lease no longer."""
+        """Stop renewing a lease."""
         with self._lock:
             self._held.discard(beat)
 
@@ -71,10 +71,10 @@ class Heart:
 
 
 class Heartbeat:
-    """Renews a lease while the block runs. Once it is lost, nothing is renewed any more."""
+    """Renews a lease while the block runs. A lost lease is not renewed again."""
 
     def __init__(self, heart: Heart, lease: Lease, ended: Callable[[GrantError], None] | None) -> None:
-        self.since = time.monotonic()  # when it was renewed last
+        self.since = time.monotonic()  # the last renewal
         self._heart = heart
         self._lease = lease
         self._ended = ended
@@ -92,12 +92,12 @@ class Heartbeat:
         trace: TracebackType | None,
     ) -> None:
         self._heart.end(self)
-        # A renewal that is under way comes to its end first: afterwards, nobody holds the lease for us any more.
+        # A renewal that is under way finishes first. After that, nothing here can extend the lease.
         with self._renewing:
             self._over = True
 
     def renew(self, now: float) -> None:
-        """Hold the lease for longer, unless it is lost or nobody works under it any more."""
+        """Renew the lease, unless it is lost or nobody works under it any more."""
         with self._renewing:
             if self._over:
                 return
@@ -105,11 +105,12 @@ class Heartbeat:
             try:
                 self._heart.relay.heartbeat(self._lease, self._heart.lease_for)
             except LeaseLostError:
-                # Whoever has it now ends our attempt; its run takes nothing more from us. There is nobody to stop here.
+                # The next holder ends our attempt, and the store refuses what its run still writes. There is nobody to
+                # stop here.
                 self._over = True
             except GrantError as refused:
                 if self._ended is not None:
                     self._ended(refused)
                     self._ended = None
             except StoreError:
-                pass  # a store that comes back in time never noticed; else the lease is lost
+                pass  # if the store is back in time, nothing happened; otherwise the lease is lost

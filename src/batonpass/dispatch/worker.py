@@ -1,4 +1,4 @@
-"""A worker: runs what waits, one handoff at a time, and ends what dead workers left behind."""
+"""The worker: it runs waiting handoffs, one at a time, and ends what dead workers left behind."""
 
 import os
 import platform
@@ -45,22 +45,22 @@ TOLD_POLL: Final = timedelta(seconds=15)
 
 _FIRST_PAUSE: Final = 0.01
 _NOT_BEGUN: Final = frozenset({State.READY, State.CLAIMED})
-# They pass; a worker that died of them would only be started again.
+# These errors pass. A worker that died of them would only be started again.
 _PASSING: Final = (StoreBusyError, StoreUnavailableError, OutcomeUnknownError)
-# No worker will ever be able to take such an offer, and it is the oldest: it would keep all others from their turn.
+# No worker can ever accept such an offer. As the oldest, it would block all others, so it is declined.
 _UNREADABLE: Final = (ContentErasedError, InvalidValueError, NotFoundError)
 
 
 class Worked(Struct, frozen=True, kw_only=True):
-    """What became of one claim."""
+    """The outcome of one claim."""
 
     handoff: HandoffId
     agent: AgentId
-    state: State | RunState  # the handoff's; or, if somebody else ended our attempt, how
+    state: State | RunState  # of the handoff; or of our attempt, if somebody else ended it
     attempt: int
     took: timedelta
-    error: str | None = None  # the code of why it failed or was declined
-    reason: str = ""  # the same in words, the first line of them
+    error: str | None = None  # the code: why it failed or was declined
+    reason: str = ""  # the first line of the reason in words
 
 
 class Worker:
@@ -101,10 +101,10 @@ class Worker:
         return True
 
     def run_until(self, stop: threading.Event, *, poll: timedelta = POLL) -> None:
-        """Sweep and work until somebody says stop; what is under way then is finished first.
+        """Sweep and work until `stop` is set. Work that is under way is finished first.
 
-        Nothing to claim does not mean that nothing waits, so it looks again: after a pause that grows up to `poll`, or
-        where the store tells when something is there, when it does, and every `TOLD_POLL` besides.
+        A claim can fail although something waits, so it looks again after a pause that grows up to `poll`. A store that
+        announces work wakes it earlier; then it looks at least every `TOLD_POLL`.
         """
         longest = poll.total_seconds()
         pause, sweep_at = _FIRST_PAUSE, 0.0
@@ -126,9 +126,9 @@ class Worker:
             if told in {Wake.DUE, Wake.NOTHING}:
                 pause = _FIRST_PAUSE
                 continue
-            # Whoever is told of work and finds that others took it pauses as well, before it looks in vain for long.
+            # A worker that is woken and finds the work already taken pauses too, instead of looking again and again.
             if told is Wake.UNTOLD or pause > _FIRST_PAUSE:
-                # Workers that were started together would else ask together, for ever.
+                # A random pause, or workers that were started together would ask at the same moment for ever.
                 stop.wait(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
             pause = min(pause * 2, longest)
 
@@ -136,7 +136,7 @@ class Worker:
         return [agent for agent in self._relay.runners if self._agents is None or agent in self._agents]
 
     def _work(self, lease: Lease, began: float) -> Worked | None:
-        """Work on what was claimed. Return what became of it; None if somebody else has it now."""
+        """Work on a claimed handoff. Return the outcome; None if somebody else has the handoff now."""
         begun: list[LiveRun] = []
 
         def begin(run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
@@ -149,7 +149,7 @@ class Worker:
                 result = self._run(handoff, begin, lease, begun)
             agent = begun[0].agent if begun else handoff.info().to
         except (LeaseLostError, IllegalTransitionError, StaleHeadError):
-            self._give_back(lease)  # it was withdrawn, or is another's by now
+            self._give_back(lease)  # the handoff was withdrawn, or somebody else has it
             return None
         except BaseException:
             self._give_back(lease)
@@ -158,7 +158,7 @@ class Worker:
             self._give_back(lease)
         state, attempt = self._ended(result, begun)
         took = timedelta(seconds=time.monotonic() - began)
-        # How another ended our attempt is not why the handoff stands as it does now.
+        # If somebody else ended our attempt, the reason of the handoff is not the reason of our attempt.
         why = (result.error, result.reason.partition("\n")[0]) if state == result.state else (None, "")
         return Worked(
             handoff=lease.handoff, agent=agent, state=state, attempt=attempt, took=took, error=why[0], reason=why[1]
@@ -195,21 +195,21 @@ class Worker:
             return view.get_run(run).state
 
     def _give_back(self, lease: Lease) -> None:
-        # Only what was not begun: without its lease, nobody would ever find that an attempt has died. And if the store
-        # does not answer, the lease runs out by itself.
+        # Only what was not begun: without a lease, nobody would ever notice that an attempt has died. If the store does
+        # not answer, the lease runs out by itself.
         with suppress(StoreError):
             if self._relay.handoff(lease.handoff).state() in _NOT_BEGUN:
                 self._relay.release(lease)
 
 
 def _take_and_run(handoff: LiveHandoff, runner: Runner, lease: Lease) -> Result:
-    """Do what `handoff.run` does for somebody who needs no report: what was closed here is not read again."""
+    """Do the same as `handoff.run`, but do not read a result again that was closed here: a worker needs no report."""
     try:
         child = handoff.accept(lease=lease)
     except HandoffError:
         return handoff.result()
     holding = child._holding  # noqa: SLF001 - what we hold here
-    if not holding.replaying:  # one that is finished has its result: nobody works for it again
+    if not holding.replaying:  # a finished handoff has its result: nobody works on it again
         with child.as_current():
             run_to_end(runner, child)
     return completed_here(holding) or handoff.result()

@@ -1,1 +1,1 @@
-"""Grants with keys: issuing them, proving a call with one, and verifying it where nothing but the root key is known."""
+"""Signed grants: issuing them, proving a call with one, and verifying that proof with only the root key."""

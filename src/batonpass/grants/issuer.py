@@ -33,7 +33,7 @@ _NONCE_BYTES = 16
 
 
 def sign(statement: Said, signer: Signer) -> Signed[Said]:
-    """Return a statement, signed. Raises `KeyRefusedError` if it names another key than the one that signs."""
+    """Return a signed statement. Raises `KeyRefusedError` if the statement names a key other than the signer's."""
     if not isinstance(statement, Proof) and statement.key != signer.key:
         raise KeyRefusedError(f"the statement names key {statement.key[:16]}, and {signer.key[:16]} was to sign it")
     payload = encode_statement(statement)
@@ -41,7 +41,7 @@ def sign(statement: Said, signer: Signer) -> Signed[Said]:
 
 
 class Issuer:
-    """A relay that issues grants."""
+    """Issues grants with the key of one relay."""
 
     def __init__(self, signer: Signer, clock: Clock) -> None:
         self._signer = signer
@@ -57,7 +57,7 @@ class Issuer:
         handoff: HandoffId | None = None,
         run: RunId | None = None,
     ) -> Signed[Terms]:
-        """Return the first terms of a chain: of a root run, or of a handoff by a run that is only observed."""
+        """Return the first terms of a chain: for a root run, or for a handoff by an observed run."""
         return self._terms(grant, agent=agent, principal=principal, root=root, handoff=handoff, run=run)
 
     def hand_off(
@@ -70,9 +70,9 @@ class Issuer:
         handoff: HandoffId,
         run: RunId,
     ) -> Signed[Terms]:
-        """Return the terms of a handoff by a run that holds the parent terms at this depth of their chain.
+        """Return the terms of a handoff, never wider than those of its parent.
 
-        Raises `GrantExceededError` and `GrantDepthError`.
+        `depth` is the place of the parent terms in their chain. Raises `GrantExceededError` and `GrantDepthError`.
         """
         above = parent.said
         return self._terms(
@@ -96,9 +96,10 @@ class Issuer:
         valid_for: timedelta,
         at: datetime | None = None,
     ) -> Signed[Certificate]:
-        """Return the certificate of an attempt: for one lease, to be renewed by the next, or until the deadline.
+        """Return the certificate of one attempt. It is valid for `valid_for`, from `at` on (default: now).
 
-        It is good from `at` on, by default from now. Raises `KeyRefusedError` for a key with which anybody could sign.
+        Under a lease it is renewed with the lease. Raises `KeyRefusedError` for a weak key, with which anybody could
+        sign.
         """
         now = at or self._clock.now()
         certificate = Certificate(
@@ -152,7 +153,7 @@ def enrol(
     until: datetime | None = None,
     may_revoke: bool = False,
 ) -> Signed[RelayEnrolment]:
-    """Return the root key's word that a key is a relay's. Raises `KeyRefusedError` for a weak one."""
+    """Return the root key's signed statement that a key belongs to a relay. Raises `KeyRefusedError` for a weak key."""
     purposes = (Purpose.GRANT, Purpose.REVOKE) if may_revoke else (Purpose.GRANT,)
     enrolment = RelayEnrolment(
         ledger=ledger,
@@ -176,7 +177,7 @@ def revoke(
     runs: frozenset[RunId] = frozenset(),
     keys: frozenset[KeyId] = frozenset(),
 ) -> Signed[Revocations]:
-    """Return a list of everything that is revoked, in place of all lists with lower numbers."""
+    """Return the signed list of everything that is revoked. It replaces all lists with lower numbers."""
     revocations = Revocations(
         number=number,
         at=at,
@@ -192,7 +193,7 @@ def revoke(
 def prove(
     call: Call, certificate: Signed[Certificate], *, run_key: Signer, audience: str, at: datetime
 ) -> Signed[Proof]:
-    """Return the proof that the run makes this very call now, for one audience."""
+    """Return the proof that a run makes exactly this call now, for one audience."""
     proof = Proof(
         certificate=certificate.digest,
         call=digest_call(call),

@@ -1,4 +1,4 @@
-"""The offline face: a tool server that stays asks whether calls may be made, and remembers what it has seen."""
+"""The offline verifier: a tool server asks whether a call may be made, without asking any relay or ledger."""
 
 import threading
 from datetime import datetime, timedelta
@@ -31,10 +31,11 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 
 class Verifier:
-    """Verifies calls for one audience. Safe for threads; never asks anybody.
+    """Verifies calls for one audience, offline. Safe for threads.
 
-    `revocations` says whether a list is needed: with `True`, nothing is verified before `use_revocations` was given
-    one, and nothing after its best-before. With `False`, whatever was revoked works until its certificate ends.
+    `revocations` says whether a list of revocations is required. With `True`, every call is refused until
+    `use_revocations` got a list, and again after the best-before of that list. With `False`, a revoked grant works
+    until its certificate ends.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Verifier:
         self._proofs = SeenProofs()
 
     def use_revocations(self, text: str) -> Revocations:
-        """Go by this list from now on, if it is newer than the one before; return the one that counts.
+        """Use this list of revocations from now on, if it is newer than the present one. Return the list that counts.
 
         Raises `StaleRevocationsError`, `GrantRootError`, `GrantIntegrityError` and `GrantMalformedError`.
         """
@@ -77,7 +78,10 @@ class Verifier:
         return counts
 
     def verify_chain(self, text: str) -> VerifiedChain:
-        """Return what a chain proves now: steps 1 to 8, without the proof. Raises an error of its own for each."""
+        """Return the grant that a chain proves now: steps 1 to 8, without the proof of a call.
+
+        Each step raises an error of its own.
+        """
         chain = self._read_chain(text)
         self._require_in_force(chain, self._clock.now())
         return chain
@@ -85,10 +89,10 @@ class Verifier:
     def verify_call(
         self, token: str, call: Call, *, acts_on: Call | None = None, run: RunId | None = None
     ) -> Permitted:
-        """Let a call be made, or refuse it with a sentence for whoever made it: all steps.
+        """Return the permission for a call after all steps. Each step raises an error with a sentence for the caller.
 
-        `call` is the call as it was sent, which the proof is about. `acts_on` is the same call as the file system knows
-        it, if links and `..` were resolved; that is what has to be granted. Raises an error of its own for each step.
+        `call` is the call as it was sent; the proof is about that one. `acts_on` is the same call after links and `..`
+        were resolved; the grant has to cover that one.
         """
         chain_text, proof_text = split_token(token)
         proof = decode_proof(proof_text)
@@ -123,7 +127,7 @@ class Verifier:
             require_unrevoked(chain, names)
 
     def _is_signed(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
-        # Only what is signed is remembered: whoever holds no enrolled key cannot push anything out.
+        # Only valid signatures are remembered, so nobody without an enrolled key can push others out of the memory.
         known = (public_key, message)
         if self._signatures.find(signature) == known:
             return True

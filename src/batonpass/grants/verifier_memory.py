@@ -1,4 +1,4 @@
-"""What a verifier remembers: chains that it has verified, and proofs that it has seen. Both are bounded."""
+"""The memory of a verifier: chains that it has verified, and proofs that it has seen. Both are bounded."""
 
 import threading
 from collections import OrderedDict
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class Remembered(Generic[Value]):
-    """The last values that were made, by key; the one that nobody asked for the longest goes first."""
+    """The values that were used last, by key. When it is full, the least recently used value goes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -20,7 +20,7 @@ class Remembered(Generic[Value]):
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> Value | None:
-        """Return what is remembered under a key, if anything is."""
+        """Return the value for a key, or None."""
         with self._lock:
             found = self._values.get(key)
             if found is not None:
@@ -40,7 +40,7 @@ class Remembered(Generic[Value]):
 
 
 class SeenProofs:
-    """Proofs that were shown, each until it is too old to be taken anyway. For one process; safe for threads."""
+    """Proofs that were shown, each until it is too old to be accepted anyway. For one process; safe for threads."""
 
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
@@ -48,10 +48,9 @@ class SeenProofs:
         self._lock = threading.Lock()
 
     def require_new(self, proof: str, ends: datetime, at: datetime) -> None:
-        """Refuse a proof that was shown before; remember it otherwise.
+        """Refuse a proof that was shown before; remember any other. Raises `GrantReplayedError`.
 
-        With no room left everything is refused, because forgetting one would let it be shown again. Raises
-        `GrantReplayedError`.
+        When the memory is full, every proof is refused: to forget one would let it be used again.
         """
         with self._lock:
             while self._ends and next(iter(self._ends.values())) < at:

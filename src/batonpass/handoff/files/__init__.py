@@ -1,1 +1,1 @@
-"""Files of a work tree: which a call changed, which no call may touch, and where the text of a path leads."""
+"""Files of a work tree: which ones a call changed, which ones no call may touch, and where a path leads."""

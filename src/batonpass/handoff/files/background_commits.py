@@ -1,7 +1,7 @@
-"""Commands that returned and go on: what they commit meanwhile is nobody's review.
+"""Commands that go on in the background after they returned. Nobody reviewed what they commit meanwhile.
 
-The outcome of such a command says that it goes on, and where the history of the repository stood; the request of what
-it did after that names it. Until then, or until its tree is over, a commit that was not there before may be its own.
+The outcome of such a command says that it goes on, and at which commit the repository was. A later call that reports
+the rest of its work names it. Until then, or until its tree has ended, a new commit may be the command's own.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from batonpass.wire.codec import decode_receipt
 
 GOES_ON: Final = "command.goes-on"
 HISTORY: Final = "history"  # the last commit when it returned; empty if there was none
-REST_OF: Final = "rest_of"  # on a request: the call whose rest it is
+REST_OF: Final = "rest_of"  # on a request: the call whose remaining work this is
 
 
 def head_of(root: Path) -> str | None:
@@ -30,7 +30,7 @@ def head_of(root: Path) -> str | None:
 
 
 def find_heads_before(view: LedgerView, runs: Iterable[RunId]) -> tuple[str, ...]:
-    """Return where history stood before each command that may still be at work in the trees of some runs."""
+    """Return the commits before each command that may still be running in the trees of some runs."""
     roots = {view.get_run(run).root for run in runs}
     return tuple(
         head for root in sorted(roots) if view.get_run(root).state is RunState.OPEN for head in _going_on(view, root)
@@ -61,7 +61,7 @@ def _text(view: LedgerView, receipt: Receipt, name: str) -> str:
 
 
 def is_older(repository: Repository, commit: str, head: str) -> bool:
-    """Return whether a commit was there when history stood at a head; not known is no."""
+    """Return whether a commit already existed when the repository was at `head`. If unknown, False."""
     if not head:
         return False
     try:

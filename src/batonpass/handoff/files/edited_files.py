@@ -1,7 +1,7 @@
-"""Effects: which files a call changed, seen by looking at them before and after.
+"""Effects: which files a call changed, found by reading them before and after.
 
-A call is watched at the files that its arguments name: that is cheap, and true whatever the tool says of itself. What
-else it changes is found where the whole work tree is compared (files.py).
+Only the files that the arguments name are read. That is cheap, and true whatever the tool says about itself. Other
+changes are found where the whole work tree is compared (`work_tree`).
 """
 
 import os
@@ -28,15 +28,15 @@ _MOST_FILES: Final = 16
 
 
 class Watched(Struct, frozen=True):
-    """What is there before a call: of files their bytes, or None where there was no file; of commits the last."""
+    """The state before a call: the bytes of each file (None: no file), and the last commit."""
 
     place: Path | str
     files: Mapping[str, bytes | None]
-    history: HistoryHead | None = None  # where the history of the repository stood
+    history: HistoryHead | None = None  # where the history of the repository was
 
     @property
     def root(self) -> Path:
-        """Return the repository in which they lie, else the directory."""
+        """Return the repository of these files, else the directory."""
         return Path(self.place)
 
     @property
@@ -49,10 +49,10 @@ NOTHING: Final = Watched(Path(), {})
 
 
 def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Watched:
-    """Look at the files that the arguments of a call name, as far as they lie in the repository of a directory."""
-    # Texts, not paths: this is asked before every call that may change something.
+    """Read the files that the arguments of a call name, if they are in the repository of a directory."""
+    # Strings, not Path objects: this runs before every call that may change something.
     place = os.getcwd() if directory is None else os.fspath(directory)  # noqa: PTH109 - as above
-    # Where this process stands the system says without links.
+    # The system returns the current directory with its links already followed.
     repository = repository_above(place) if directory is None else os.fspath(find_root(directory))
     root = repository or place
     before: dict[str, bytes | None] = {}
@@ -71,14 +71,14 @@ def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Wat
 
 
 class Edited(Struct, frozen=True):
-    """What became of a watched file: its bytes before and after, None where there was no file."""
+    """A watched file that has changed: its bytes before and after, None where there was no file."""
 
     path: str
     before: bytes | None
     after: bytes | None
 
     def change(self, *, call: CallId, run: RunId, at: datetime) -> FileChange:
-        """Return it as what a call changed."""
+        """Return this as the change that a call made."""
         return FileChange(
             call=call,
             run=run,
@@ -91,7 +91,7 @@ class Edited(Struct, frozen=True):
 
 
 def find_edited(watched: Watched) -> Iterator[Edited]:
-    """Yield the watched files that are not as they were."""
+    """Yield the watched files that have changed."""
     for path, before in watched.files.items():
         try:
             after = _read(path)
@@ -102,11 +102,12 @@ def find_edited(watched: Watched) -> Iterator[Edited]:
 
 
 def _names_in(arguments: Mapping[str, object]) -> list[str]:
-    """Return what may be files: first what looks like a path, then words that may be a name, as Makefile is."""
+    """Return texts that may be file names: first those that look like a path, then single words such as Makefile."""
     paths: list[str] = []
     words: list[str] = []
     for value in arguments.values():
-        # An object that calls itself a path is asked nothing here: the request is written, and it may raise anything.
+        # A foreign object that calls itself a path is not asked: its code may raise anything, and the request is
+        # recorded.
         name = fspath(value) if isinstance(value, PurePath) and type(value) in PATHS else value
         if type(name) is not str or not 0 < len(name) <= _LONGEST_NAME or "\n" in name or "\0" in name:
             continue
@@ -118,16 +119,16 @@ def _names_in(arguments: Mapping[str, object]) -> list[str]:
 
 
 def _find(name: str, place: str, root: str, *, straight: bool) -> str | None:
-    """Return where a name leads from a place; None if that is not in the repository, or is ours.
+    """Return where a name leads from a directory; None if that is outside the repository, or in our home.
 
-    Where the place itself is known without links, a name that goes only down is followed the short way.
+    If the directory itself has no links, a name that only goes down is followed the short way.
     """
     try:
         look = look_below(place, name) if straight and name.isascii() else None
         # As it is written, `..` included.
         path = os.path.realpath(os.path.join(place, name)) if look is None else look[0]  # noqa: PTH118 - as above
     except (OSError, ValueError):
-        return None  # half a character has no place in a path, and the links of another's process are not ours to read
+        return None  # a lone surrogate is in no path, and links of another user's process cannot be read
     inside = path.removeprefix(f"{root.rstrip('/')}/")
     return path if inside != path and HOME_NAME not in inside.split("/") else None
 
@@ -137,12 +138,12 @@ def _looks_like_a_path(name: str) -> bool:
 
 
 def _may_be_a_name(word: str) -> bool:
-    # Looking costs less than a guess: a word that is no file, before and after, is no change.
+    # Looking is cheaper than guessing: a word that is no file before and after is no change.
     return "/" not in word and len(word) <= LONGEST_NAME and not any(map(str.isspace, word))
 
 
 def _read(path: str) -> bytes | None:
-    """Return a file's bytes; None if there is none. Raises `OSError` for what is no file, or too large to look at."""
+    """Return the bytes of a file; None if there is none. Raises `OSError` for other things, and for a large file."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Where a text may lead as a path, however it is spelled, and whichever directory it begins in.
+"""Where a text may lead if it is read as a path, in any spelling and from any directory.
 
-It is a net, not a wall: what a tool makes of a text only the tool knows. What a program commonly reads in one is tried:
-the text as it is, what an option or a list gives, addresses, the home of a user, and the ways round by `/proc`.
+It is a net, not a wall: only a tool knows how it reads a text. Common readings are tried: the text as it is, the value
+of an option or of a list, addresses, the home of a user, and detours through `/proc`.
 """
 
 import os
@@ -18,12 +18,12 @@ from msgspec import Struct
 
 from batonpass.model.base.value import parts_of
 
-LONGEST_PATH: Final = 4096  # bytes; no system takes a longer one
-LONGEST_NAME: Final = 255  # characters; no file system gives a file a longer one
+LONGEST_PATH: Final = 4096  # bytes; no system accepts a longer path
+LONGEST_NAME: Final = 255  # characters; no file system allows a longer name
 MOST_TEXTS: Final = 10_000
 _NO_TEXTS: Final = frozenset({NoneType, bool, int, float})
 
-# Most texts have nothing in them that could be read in two ways.
+# Most texts contain nothing that could be read in two ways.
 _PLAIN: Final = re.compile(r"(?![\s-])[\w./+ -]*(?<!\s)", re.ASCII)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _GLUED: Final = re.compile(r"-[A-Za-z]+?([./~].*)", re.DOTALL)
@@ -31,23 +31,23 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _DOUBLED: Final = re.compile(r"/(?:\.?/)+")
 _BY_PROCESS: Final = re.compile(r"/proc/[^/]+(?:/task/[^/]+)?/(cwd|root)(?:/(.*))?", re.DOTALL)
 _LONGEST_DETOUR: Final = 1024 * 1024
-_OFTEN: Final = 256  # characters of a text whose readings are kept
-_SHORT: Final = 2  # `-C`: a letter and what comes before it
-_SURELY_SHORT: Final = LONGEST_PATH // 4  # characters: no letter takes more than four bytes
+_OFTEN: Final = 256  # longer texts are not cached
+_SHORT: Final = 2  # `-C`: an option of one letter
+_SURELY_SHORT: Final = LONGEST_PATH // 4  # characters; none takes more than four bytes
 _FEW: Final = 100  # arguments
 
-# Where a path leads, and what lies there; None if nothing does.
+# Where a path leads, and the file that is there; None if there is nothing.
 Look: TypeAlias = tuple[str, os.stat_result | None]
-# What one call found, by directory and path: looked at once, and the same for everybody who judges it.
+# What was found for one call, by directory and path: looked up once, so that every check sees the same file.
 Looks: TypeAlias = dict[tuple[str, str], Look]
 
 
 def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> tuple[list[str], bool]:
-    """Return the texts among arguments that could be paths, at any depth, and whether these are all of them.
+    """Return the texts in the arguments that could be paths, at any depth, and whether that is all of them.
 
-    Names in a mapping are texts too: some tools take one from paths to what is to be written there. What stands under a
-    name that is to be left out is not looked at. Texts are taken as they are, not as they are recorded: bytes and
-    what is no Unicode name files as well.
+    Keys of a mapping count too: some tools take a mapping from paths to what is written there. Values under a name that
+    `leave_out` accepts are skipped. Texts are taken as the tool gets them, not as they are recorded, because bytes and
+    invalid Unicode can also name files.
     """
     found: dict[str, None] = {}
     pending: list[object] = [value for name, value in arguments.items() if not leave_out(name)]
@@ -57,13 +57,14 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
         kind = type(value)
         if kind in _NO_TEXTS:
             continue
-        # What JSON is made of says by its type what it is; anything else is asked for its kind first.
+        # JSON types are known by their exact type. Any other object is asked what kind it is first.
         text = value if kind is str else None if kind is dict or kind is list else _text(value)
         if text is not None:
             if (path := as_path(text)) is not None:  # type: ignore[arg-type]
                 found[path] = None
                 if len(found) > MOST_TEXTS:
                     return list(found), False
+        # A container may contain itself, so each is opened once.
         elif id(value) not in around:
             inner = _inside(value, leave_out) if kind is dict or kind is list else list(_parts(value, leave_out))
             if inner:
@@ -75,7 +76,7 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
 def texts_among(
     arguments: Mapping[str, Any], left_out: Collection[str], like: re.Pattern[str] | None = None
 ) -> tuple[list[str], bool]:
-    """Return what `texts_in` does, the short way if it can; what to leave out is named, or has a name like `like`."""
+    """Return the same as `texts_in`, the short way if possible. Names in `left_out` or matching `like` are skipped."""
     texts = flat_texts(arguments, left_out, like)
     if texts is not None:
         return texts, True
@@ -85,13 +86,14 @@ def texts_among(
 def flat_texts(
     arguments: Mapping[str, Any], left_out: Collection[str], like: re.Pattern[str] | None = None
 ) -> list[str] | None:
-    """Return what `texts_in` does where all arguments are texts, numbers or nothing; None where one is something else.
+    """Return the same as `texts_in` if all arguments are texts, numbers or None; else return None.
 
-    What is to be left out is named, or has a name `like` this. Most calls are such, and this is asked for each of them.
+    Names in `left_out` or matching `like` are skipped. Most calls are like this, and this runs for each of them.
     """
     if len(arguments) > _FEW:
         return None
     found: dict[str, None] = {}
+    # From the last to the first, as `texts_in` pops them: both ways must return the same order.
     for name in [*arguments][::-1]:
         value = arguments[name]
         kind = type(value)
@@ -116,7 +118,7 @@ def _text(value: object) -> str | None:
 
 
 def _inside(value: Any, leave_out: Callable[[str], bool]) -> list[object]:  # noqa: ANN401 - a dict or a list
-    """Return what `_parts` yields, of what JSON is made of: most arguments that have parts are such."""
+    """Return the same as `_parts`, for a dict or a list: most nested arguments are one of these."""
     if type(value) is list:
         return value
     inner: list[object] = []
@@ -142,7 +144,7 @@ def _parts(value: object, leave_out: Callable[[str], bool]) -> Iterator[object]:
 
 
 def as_path(text: str) -> str | None:
-    """Return a text if it may be a path; one that is too long only because of detours is one without them."""
+    """Return a text if it may be a path. If only its detours (`/./`, `//`) make it too long, return it without them."""
     if not text or "\0" in text:
         return None
     if len(text) <= _SURELY_SHORT:
@@ -154,11 +156,11 @@ def as_path(text: str) -> str | None:
 
 
 def spellings(text: str) -> Iterable[str]:
-    """Return the paths that a program may read in a text: the text itself first."""
+    """Return the paths that a program may read in a text. The text itself comes first."""
     if _PLAIN.fullmatch(text):
         return (text,)
-    # A call is asked several times what its texts may mean, and agents say the same again and again. Where somebody's
-    # home is may change.
+    # A call asks several times what its texts may mean, and agents repeat themselves, so short texts are cached. Texts
+    # with `~` are not: the home of a user may change.
     return _known_spellings(text) if len(text) <= _OFTEN and "~" not in text else _spellings(text)
 
 
@@ -168,12 +170,12 @@ def _known_spellings(text: str) -> tuple[str, ...]:
 
 
 def _spellings(text: str) -> Iterator[str]:
-    # As it is written: a name may end in a newline. And without blanks around it, as many a tool takes it.
+    # As written, because a name may end in a newline; and stripped, because many tools strip it.
     whole = dict.fromkeys((text, text.strip(), text.partition("=")[2], text.rpartition("=")[2]))
-    # `type=bind,src=x`, `x:y:ro`; in prose a comma is a comma.
+    # `type=bind,src=x`, `x:y:ro`. In prose, a comma is only a comma.
     signs = "[=:]" if re.search(r"\s", text) else "[=:,]"
     inner = [*re.split(signs, text), *(part for one in whole for part in one.split(":"))]
-    # A piece that is only the root, or a way up, is a sign more often than a path: `https://a.example/`, `host:/`.
+    # A piece that is only the root or a way up is rarely meant as a path: `https://a.example/`, `host:/`.
     parts = dict.fromkeys([*whole, *(part for part in inner if part.strip("./"))])
     for one in whole:
         parts.update(dict.fromkeys(_in_address(one)))
@@ -188,9 +190,9 @@ def _spellings(text: str) -> Iterator[str]:
 def _in_part(part: str) -> Iterator[str]:
     yield part
     if part[:1] in {"@", "<"}:
-        yield part[1:]  # what curl and others read from a file
+        yield part[1:]  # curl and others read the file behind this sign
     if part == "~+" or part.startswith("~+/"):
-        yield f".{part[2:]}"  # where the shell is
+        yield f".{part[2:]}"  # the current directory of the shell
     elif part.startswith("~"):
         yield os.path.expanduser(part)  # noqa: PTH111 - a text is wanted
     elif part.startswith("-"):
@@ -200,7 +202,7 @@ def _in_part(part: str) -> Iterator[str]:
     if "%" in part:
         yield _decoded(part)
     if _SURROGATE.search(part):
-        # As bytes that are no UTF-8, and as a program that knows no such letters reads them.
+        # As bytes that are not UTF-8, and as a program without such letters would read them.
         yield os.fsdecode(part.encode("utf-8", "surrogatepass"))
         yield part.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -222,34 +224,35 @@ def _decoded(text: str) -> str:
 
 
 def leads_to(path: str, bases: Iterable[str]) -> Iterator[str]:
-    """Yield where a path leads from each directory in which it may begin, itself without links, every link followed.
+    """Yield where a path leads from each directory in which it may begin. Every link is followed.
 
-    `a/..` after a link is not where it seems: the kernel follows the link first. Some tools take it out of the text
-    before, so both are told.
+    The directories themselves must be free of links. After a link, `a/..` is not where it seems to be: the kernel
+    follows the link first. Some tools remove `a/..` from the text before that, so both results are yielded.
     """
     starts = tuple(bases)
     for base in starts:
         look = look_below(base, path)
         if look is None:
-            break  # it is the same from all of them
+            break  # not a simple way down: handled below, for all directories at once
         yield look[0]
     else:
         return
     for base in ("/",) if path.startswith("/") else starts:
-        joined = os.path.join(base, path)  # noqa: PTH118 - pathlib would drop what we look for
+        joined = os.path.join(base, path)  # noqa: PTH118 - pathlib would drop the parts that matter here
         yield from _followed(joined)
-        # In the process that is started then, `self` is another one than here, and its directory is the base.
+        # In the process that the call starts, `self` is that process, and its directory is the base.
         if found := _BY_PROCESS.fullmatch(_DOUBLED.sub("/", joined)):
             rest = found[2] or "."
             yield from leads_to(f"/{rest}" if found[1] == "root" else rest, starts)
 
 
 def look_below(base: str, path: str) -> Look | None:
-    """Return where a path below a directory leads, whose own links are followed, and what is there.
+    """Return where a path below a directory leads, and what is there. The directory itself must be free of links.
 
-    None of one that does not only go down: `leads_to` follows it. For most calls, this is the cheapest way: what lies
-    on it says by itself whether it is a link, and the last of it which file it is. Where nothing is there, nothing that
-    lies further on can be; and nothing is where a name is too long for one, as sentences are.
+    Return None if the path does not only go down: `leads_to` follows such paths. For most calls this is the cheapest
+    way: one `lstat` for each part shows whether it is a link, and the last one shows which file it is. Where a part
+    does not exist, nothing further down can exist, so the path leads where it is written. The same holds for a part
+    that is too long for a name, as sentences are.
     """
     if path.startswith(("/", "..")) or "/.." in path:
         return None
@@ -263,7 +266,7 @@ def look_below(base: str, path: str) -> Look | None:
         try:
             found = os.lstat(reached)
         except (OSError, ValueError):
-            # Nothing is there, or nothing can be: what comes after it is what is written.
+            # Nothing exists here, so no link can lead elsewhere: the rest is as written.
             return os.path.normpath(f"{base}/{path}"), None
         if stat.S_ISLNK(found.st_mode):
             real = real_path(f"{base}/{path}")
@@ -272,7 +275,7 @@ def look_below(base: str, path: str) -> Look | None:
 
 
 def status_of(path: str) -> os.stat_result | None:
-    """Return what lies at a path, every link followed; None if nothing does, or nobody may know."""
+    """Return the status of a path, links followed; None if nothing is there, or it cannot be read."""
     try:
         return os.stat(path)  # noqa: PTH116 - a text is given
     except (OSError, ValueError):
@@ -286,7 +289,7 @@ def _followed(path: str) -> Iterator[str]:
 
 
 def real_path(path: str) -> str:
-    """Return where a path leads, every link followed; as it is written if no system can say."""
+    """Return where a path leads, every link followed. If the system cannot say, return it as written."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
@@ -294,14 +297,14 @@ def real_path(path: str) -> str:
 
 
 class File(Struct, frozen=True):
-    """A file or a directory, as `find` comes to it."""
+    """A file or directory, as `find` meets it."""
 
-    path: str  # as it prints it
+    path: str  # as `find` prints it
     depth: int
     directory: bool = False
     empty: bool | None = None  # None: nobody looked
 
     @property
     def name(self) -> str:
-        """Return its last part."""
+        """Return the last part of its path."""
         return self.path.rpartition("/")[2]

@@ -1,7 +1,7 @@
-"""What no call may touch: the record, its keys, what decides about calls, and Batonpass itself.
+"""The places that no call may touch: the record, its keys, the rules about calls, and Batonpass itself.
 
-One implementation for every door. Which paths a call reaches is worked out in `call_reach`, from texts by
-`path_spellings` and from shell commands by `shell_reach`; here is only decided what is refused.
+Every door uses this one implementation. `call_reach` finds out which paths a call reaches: from texts with
+`path_spellings`, from shell commands with `command_reach`. This module only decides which of them are refused.
 """
 
 import os
@@ -33,17 +33,17 @@ _SQLITE: Final = "sqlite:///"
 _POLICY: Final = "batonpass.toml"
 _CLAUDE: Final = ".claude"
 _SETTINGS: Final = ("settings.json", "settings.local.json")
-# What `init mcp` rewrites: whoever changes it starts a server without the proxy before it.
+# Written by `init mcp`. A change to one of these could start a server without the proxy in front of it.
 _OF_CLIENTS: Final = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 _OF_GIT: Final = ("config", "config.worktree")
 _HOOKS: Final = "hooks"
 _KEY: Final = ".key"
 _KEYS: Final = ("relay.key", "relay.next.key", "root.key")
-_KEPT_SECRET: Final = ("runs", "mcp")  # in a home: the keys of runs, and settings with their secrets as they were
-# A disk of Apple's old kind does not see these in a name: `.baton\u200cpass` is `.batonpass` there.
+_KEPT_SECRET: Final = ("runs", "mcp")  # in a home: keys of runs, and original settings with secrets
+# The old Apple file system ignores these characters in names: `.baton\u200cpass` is `.batonpass` there.
 _UNSEEN: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 _MOST_MEMBERS: Final = 500
-_MOST_FOLDERS: Final = 1024  # of which is kept what lies around them
+_MOST_FOLDERS: Final = 1024  # for which the places around them are cached
 LEAVE_OUT: Final = (
     "leave it out (`find . -not -path '*/.batonpass/*' …`, `--exclude=.batonpass`), or name what you mean more exactly"
 )
@@ -51,16 +51,16 @@ _LEAVE: Final = "leave it as it is and go on without it; if the task cannot be d
 
 
 class Access(IntEnum):
-    """What is done to a path, in the order of how much it does."""
+    """What is done to a path, ordered by how much harm it can do."""
 
-    LISTS = 0  # names and sizes, and not what is in it
+    LISTS = 0  # names and sizes, not contents
     READS = 1
     CHANGES = 2
-    REPLACES = 3  # it is moved or removed, with all that lies in it
+    REPLACES = 3  # moved or removed, with everything in it
 
 
 class Reach(Struct, frozen=True):
-    """A path that a call would use: from the root on, every link followed; or a pattern that a shell would expand."""
+    """A path that a call would use: absolute, every link followed. Or a pattern that a shell would expand."""
 
     path: str
     access: Access
@@ -72,21 +72,21 @@ class Tree(Protocol):
 
     @property
     def start(self) -> str:
-        """Return how the command names it."""
+        """Return the directory as the command names it."""
 
     def meets(self, file: File, above: Sequence[File]) -> bool:
-        """Return whether the command may come to a file that lies there, below these directories."""
+        """Return whether the command may reach a file there, below these directories."""
 
 
 class RecorderProcess(Struct, frozen=True):
-    """The recorder, as somebody could try to end it."""
+    """The recorder process, for recognising attempts to end it."""
 
     pid: int
     words: tuple[str, ...]
 
 
 class ProtectedFinding(Struct, frozen=True):
-    """Why a call must not be made: what it would do, and what to do instead. A model reads it."""
+    """Why a call must not be made: what it would do, and what to do instead. A model reads this."""
 
     does: str
     instead: str = _LEAVE
@@ -95,13 +95,13 @@ class ProtectedFinding(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProtectedPlace:
-    """A file, or a directory with all that is in it."""
+    """A protected file, or a directory with everything in it."""
 
     path: str
     what: str
     folder: bool = False
-    keys: bool = False  # all in it is secret
-    kept: bool = False  # a directory that may be worked in, and not replaced
+    keys: bool = False  # everything in it is secret
+    kept: bool = False  # calls may work in this directory, but not replace it
     folded: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,11 +109,11 @@ class ProtectedPlace:
 
     @property
     def found(self) -> ProtectedFinding:
-        """Return why a call must not be made that reaches it."""
+        """Return the reason why no call may reach it."""
         return ProtectedFinding(f"touch {self.what} ({self.path})", what=self.what)
 
     def refuses(self, path: str, access: Access, *, enforced: bool) -> bool:
-        """Return whether this is to be kept from what is done to a path, folded, that is this place or lies in it."""
+        """Return whether an access is refused. `path` is folded, and is this place or lies in it."""
         if self.what != RECORD:
             return enforced and access >= Access.CHANGES and (not self.kept or path == self.folded)
         if enforced or access >= Access.CHANGES:
@@ -121,16 +121,16 @@ class ProtectedPlace:
         return access is Access.READS and self._gives_keys(path)
 
     def _gives_keys(self, path: str) -> bool:
-        # Who reads a directory of ours as a whole reads the keys in it.
+        # Reading a whole directory of ours reads the keys in it.
         return self.keys or _KEY in path.rpartition("/")[2] or (self.folder and path == self.folded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """The places of one relay, and the process that records, if that is another's to end."""
+    """The protected places of one relay, and the recorder process if a call could end it."""
 
     work_tree: str = "/"
-    root: str = "/"  # the same, its links followed
+    root: str = "/"  # the work tree with links followed
     places: tuple[ProtectedPlace, ...] = ()
     process: RecorderProcess | None = None
     _at: Mapping[str, tuple[ProtectedPlace, ...]] = field(init=False, repr=False, compare=False)
@@ -153,7 +153,7 @@ class Protected:
         program: Iterable[Path] = (),
         process: RecorderProcess | None = None,
     ) -> "Protected":
-        """Return what is to be protected of a relay that keeps its keys in `home` and its ledger at a URL."""
+        """Return the protected places of a relay with its keys in `home` and its ledger at a URL."""
         environment = os.environ if environment is None else environment
         tree = work_tree.absolute()
         wanted = [
@@ -161,7 +161,7 @@ class Protected:
             *_of_rules(home, tree, environment),
             *(ProtectedPlace(str(path.absolute()), PROGRAM, folder=path.is_dir()) for path in program),
         ]
-        # As it is called, and where it leads: whoever removes the directory of a link removes the link.
+        # Both as it is named and where it leads: removing the directory of a link removes the link.
         both = [
             ProtectedPlace(path, one.what, one.folder, one.keys, one.kept)
             for one in wanted
@@ -170,11 +170,11 @@ class Protected:
         return cls(work_tree=str(tree), root=os.path.realpath(tree), places=tuple(dict.fromkeys(both)), process=process)
 
     def find(self, reaches: Iterable[Reach], *, enforced: bool) -> ProtectedFinding | None:
-        """Return the first of these that must not be reached; None if all may.
+        """Return the first of these paths that must not be reached; None if all may.
 
-        In a run that is only watched, that is changing the record and reading its keys. An enforced one does not reach
-        the record at all, and changes nothing that decides about calls. What lies around a place counts only where it
-        is moved or removed: who searches a work tree does not touch what is in it.
+        An observed run may not change the record, nor read its keys. An enforced run may not reach the record at all,
+        and may not change the rules about calls. A directory around a protected place counts only if it is moved or
+        removed: searching a work tree does not touch the places in it.
         """
         for reach in reaches:
             if reach.pattern:
@@ -189,7 +189,7 @@ class Protected:
     def find_at(
         self, path: str, status: os.stat_result | None, access: Access, *, enforced: bool
     ) -> ProtectedFinding | None:
-        """Return likewise why one path must not be reached, at which this was found; None if it may."""
+        """Return why one path must not be reached; None if it may. `status` is what was found there."""
         folded = path.lower() if path.isascii() else fold(path)
         for place in self._at.get(folded, ()):
             if place.refuses(folded, access, enforced=enforced):
@@ -197,19 +197,21 @@ class Protected:
         for place in self._places_around(folded[: max(0, folded.rfind("/"))]):
             if place.refuses(folded, access, enforced=enforced):
                 return place.found
+        # Moving or removing a directory does the same to everything in it, so places further down count too.
         if access is Access.REPLACES:
             below = f"{folded.rstrip('/')}/"
             for place in self.places:
                 if place.folded.startswith(below) and place.refuses(place.folded, access, enforced=enforced):
                     return place.found
+        # A file with only one name cannot be a protected file under another name. Comparing all files would be slow.
         if status is None or status.st_nlink == 1:
             return None
         return self._by_other_name(status, access, enforced=enforced)
 
     def _places_around(self, folder: str) -> tuple[ProtectedPlace, ...]:
-        """Return the places that are a folder or lie around it, the innermost first.
+        """Return the places that are a folder or contain it, the innermost first.
 
-        They are the same as long as this lives, so those of the folders that are asked for most are kept.
+        The places never change, so the answers for folders are cached.
         """
         known = self._around.get(folder)
         if known is None:
@@ -224,7 +226,7 @@ class Protected:
         return known
 
     def find_around(self, use: Tree, root: str, access: Access, *, enforced: bool) -> ProtectedFinding | None:
-        """Return the record, if it lies somewhere below a directory that a command uses, and it may come to it."""
+        """Return the record, if it lies below a directory that a command uses and the command may reach it."""
         below = f"{root.rstrip('/')}/"
         for place in self.places:
             if place.what != RECORD or not place.path.startswith(below):
@@ -242,7 +244,10 @@ class Protected:
         return None
 
     def _by_other_name(self, status: os.stat_result, access: Access, *, enforced: bool) -> ProtectedFinding | None:
-        """Return why a file must not be reached that is in a place by another name: a hard link cannot be followed."""
+        """Return why a hard link to a protected file must not be reached.
+
+        Nothing in a hard link leads to the other name, so device and inode are compared.
+        """
         linked = _identity(status)
         if linked is None:
             return None
@@ -263,14 +268,14 @@ class Protected:
 
 
 def fold(path: str) -> str:
-    """Return a path as the most forgiving disk compares it: neither case nor the form of a letter counts."""
+    """Return a path as the most tolerant file system compares it: ignoring case and Unicode form."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).translate(_UNSEEN).casefold())
 
 
 def program_files() -> tuple[Path, ...]:
-    """Return where Batonpass itself is installed: its package, and its commands."""
+    """Return where Batonpass itself is installed: its package and its commands."""
     package = Path(__file__).resolve().parents[2]
     return (package, *(Path(sys.executable).with_name(name) for name in PROGRAMS))
 
@@ -290,7 +295,8 @@ def _of_record(home: Path | None, ledger: str, tree: Path, environment: Mapping[
 
 def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> Iterator[ProtectedPlace]:
     around = {tree} if home is None else {tree, home.absolute().parent}
-    # The nearest one counts, so a new one on the way up would take the place of the one that counts now.
+    # The nearest policy counts, so a new file further down would replace the present one. All these paths are
+    # protected.
     policies = {str(place / _POLICY) for start in around for place in (start, *start.parents)}
     given = environment.get("CLAUDE_CONFIG_DIR")
     user = os.path.expanduser(f"~/{_CLAUDE}")  # noqa: PTH111 - without an error, where nobody has a home
@@ -298,7 +304,8 @@ def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> 
     settings = [str(folder / name) for folder in (tree / _CLAUDE, *sorted(configured)) for name in _SETTINGS]
     clients = [str(tree / name) for name in _OF_CLIENTS]
     yield from (ProtectedPlace(path, RULES) for path in (*sorted(policies), *settings, *clients))
-    # Nothing but settings lies there. Others, as `.git`, are named in many honest calls, and count only when removed.
+    # Only settings are in this directory. Others, such as `.git`, occur in many honest calls, and count only if
+    # removed.
     yield ProtectedPlace(str(tree / _CLAUDE), RULES, folder=True, kept=True)
     for folder in _git_folders(tree):
         yield from (ProtectedPlace(str(folder / name), RULES) for name in _OF_GIT)
@@ -306,11 +313,11 @@ def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> 
 
 
 def _git_folders(tree: Path) -> Iterator[Path]:
-    """Yield where git keeps what it is told about a work tree; hooks and filters named there run as programs."""
+    """Yield the directories with git's settings for a work tree. Hooks and filters named there run as programs."""
     root = next((place for place in (tree, *tree.parents) if os.path.lexists(place / ".git")), tree)
     yield root / ".git"
     try:
-        # Of a work tree beside another it is a file that says where the rest lies.
+        # In a linked work tree, `.git` is a file that names the real directory.
         own = root / (root / ".git").read_text("utf-8").removeprefix("gitdir:").strip()
         yield own
         yield own / (own / "commondir").read_text("utf-8").strip()
@@ -327,9 +334,9 @@ def _files(place: ProtectedPlace) -> Iterator[str]:
 
 
 def _members(place: ProtectedPlace) -> Iterator[tuple[str, bool]]:
-    """Yield what lies in a place, and whether it is a directory: itself, its keys whether they are there or not.
+    """Yield what is in a place, and whether it is a directory: the place itself, its keys even before they exist.
 
-    Nothing lies in one that is not there.
+    A place that does not exist contains nothing.
     """
     if not os.path.lexists(place.path):
         return
@@ -350,16 +357,16 @@ def _is_empty(path: str) -> bool | None:
 
 
 def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
-    """Return which file was found, if it is one that has another name as well."""
+    """Return device and inode of a file, if it has more than one name."""
     if found is None or found.st_nlink <= 1 or not stat.S_ISREG(found.st_mode):
         return None
     return found.st_dev, found.st_ino
 
 
 def _finds(pattern: list[str], place: ProtectedPlace, *, whole: bool) -> bool:
-    """Return whether a pattern, part by part, finds a place or something in it; with `whole`, also what is around it.
+    """Return whether a pattern, part by part, matches a place or something in it; with `whole`, also a parent.
 
-    As in a shell, it finds what begins with a dot only by a dot, and `**` goes through any directories but such.
+    As in a shell, only a dot matches a leading dot, and `**` enters no hidden directory.
     """
     end, reached = len(pattern), _through(pattern, {0})
     for part in place.folded.split("/"):
@@ -374,7 +381,7 @@ def _finds(pattern: list[str], place: ProtectedPlace, *, whole: bool) -> bool:
 
 
 def _found_by(pattern: list[str], place: ProtectedPlace) -> str:
-    """Return what a pattern finds of a place: some of what is in it, or, if keys are among that, all."""
+    """Return what a pattern matches in a place: some of its files, or the whole place if keys are among them."""
     name = pattern[-1]
     if not place.folder or any(_fits(key, name) for key in _KEYS) or name == "**":
         return place.folded

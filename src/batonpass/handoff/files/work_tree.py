@@ -1,4 +1,4 @@
-"""The files of a work tree, as all runs of one relay look at them: before and after calls, and from end to end."""
+"""The files of a work tree as all runs of one relay share them: looks before and after calls, and from start to end."""
 
 import os
 import threading
@@ -28,17 +28,17 @@ UNSEEN: Final = "changes.unseen"
 
 
 class SeenChanges(Struct, frozen=True):
-    """What a call changed, as far as anybody saw, and in codes what was not seen."""
+    """The changes of a call as far as they were seen, and codes for what was not seen."""
 
     changes: tuple[FileChange, ...] = ()
     flags: tuple[str, ...] = ()
-    goes_on: bool = False  # it returned, and something of it may be at work still
+    goes_on: bool = False  # it returned, but part of it may still be running
 
 
 class Files:
-    """One work tree: the repository that a directory lies in, else the directory. Several threads may use it.
+    """One work tree: the repository around a directory, else the directory. Safe for threads.
 
-    Nothing is looked at, nor even imported, before somebody asks.
+    Nothing is read, nor even imported, before somebody asks.
     """
 
     def __init__(self, place: Path) -> None:
@@ -50,30 +50,30 @@ class Files:
 
     @property
     def root(self) -> Path:
-        """Return where its paths begin."""
+        """Return the directory to which its paths are relative."""
         if self._root is None:
             self._root = find_root(self._place)
         return self._root
 
     @property
     def is_repository(self) -> bool:
-        """Return whether git knows it: then a look costs little."""
+        """Return whether it is a git repository: then a look is cheap."""
         return (self.root / ".git").exists()
 
     @property
     def is_watched(self) -> bool:
-        """Return whether a run waits to be told what nobody recorded: then every call is looked at."""
+        """Return whether a run waits for unrecorded changes: then the files are looked at around every call."""
         return bool(self._watching)
 
     def watch(self, run: RunId) -> "Look":
-        """Look at the files for a run, until `unwatch`; from now on, what calls change is found whoever names it."""
+        """Start to watch the files for a run, until `unwatch`. All changes by calls are found, whether named or not."""
         look = self.look()
         with self._lock:
             self._watching.add(run)
         return look
 
     def unwatch(self, run: RunId) -> None:
-        """Note that a run waits for nothing any more."""
+        """Stop watching for a run."""
         with self._lock:
             self._watching.discard(run)
 
@@ -83,31 +83,31 @@ class Files:
         return tree.look()
 
     def differences(self, before: "Look", after: "Look") -> "tuple[Difference, ...]":
-        """Return what lies between two looks. Raises `GitSilentError`."""
+        """Return the differences between two looks. Raises `GitSilentError`."""
         tree, _ = self._open()
         return tree.differences(before, after)
 
     def is_quiet(self) -> bool:
-        """Return whether no call is under way that would tell later what it changed."""
+        """Return whether no call is under way that would report changes later."""
         _, underway = self._open()
         return underway.is_quiet()
 
     def begin(self, call: CallId, at: datetime, intent: "Intent") -> None:
-        """Look at the files right before a call that is told to write some of them."""
+        """Look at the files right before a call, and note what it is told to write."""
         tree, underway = self._open()
-        # First noted, then looked: whoever looks or begins in between knows of it.
+        # Noted first, then looked: a call that looks or begins in between must know of this one.
         underway.begin(call, at=at, intent=intent)
         underway.keep(call, tree.look())
 
     def forget(self, call: CallId) -> None:
-        """Know that nobody will say how a call ended."""
+        """Forget a call whose outcome nobody will report."""
         _, underway = self._open()
         underway.forget(call)
 
     def end(self, call: CallId, run: RunId, at: datetime, edited: Sequence[Edited], watched: Watched) -> SeenChanges:
-        """Return what a call changed, right after it: what its arguments name by its bytes, of others what differs.
+        """Return the changes of a call, right after it. Named files are compared by bytes, all others by two looks.
 
-        What a command changed is known by its text alone: for it, nothing is `edited`.
+        For a command, nothing is `edited`: its changes are attributed by its text alone.
         """
         tree, underway = self._open()
         own = [edit.change(call=call, run=run, at=at) for edit in edited]
@@ -133,7 +133,7 @@ class Files:
         return SeenChanges((*own, *rest), (CUT,) if _is_cut(len(found.changes)) else ())
 
     def close(self) -> None:
-        """Watch nothing any more; whoever looks again begins anew."""
+        """Stop watching. The next look starts anew."""
         with self._lock:
             if self._opened is not None:
                 tree, _ = self._opened
@@ -158,7 +158,7 @@ def _is_cut(count: int) -> bool:
 
 
 def unpaired(difference: "Difference") -> "tuple[Difference, ...]":
-    """Return a difference as what became of each path: a file that was renamed is gone there and new here."""
+    """Return a difference for each path: a renamed file is gone at one and new at the other."""
     if difference.renamed_from is None:
         return (difference,)
     gone = replace(difference, path=difference.renamed_from, after=None, after_digest=None, renamed_from=None)

@@ -1,1 +1,1 @@
-"""Grants of runs: given at an offer, bound at an acceptance, limited, renewed, revoked."""
+"""Grants of runs: given with an offer, bound to a key on acceptance, limited, renewed and revoked."""

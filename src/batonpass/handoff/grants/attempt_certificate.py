@@ -1,4 +1,4 @@
-"""Binding: the key of an attempt to the terms of its offer, and the attempt to all that holds those above it."""
+"""Binding the key of an attempt to the terms of its offer, and the attempt to every limit above it."""
 
 from datetime import datetime
 
@@ -21,17 +21,17 @@ from batonpass.store.port import LedgerView
 
 
 class Binding(Struct, frozen=True, kw_only=True):
-    """What binds the key of an attempt to the terms of its offer."""
+    """Makes the certificate that binds the key of an attempt to the terms of its offer."""
 
     desk: Desk
     terms: Signed[Terms]
     attempt: int
     lease: Lease | None = None
-    seen: datetime | None = None  # it is no earlier than that
-    tried_out: bool = False  # then nobody is kept from working because it has ended
+    seen: datetime | None = None  # the certificate is issued no earlier than this
+    tried_out: bool = False  # the grant is only observed: its end keeps nobody from working
 
     def __call__(self, run: RunId, run_key: PublicKey) -> Granted:
-        """Return what the acceptance says of it. Raises `GrantExpiredError`."""
+        """Return the grant part of the acceptance. Raises `GrantExpiredError`."""
         try:
             return self._granted(run, run_key)
         except GrantExpiredError:
@@ -62,7 +62,7 @@ def binding_of(
     *,
     seen: datetime | None = None,
 ) -> Binding | None:
-    """Return what binds the next attempt at an offer to its terms, if it has some."""
+    """Return the binding of the next attempt to the terms of its offer; None if the offer has no terms."""
     if terms is None:
         return None
     return Binding(
@@ -76,7 +76,7 @@ def binding_of(
 
 
 def read_above(view: LedgerView, offer: Offer, offered: Receipt) -> tuple[Signed[Terms] | None, Bounds]:
-    """Return what an offer grants, and what holds whoever made it; from receipts, and checked."""
+    """Return the terms of an offer and the bounds of its sender. Both are read from receipts and checked."""
     parent = view.get_run(offer.handoff.parent) if offer.parent is None else offer.parent
     terms, above = read_terms(view, offered), read_bounds(view, parent)
     if terms is not None:
@@ -86,7 +86,7 @@ def read_above(view: LedgerView, offer: Offer, offered: Receipt) -> tuple[Signed
 
 
 def bounds_of(above: Bounds, offer: Offer, working: Working, terms: Signed[Terms] | None) -> Bounds:
-    """Return what holds an attempt at an offer, given what holds whoever made it."""
+    """Return the bounds of an attempt, given the bounds of its sender."""
     hop = Hop(
         account=StreamId(offer.handoff.id),
         agent=working.run.agent,

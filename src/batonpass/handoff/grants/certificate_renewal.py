@@ -1,7 +1,7 @@
-"""Certificates while a run works: short, made anew as long as its lease is renewed, and not once it may not go on.
+"""Certificates of a working run: short, and renewed with its lease for as long as the run may go on.
 
-Here, calls are held by the run's stream, its lease and the ledger's revocations. A certificate is for those who know
-none of these: what it promises must be over soon after.
+Inside this ledger, the stream of the run, its lease and the revocations decide about calls. A certificate is for tool
+servers that see none of these. So its promise must end soon.
 """
 
 from contextlib import suppress
@@ -21,32 +21,33 @@ from batonpass.model.grants.permit import earlier
 from batonpass.model.ledger.lease import Lease
 from batonpass.store.port import LedgerStore
 
-# For a few calls a short one is enough, and what is revoked ends with it.
+# Short, but long enough for some calls: a revoked grant ends with its last certificate.
 CERTIFIED_FOR: Final = timedelta(minutes=5)
 
 
 def renew_lease(store: LedgerStore, desk: Desk | None, lease: Lease, lease_for: timedelta) -> Lease:
-    """Hold a lease for longer, and with it the certificate of the run that works under it.
+    """Renew a lease, and the certificate of the run that works under it.
 
-    Raises `LeaseLostError`; and, although the lease is held, so that the run can say how far it came,
-    `GrantRevokedError` or `GrantExpiredError` if there is nothing left that it may do.
+    Raises `LeaseLostError`. Raises `GrantRevokedError` or `GrantExpiredError` if the run may do nothing any more. In
+    that case the lease is renewed all the same, so that the run can report how far it came.
     """
     holding = None if desk is None else desk.leased.get(lease.handoff)
     if desk is None or holding is None or holding.lease is None or holding.lease.token != lease.token:
         return store.renew(lease, lease_for)
     asked_at = holding.present(desk.clock)
     renewed = store.renew(lease, lease_for)
-    # Its end is the store's; how much of it is left can be told here only by our own clock, from before we asked.
+    # The store's clock decides when the lease ends. We know only our own clock, so we count from before the request:
+    # that errs on the early side.
     holding.lease = replace(renewed, until=asked_at + lease_for)
     if holding.bounds.chain and not holding.bounds.tried_out and holding.ended is None:
-        # Closed or taken over in the meantime: its next receipt finds out.
+        # If the run was closed or taken over meanwhile, its next receipt finds out.
         with suppress(FencedError, KeyMissingError, StreamClosedError):
             _certify(desk, holding, require_working(desk, holding))
     return renewed
 
 
 def require_working(desk: Desk, holding: Holding) -> datetime:
-    """Return the time, if a run may act under its grant now; as the store knows it, not as it was when it began.
+    """Return the time, if a run may act under its grant now. The store decides, not what the run knew at its start.
 
     Raises `StreamClosedError`, `FencedError`, `LeaseLostError`, `GrantExpiredError` and `GrantRevokedError`.
     """
@@ -67,7 +68,7 @@ def require_working(desk: Desk, holding: Holding) -> datetime:
 
 
 def certificate_of(desk: Desk, holding: Holding, now: datetime) -> Signed[Certificate]:
-    """Return a certificate that is good for a while yet: the one at hand, or a new one."""
+    """Return a certificate with at least half of its time left: the present one, or a new one."""
     known = holding.certificate
     if known is None or known.said.epoch != desk.run_keys.get(holding.id)[1]:
         return _certify(desk, holding, now)

@@ -1,4 +1,4 @@
-"""The one answer to what a run may do now: every hop of its grant, what is used of it, and what is left."""
+"""What a run may do now: every hop of its grant, what is used of it, and what is left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -36,26 +36,26 @@ class GrantHop(Struct, frozen=True, kw_only=True):
     """One hop of a chain: its terms, what is used of them, and whether they were revoked."""
 
     terms: Signed[Terms]
-    by: str  # who gave it: the agent that handed it on; of a root, whoever it works for
+    by: str  # who gave it: the agent that handed off; for a root, its principal
     account: StreamId
     used: tuple[Charged, ...]
-    permits: Mapping[str, tuple[Charged, ...]]  # of those that have limits of their own, by their text
+    permits: Mapping[str, tuple[Charged, ...]]  # of permits with limits of their own, by their text
     is_revoked: bool
 
     @property
     def granted_by(self) -> str:
-        """Return who gave it; one that holds no grant itself gave it on behalf of its principal."""
+        """Return who gave it. An agent without a grant of its own gave it on behalf of its principal."""
         said = self.terms.said
         return f"{self.by} for {said.principal}" if said.handoff is not None and said.parent is None else self.by
 
 
 def read_hops(view: LedgerView, chain: Iterable[Signed[Terms]]) -> tuple[GrantHop, ...]:
-    """Return what is used of each grant of a chain."""
+    """Return each grant of a chain with what is used of it."""
     return tuple(_hop(view, terms) for terms in chain)
 
 
 class Holder(Struct, frozen=True, kw_only=True):
-    """Who is held to something, and to what."""
+    """An agent, and the bounds that it is held to."""
 
     agent: AgentId
     principal: PrincipalId
@@ -64,7 +64,7 @@ class Holder(Struct, frozen=True, kw_only=True):
 
 
 def effective_grant(desk: "Desk", holding: "Holding") -> EffectiveGrant:
-    """Return what a run that this process works on may do now."""
+    """Return what a run of this process may do now."""
     card = desk.cards.get(holding.agent)
     holder = Holder(agent=holding.agent, principal=holding.principal, mode=holding.working.mode, bounds=holding.bounds)
     with desk.store.view() as view:
@@ -75,14 +75,14 @@ def effective_grant(desk: "Desk", holding: "Holding") -> EffectiveGrant:
             ceiling=None if card is None else card.most,
             redactor=desk.redactor,
         )
-    # A relay whose policy is enforced holds every run to its rules, however the run is recorded.
+    # An enforced policy applies to every run, even to one that is only observed.
     return replace(told, policy_stops=desk.gates.enforce)
 
 
 def read_grant_of(view: LedgerView, handoff: Handoff, at: datetime) -> EffectiveGrant:
-    """Return what whoever works on a handoff may do, or could if somebody took it now; from receipts alone.
+    """Return what the agent of a handoff may do, or could do if it accepted now. Read from receipts alone.
 
-    Raises a `GrantError` if nobody can tell any more what was granted.
+    Raises a `GrantError` if the grant can no longer be read.
     """
     offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
     parent = view.get_run(handoff.parent)
@@ -109,10 +109,10 @@ def read_grant(
     ceiling: Scope | None = None,
     redactor: "Redactor | None" = None,
 ) -> EffectiveGrant:
-    """Return what somebody may do at a moment, by what holds them and what everybody has used by then.
+    """Return what a holder may do at a moment, by its bounds and by what everybody has used until then.
 
-    `ceiling` is what an agent may ever hold. What is returned is told to whoever works, and from there it goes
-    anywhere: no permit in it has a secret, such as a password in an address.
+    `ceiling` is the most that its agent may ever hold. The result is shown to the agent and may go anywhere from there,
+    so secrets in permits, such as a password in an address, are redacted.
     """
     bounds = holder.bounds
     from batonpass.credentials import Redactor  # noqa: PLC0415 - every shape of a secret, for whoever is told a grant
@@ -191,13 +191,14 @@ def _of_accounts(view: LedgerView, bounds: Bounds, at: datetime) -> Iterator[Lim
 
 
 def _within(scope: Scope, rights: Sequence[Scope]) -> Scope:
-    """Return what all hops let be used; what was widened on its way has no effect, so it is not told either."""
+    """Return what every hop allows. A right that was widened on the way has no effect, so it is not shown either."""
     for right in rights:
         if not right.covers(scope):
             try:
                 scope = right.meet(scope)
             except InvalidValueError:
-                # Far too many permits to write down: those of them that are covered whole are told.
+                # The intersection has too many permits to write down. Only the permits that are covered as a whole are
+                # shown.
                 scope = right.narrow(scope)
     return scope
 
@@ -207,10 +208,10 @@ def _in_time(scope: Scope, at: datetime) -> tuple[Permit, ...]:
 
 
 def _of_permit(permit: Permit, hops: Sequence[GrantHop]) -> Iterator[LimitLeft]:
-    """Yield what is left of the limits that one permit is under: its own, and those of permits above it.
+    """Yield what is left of the limits of one permit: its own, and those of permits above it.
 
-    Above, a call counts against any one permit that covers it and has room. So of several the one with most left
-    counts, and one without limits leaves it open.
+    Above, a call counts against any one permit that covers it and has room. So if several cover it, the one with the
+    most left counts, and a permit without limits sets no limit.
     """
     *above, own = hops
     yield from find_left(permit.limits, own.permits.get(permit.text, ()))

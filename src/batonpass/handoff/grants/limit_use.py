@@ -1,4 +1,4 @@
-"""Limits: what a call uses up is counted with its request, by everybody who shares the limit, and never beyond it."""
+"""Limits: each call is charged with its request, by everybody who shares the limit, and never beyond it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -24,33 +24,33 @@ from batonpass.model.grants.limits import UNLIMITED, Limits
 from batonpass.model.grants.permit import Permit
 from batonpass.store.port import LedgerView
 
-# The rules by which a call is refused that something has no room for: of a brief, and of a grant.
+# The rules that deny a call without room: for the budget of a brief, and for the limit of a grant.
 BUDGET: Final = "budget"
 LIMIT: Final = "limit"
 
 
 class Counted(Struct, frozen=True):
-    """What a call counts against: an account, or one permit of it, and how much of that there is."""
+    """An account, or one permit of it, that a call is charged to, with its limits."""
 
     account: StreamId
     limits: Limits
 
 
-# By account and unit, how much of it was used up.
+# How much was used, by account and unit.
 Used: TypeAlias = Mapping[tuple[StreamId, Unit], int]
 
 
 class Counting(Struct):
-    """What one call counts against: the accounts that it is under, and of each hop a permit that has room."""
+    """What one call is charged to: the accounts above it, and for each hop one permit that has room."""
 
     accounts: tuple[LimitAccount, ...] = ()
-    line: tuple[StreamId, ...] = ()  # what may be revoked
-    permits: tuple[tuple[StreamId, tuple[Permit, ...]], ...] = ()  # by hop: all that allow the call
+    line: tuple[StreamId, ...] = ()  # the accounts that may be revoked
+    permits: tuple[tuple[StreamId, tuple[Permit, ...]], ...] = ()  # by hop: all permits that allow the call
     full: set[StreamId] = field(default_factory=set)  # permits without room
-    _known: tuple[object, int, tuple[Counted, ...]] | None = None  # what is counted, of which permits and how many full
+    _known: tuple[object, int, tuple[Counted, ...]] | None = None  # cached: permits, number of full ones, result
 
     def counted(self) -> tuple[Counted, ...]:
-        """Return what the call counts against now, each account once."""
+        """Return the accounts that the call is charged to now, each once."""
         if not self.accounts and not self.permits:
             return ()
         if self._known is not None and self._known[0] is self.permits and self._known[1] == len(self.full):
@@ -67,7 +67,7 @@ class Counting(Struct):
         return self._known[2]
 
     def chosen(self) -> tuple[Permit, ...]:
-        """Return the permit of each hop, from the first on, that lets the call be made now."""
+        """Return the permit of each hop, from the first on, that allows the call now."""
         if not self.full:
             return tuple([permits[0] for _, permits in self.permits])
         return tuple(
@@ -89,14 +89,14 @@ class Counting(Struct):
         return watched
 
     def within(self) -> tuple[Within, ...]:
-        """Return what has to hold once the call is counted: nothing above it is revoked, and everything has room."""
+        """Return the conditions for recording the call: nothing above it is revoked, and every account has room."""
         counted = self.counted()
         if not counted:
             return revocations(self.line)
         return (*revocations(self.line), *(limit for one in counted for limit in _within(one)))
 
     def has_other(self, refused: BudgetExhaustedError) -> bool:
-        """Return whether a permit was full and another one of its hop may have room; then that is tried next."""
+        """Note that a permit is full. Return whether another permit of its hop may have room, to be tried next."""
         account = StreamId(refused.account)
         for hop, permits in self.permits:
             mine = [permit_account(hop, permit) for permit in permits]
@@ -108,19 +108,21 @@ class Counting(Struct):
 
 @lru_cache(maxsize=1024)  # a run asks this for each of its calls
 def revocations(line: tuple[StreamId, ...]) -> tuple[Within, ...]:
-    """Return what has to hold for what is done under a grant: nothing that it hangs from is revoked."""
+    """Return the conditions under which nothing in a line of accounts is revoked."""
+    # A revocation is a charge on an account where 0 is allowed. So the store refuses a call under a revoked grant in
+    # the same step in which it checks limits, and no call can slip in between.
     return tuple([Within(account=part_of(account, REVOKED), unit=Unit.CALLS, most=0) for account in line])
 
 
 def require_unrevoked(view: LedgerView, bounds: Bounds) -> None:
-    """Refuse what hangs from something that was revoked. Raises `GrantRevokedError`."""
+    """Refuse an act under a revoked grant. Raises `GrantRevokedError`."""
     for account in bounds.line:
         if any(view.find_charged([part_of(account, REVOKED)])):
             raise revoked(bounds, account)
 
 
 def find_revoked(bounds: Bounds, counting: Counting, used: Used) -> GrantRevokedError | None:
-    """Return in words that what a call hangs from was revoked, by what was read; None if it was not."""
+    """Return the error for a call whose grant, or one above it, was revoked; None if none was."""
     for account, limit in zip(counting.line, revocations(counting.line), strict=True) if used else ():
         if used.get((limit.account, Unit.CALLS)):
             return revoked(bounds, account)
@@ -128,21 +130,21 @@ def find_revoked(bounds: Bounds, counting: Counting, used: Used) -> GrantRevoked
 
 
 def before_call(counted: Sequence[Counted]) -> tuple[Charge, ...]:
-    """Return what a request uses up."""
+    """Return the charges of a request."""
     if not counted:
         return ()
     return _charges([(one.account, Unit.CALLS, 1) for one in counted if one.limits.calls is not None])
 
 
 def after_call(counted: Sequence[Counted], *, cost: int, rows: int, size: int) -> tuple[Charge, ...]:
-    """Return what an outcome uses up, in the units that somebody counts."""
+    """Return the charges of an outcome, in the units that have a limit."""
     if not counted:
         return ()
     return used_up(counted, {Unit.SPEND: cost, Unit.ROWS: rows, Unit.BYTES: size})
 
 
 def used_up(counted: Iterable[Counted], amounts: Mapping[Unit, int]) -> tuple[Charge, ...]:
-    """Return these amounts as charges, each where somebody counts it."""
+    """Return these amounts as charges on each account that has a limit for them."""
     return _charges(
         [
             (one.account, unit, amount)
@@ -154,9 +156,9 @@ def used_up(counted: Iterable[Counted], amounts: Mapping[Unit, int]) -> tuple[Ch
 
 
 def read_used(desk: Desk, counting: Counting) -> Used:
-    """Return how much was used up of all that a call counts against, those permits included that it may fall back to.
+    """Return what was used of every account of a call, including permits that it may fall back to.
 
-    Nothing is read where nothing is counted.
+    Nothing is read if the call is charged to nothing.
     """
     accounts = counting.watched()
     if not accounts:
@@ -166,7 +168,7 @@ def read_used(desk: Desk, counting: Counting) -> Used:
 
 
 def find_overspent(counting: Counting, used: Used, *, calls: bool = True) -> Iterator[BudgetExhaustedError]:
-    """Yield what has no room any more, revocations first; by default, if one call more were made."""
+    """Yield an error for each account without room, revocations first. By default, one more call is counted."""
     within = counting.within()
     if not within:
         return
@@ -180,7 +182,7 @@ def find_overspent(counting: Counting, used: Used, *, calls: bool = True) -> Ite
 
 
 def find_overdue(accounts: Iterable[LimitAccount], at: datetime) -> Iterator[tuple[str, ConstraintViolatedError]]:
-    """Yield what has taken as long as it may, and by which rule it ends."""
+    """Yield the accounts whose time is over, each with the rule and the error."""
     for account in accounts:
         elapsed = (at - account.since).total_seconds()
         if account.limits.seconds is not None and elapsed >= account.limits.seconds:
@@ -189,7 +191,7 @@ def find_overdue(accounts: Iterable[LimitAccount], at: datetime) -> Iterator[tup
 
 
 def explain_spent(bounds: Bounds, refused: BudgetExhaustedError) -> tuple[str, CallError | GrantError]:
-    """Return by which rule, and with which words, a call is refused that a store found no room for."""
+    """Return the rule and the error for a call that the store refused for lack of room."""
     if is_revocation(refused.account):
         return "grant", revoked(bounds, whole_of(refused.account))
     rules = [_rule(account) for account in bounds.accounts if account.id == refused.account]
@@ -201,7 +203,7 @@ def _rule(account: LimitAccount) -> str:
 
 
 def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
-    """Return in words that what a run hangs from was revoked."""
+    """Return the error for a run under a revoked grant."""
     own = bounds.line and bounds.line[-1] == account
     what = "the grant" if own else f"the grant of {account}, from which this one hangs,"
     return GrantRevokedError(f"{what} was revoked; stop, and say what is done and what is not")
@@ -210,7 +212,7 @@ def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
 def _charges(wanted: list[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]:
     if not wanted:
         return ()
-    # A grant and a budget may limit the same handoff; what is used is used once.
+    # A grant and a budget may limit the same handoff. A use of it is charged once.
     unique = {(account, unit): amount for account, unit, amount in wanted}
     return tuple(Charge(account=account, unit=unit, amount=amount) for (account, unit), amount in unique.items())
 

@@ -1,4 +1,4 @@
-"""Grants by agent, from the tables of a policy: what holds where nobody says what somebody may."""
+"""Grants by agent, from the tables of a policy: they apply where nobody gave an explicit grant."""
 
 from datetime import datetime
 
@@ -14,9 +14,9 @@ from batonpass.model.grants.permit import earlier
 
 
 def held_root(desk: Desk, agent: AgentId, grant: Grant | None, mode: Mode | None) -> tuple[Grant | None, Mode]:
-    """Return what a root is held to and how: what it was given, else the table of its agent.
+    """Return the grant and the mode of a root run: as given, else from the table of its agent.
 
-    A table alone blocks nobody: it is enforced where the run is, or the policy, and else tried out until it ends.
+    A table alone stops nobody. It is enforced if the run or the policy is; otherwise it is only observed until it ends.
     """
     table = desk.gates.grants.get(agent)
     if grant is not None or table is None:
@@ -26,14 +26,14 @@ def held_root(desk: Desk, agent: AgentId, grant: Grant | None, mode: Mode | None
 
 
 def has_ended(table: Grant, at: datetime) -> bool:
-    """Return whether nothing can be begun under a table any more."""
+    """Return whether the time of a table is over."""
     return table.until is not None and at >= table.until
 
 
 def table_of_offer(desk: Desk, holding: Holding, to: AgentId) -> Grant | None:
-    """Return what an agent is handed of what its sender may delegate; nothing where nobody is held to a grant.
+    """Return the part of an agent's table that its sender may delegate; None if nobody is held to a grant.
 
-    Raises `GrantMissingError` if the two have nothing in common.
+    Raises `GrantMissingError` if that part is empty.
     """
     table = desk.gates.grants.get(to)
     if table is None or not holding.bounds.chain:
@@ -46,9 +46,9 @@ def table_of_offer(desk: Desk, holding: Holding, to: AgentId) -> Grant | None:
 
 
 def within(table: Grant, held: Terms) -> Grant:
-    """Return the part of a table that whoever holds these terms may give.
+    """Return the part of a table that a holder of these terms may give.
 
-    A table says what somebody may at most, in whichever tree: it asks for nothing that its sender does not have.
+    A table says what an agent may have at most, in any tree. So it never asks for more than the sender has.
     """
     depths = [most for most in (table.max_depth, held.max_depth) if most is not None]
     return replace(

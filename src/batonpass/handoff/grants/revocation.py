@@ -1,4 +1,4 @@
-"""Revoking: what was granted holds no more, from the next call on, in every process; and the list for those offline."""
+"""Revoking grants: from the next call on, in every process; and the signed list for servers that are offline."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def revoke_grant(desk: "Desk", relay: RelayId, of: str, *, by: str, reason: str) -> None:
-    """Record that what was granted to a handoff or a root, and all that hangs from it, holds no more.
+    """Revoke the grant of a handoff or a root run, and every grant below it.
 
-    Raises `NotFoundError` if there is no such handoff or run, or it was granted nothing.
+    Raises `NotFoundError` if there is no such handoff or run, or it has no grant.
     """
     require_text(REASON, reason)
     with desk.store.view() as view:
@@ -51,7 +51,7 @@ def revoke_grant(desk: "Desk", relay: RelayId, of: str, *, by: str, reason: str)
 
 
 def require_granted(view: LedgerView, account: StreamId) -> Digest:
-    """Return the digest of the terms of a handoff or a root. Raises `NotFoundError` if it was granted nothing."""
+    """Return the digest of the terms of a handoff or a root run. Raises `NotFoundError` if it has no grant."""
     if account.startswith(HANDOFF):
         handoff = view.get_handoff(HandoffId(account))
         stored = view.get_receipt_at(StreamId(handoff.parent), handoff.seq)
@@ -64,22 +64,22 @@ def require_granted(view: LedgerView, account: StreamId) -> Digest:
 
 
 def account_of_run(view: LedgerView, run: RunId) -> StreamId:
-    """Return under what a run's grant is counted and revoked: its handoff, or of a root itself."""
+    """Return the account of a run's grant: its handoff, or the run itself if it is a root."""
     known = view.get_run(run)
     return StreamId(known.handoff or known.id)
 
 
 def find_account(view: LedgerView, given: str) -> StreamId:
-    """Return what is counted and revoked where somebody means this: a handoff, or a root. Raises as `choose` does."""
+    """Return the account that somebody means by a text: a handoff or a root run. Raises as `choose` does."""
     meant = get_meant(view, given, (HANDOFF, RUN))
     return StreamId(meant.id) if meant.kind == HANDOFF else account_of_run(view, RunId(meant.id))
 
 
 def revocation_list(desk: "Desk", root: Signer, *, good_for: timedelta) -> str:
-    """Return everything that is revoked, signed with the root key, for those who verify without this ledger.
+    """Return everything that is revoked, signed with the root key, for servers that verify without this ledger.
 
-    Its number counts the receipts that revoke something: it grows with what is named and with nothing else, so a list
-    that is signed anew takes the place of the one before, whichever way the clock went in between.
+    The number of the list counts the receipts and keys that revoke something. It grows with these and with nothing
+    else. So a newly signed list replaces the one before, even if the clock was set back in between.
     """
     terms: set[Digest] = set()
     with desk.store.view() as view:

@@ -1,4 +1,4 @@
-"""Granting: a root run begins a grant, an offer narrows it, and an acceptance binds it to the attempt's key."""
+"""Terms: a root run begins a grant, an offer narrows it, and an acceptance binds it to the key of an attempt."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk
     from batonpass.handoff.runtime.run_state import Holding
 
-# Of a certificate whose grant has no end; whoever holds the run has it renewed.
+# For a grant without an end. While somebody holds the run, the certificate is renewed.
 LONGEST_CERTIFICATE: Final = timedelta(hours=24)
 _SHORTEST_CERTIFICATE: Final = timedelta(seconds=1)
 
 
 def regrant(terms: Terms) -> Grant:
-    """Return what some terms grant, to be granted once more."""
+    """Return the grant in some terms, to grant it once more."""
     return Grant(
         may=terms.may,
         may_delegate=terms.may_delegate,
@@ -44,7 +44,7 @@ def regrant(terms: Terms) -> Grant:
 
 
 class Beginning(Struct):
-    """A grant that begins with a root run; it has its terms once the run has its id."""
+    """A grant that begins with a root run. It gets its terms when the run gets its id."""
 
     desk: "Desk"
     grant: Grant
@@ -53,7 +53,7 @@ class Beginning(Struct):
     terms: Signed[Terms] | None = None
 
     def __call__(self, run: RunId, run_key: PublicKey) -> Granted:
-        """Return what the run's first receipt says of it."""
+        """Return the grant part of the first receipt of the run."""
         require_ahead(self.grant.until, self.desk.clock.now())
         terms = self.desk.issuer.begin(self.grant, agent=self.agent, principal=self.principal, root=run)
         self.terms = terms
@@ -76,13 +76,16 @@ def certify(
     lease: Lease | None = None,
     seen: datetime | None = None,
 ) -> Signed[Certificate]:
-    """Return a certificate for a run's key: for one lease, or until the grant ends. Raises `GrantExpiredError`.
+    """Return a certificate for the key of a run: for one lease, or until the grant ends. Raises `GrantExpiredError`.
 
-    It is no earlier than what was `seen` before, whatever the clock says.
+    The end of the grant is compared with the clock and with `seen`, whichever is later: a clock that was set back
+    revives no grant.
     """
     at = desk.clock.now()
     now = later(at, seen)
     require_ahead(terms.said.until, now)
+    # The clock of the store set the end of the lease. By our clock that may have passed already, and a certificate of
+    # no length is invalid.
     ends = now + LONGEST_CERTIFICATE if lease is None else max(lease.until, now + _SHORTEST_CERTIFICATE)
     if terms.said.until is not None:
         ends = min(ends, terms.said.until) if lease is not None else terms.said.until
@@ -92,11 +95,11 @@ def certify(
 
 
 class Given(Struct, frozen=True):
-    """What an offer gives to whoever takes it; where a grant is only tried out, also what it would have refused."""
+    """What an offer gives to its receiver. For an observed grant, also what it would have denied."""
 
     terms: Signed[Terms] | None = None
     flags: tuple[str, ...] = ()
-    refusal: str | None = None  # in words, why it would have been refused
+    refusal: str | None = None  # why it would have been denied, in words
 
 
 NOTHING_GIVEN: Final = Given()
@@ -111,17 +114,18 @@ def give(
     handoff: HandoffId,
     deadline: datetime | None,
 ) -> Given:
-    """Return what an offer gives. Where the grant of its sender is only tried out, nothing is refused.
+    """Return what an offer gives. If the grant of its sender is only observed, nothing is refused.
 
-    Whoever asks there for more than can be given is tried against the part that can; if there is no such part, against
-    all that could have been given (`bounds.below`). Raises as `terms_of_offer` does where the grant is enforced.
+    An observed sender that asks for too much is held to the part that can be given. If there is no such part, it is
+    held to everything that could have been given (`bounds.below`). For an enforced grant, raises as `terms_of_offer`
+    does.
     """
     tried_out = holding.bounds.tried_out
     if asked is None and not holding.bounds.chain and not desk.gates.grants:
-        return NOTHING_GIVEN  # nobody is held to a grant here, and no table says that anybody is
+        return NOTHING_GIVEN  # nobody is held to a grant here, and no table says otherwise
     try:
         if tried_out:
-            # Enforced, the receipt of the offer itself is refused under a revoked grant: nobody is asked here.
+            # For an enforced grant no check is needed here: the store refuses the offer itself if the grant is revoked.
             with desk.store.view() as view:
                 require_unrevoked(view, holding.bounds)
         terms = terms_of_offer(desk, holding, asked, to=to, handoff=handoff, deadline=deadline)
@@ -144,11 +148,11 @@ def terms_of_offer(
     handoff: HandoffId,
     deadline: datetime | None,
 ) -> Signed[Terms] | None:
-    """Return what whoever takes an offer is granted: what is asked for, or its table says, within its card's ceiling.
+    """Return the terms of an offer: as asked for, or by the table of its receiver, within the ceiling of its card.
 
-    A run with a grant gives of what it may delegate, and never nothing at all; one without begins a grant, on behalf
-    of its principal, if it is asked to. Raises `GrantMissingError`, `GrantExceededError`, `GrantDepthError` and
-    `GrantExpiredError`.
+    A run with a grant gives a part of what it may delegate, and never nothing at all. A run without a grant begins one
+    on behalf of its principal, if it is asked to. Raises `GrantMissingError`, `GrantExceededError`, `GrantDepthError`
+    and `GrantExpiredError`.
     """
     bounds = holding.bounds
     wanted = _wanted(desk, holding, asked, to, deadline)
@@ -158,7 +162,7 @@ def terms_of_offer(
         return desk.issuer.begin(wanted, agent=to, principal=holding.principal, root=holding.root, handoff=handoff)
     above, depth = bounds.chain[-1], len(bounds.chain) - 1
     if not bounds.is_granted:
-        # The sender was given nothing itself. What it asks for is judged; no terms can hang from what nobody signed.
+        # The sender has no terms of its own. Its request is still judged, but no terms can follow from unsigned ones.
         narrow(above.said, wanted, depth=depth)
         return None
     return desk.issuer.hand_off(above, wanted, depth=depth, agent=to, handoff=handoff, run=holding.id)
@@ -167,7 +171,7 @@ def terms_of_offer(
 def _part_of_offer(
     desk: "Desk", holding: "Holding", asked: Grant | None, *, to: AgentId, handoff: HandoffId, deadline: datetime | None
 ) -> Signed[Terms] | None:
-    """Return the part of what is asked for that can be given; None if there is none."""
+    """Return the part of the requested grant that can be given; None if there is none."""
     bounds = holding.bounds
     above, depth = bounds.chain[-1], len(bounds.chain) - 1
     try:
@@ -183,7 +187,7 @@ def _part_of_offer(
 def _wanted(
     desk: "Desk", holding: "Holding", asked: Grant | None, to: AgentId, deadline: datetime | None
 ) -> Grant | None:
-    """Return what is to be granted with an offer, before it is narrowed; None where nobody is held to a grant."""
+    """Return the grant of an offer before it is narrowed; None if nobody is held to a grant."""
     card = desk.cards.get(to)
     ceiling = None if card is None else card.most
     bounds = holding.bounds
@@ -193,7 +197,7 @@ def _wanted(
         return None
     require_in_force(bounds, holding.present(desk.clock))
     wanted = _within_ceiling(_asked_or_ceiling(holding, asked, to, ceiling), ceiling, to)
-    # A deadline that is later than the parent's own end asks for no more time: the grant ends first.
+    # A deadline after the end of the parent's grant asks for no more time: the grant ends first.
     held = bounds.ends
     in_time = None if deadline is None or (held is not None and deadline > held) else deadline
     return replace(wanted, until=earlier(wanted.until, in_time))
@@ -219,7 +223,7 @@ def _within_ceiling(asked: Grant, ceiling: Scope | None, to: AgentId) -> Grant:
 
 
 def require_in_force(bounds: Bounds, at: datetime) -> None:
-    """Refuse what is done under a grant that has ended. Raises `GrantExpiredError`."""
+    """Refuse an act under a grant that has ended. Raises `GrantExpiredError`."""
     require_ahead(bounds.ends, at)
 
 
@@ -232,5 +236,5 @@ def require_ahead(until: datetime | None, at: datetime) -> None:
 
 
 def kept(desk: "Desk", name: str, statement: Signed[Statement]) -> Content:
-    """Return a signed statement as it is kept beside the receipt that names it."""
+    """Return a signed statement as the content beside the receipt that names it."""
     return new_content(name, encode_part(statement), desk.clock.now(), media_type=STATEMENT)

@@ -1,1 +1,1 @@
-"""What receipts say of earlier offers, calls, holds and runs, read back for whoever goes on."""
+"""Reading receipts back: earlier offers, calls, holds and runs, for an attempt or a session that goes on."""

@@ -1,4 +1,4 @@
-"""Inherited against used: what a run did under its grant, what it was refused, and what would have been enough."""
+"""A grant compared with its use: what a run did under it, what was denied, and which permits would have been enough."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,16 +21,16 @@ from batonpass.wire.canonical import encode
 
 
 class Use(Struct):
-    """What a run did to what, and by which rules it was refused something, each with how often."""
+    """The calls that a run made and the rules by which it was denied, each with a count."""
 
-    made: dict[tuple[str, str, str], int] = field(default_factory=dict)  # tool, action, resource
-    beyond: dict[tuple[str, str, str], int] = field(default_factory=dict)  # those of them that the grant did not let
+    made: dict[tuple[str, str, str], int] = field(default_factory=dict)  # by tool, action, resource
+    beyond: dict[tuple[str, str, str], int] = field(default_factory=dict)  # those that the grant did not cover
     refused: dict[str, int] = field(default_factory=dict)
-    unnamed: int = 0  # calls that were made, and on what no permit can name
+    unnamed: int = 0  # calls that were made, but that no permit can name
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def make(self, call: Call | None, flags: Iterable[str] = ()) -> None:
-        """Count a call that is made; None stands for one on what has no form that could be granted."""
+        """Count a call that is made. None means that no permit can name what it acts on."""
         with self._lock:
             if call is None or not _is_nameable(call):
                 self.unnamed += 1
@@ -40,7 +40,7 @@ class Use(Struct):
             self.beyond[did] = self.beyond.get(did, 0) + (not BEYOND.isdisjoint(flags))
 
     def refuse(self, rule: str) -> None:
-        """Count a call that was refused."""
+        """Count a call that was denied."""
         with self._lock:
             self.refused[rule] = self.refused.get(rule, 0) + 1
 
@@ -51,16 +51,16 @@ def _is_nameable(call: Call) -> bool:
     except InvalidValueError:
         return False
     if place.segments and place.segments[0][0] != "~" and call.resource.isascii():
-        # It was read as a resource, and is the same in a pattern: only letters of other scripts can look alike, and
-        # only of `./~x` is something left that could not be read by itself.
+        # It was read as a resource, and a pattern reads it the same way. Only letters of other scripts could look
+        # alike, and only `./~x` loses its meaning when it stands alone.
         return True
     return is_readable(Pattern(call.action, place.absolute, place.segments, more=False))
 
 
 def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
-    """Return what a run did and was refused so far, from its receipts; what was erased is not in it.
+    """Return what a run did and was denied so far, from its receipts. Erased contents are missing.
 
-    `lead` says where the path of a file, from the root of its repository, leads to in the work tree.
+    `lead` takes the path of a file from the root of its repository, and returns where it leads in the work tree.
     """
     use = Use()
     for call in read_calls(view, view.get_run(run)).values():
@@ -78,7 +78,7 @@ def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
 
 
 def describe_use(terms: Terms, use: Use) -> bytes:
-    """Return, as a document, what was granted against what was used of it, and what was done beyond it."""
+    """Return a document that compares a grant with its use: used, denied, and done beyond the grant."""
     least = suggest_least(use, terms)
     return encode(
         {
@@ -96,7 +96,7 @@ def describe_use(terms: Terms, use: Use) -> bytes:
 
 
 class Enough(Struct, frozen=True, kw_only=True):
-    """What would have been enough: permits within what was granted, permits beyond it, and calls that none can name."""
+    """The permits that would have been enough: within the grant, beyond it, and a count of calls that none can name."""
 
     within: tuple[Suggestion, ...] = ()
     beyond: tuple[Suggestion, ...] = ()
@@ -104,7 +104,10 @@ class Enough(Struct, frozen=True, kw_only=True):
 
 
 def suggest_least(use: Use, terms: Terms) -> Enough:
-    """Return the least permits for all that was done. What is beyond the grant was done where it stops nobody."""
+    """Return the least permits for everything that was done, within the grant and beyond it.
+
+    Calls go beyond a grant where it stops nobody, for instance in an observed run.
+    """
     within, beyond = [], []
     for call, times in _calls(use):
         covered = any(_means(permit, call) for permit in terms.may.permits)
@@ -117,7 +120,7 @@ def suggest_least(use: Use, terms: Terms) -> Enough:
 
 
 def _counted(granted: Scope, use: Use) -> list[Mapping[str, object]]:
-    """Return each permit with how many calls it alone, or it among others, let be made."""
+    """Return each permit with the number of calls that it covers, alone or among others."""
     return [
         {"permit": permit.text, "calls": sum(times for call, times in _calls(use) if _means(permit, call))}
         for permit in granted.permits
@@ -125,7 +128,7 @@ def _counted(granted: Scope, use: Use) -> list[Mapping[str, object]]:
 
 
 def _least(terms: Terms, calls: Sequence[Call], breadth: Breadth) -> tuple[tuple[Suggestion, ...], int]:
-    """Return the least permits for some calls, and how many calls they leave out."""
+    """Return the least permits for some calls, and how many calls they do not cover."""
     found = next(iter(least_scope(((terms.agent, call) for call in calls), breadth)), None)
     if found is None:
         return (), 0

@@ -1,4 +1,4 @@
-"""What waits for somebody, read back from receipts, and whether what was decided about it is proven."""
+"""Holds, read back from receipts, and whether the rulings about them are proven."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,16 +16,19 @@ from batonpass.wire.codec import decode_receipt
 
 
 def is_opened(view: LedgerView, hold: Hold, approvals: Iterable[Decided]) -> bool:
-    """Return whether these let a hold go on: as many people as it takes, each with a proof where it takes that.
+    """Return whether these approvals open a hold: enough people, each with a proof if the hold requires one.
 
-    Where it takes several, whoever it is done for is none of them, and somebody with two keys is one.
+    If it takes several people, the principal of the run does not count, and a person with two keys counts once.
     """
     people = {body.by for body in approvals if not hold.proven or is_proven(view, hold, body)}
     return len(people - {hold.principal} if hold.approvals > 1 else people) >= hold.approvals
 
 
 def require_opened(view: LedgerView, hold: Hold, last: Decided) -> None:
-    """Refuse what a store says was let go on, if that was not enough. Raises `UnprovenError`, `FourEyesError`."""
+    """Refuse a hold that a store calls approved, if the approvals do not suffice.
+
+    Raises `UnprovenError` and `FourEyesError`.
+    """
     if is_opened(view, hold, (*find_backers(view, hold), last)):
         return
     if hold.proven and not is_proven(view, hold, last):
@@ -34,25 +37,25 @@ def require_opened(view: LedgerView, hold: Hold, last: Decided) -> None:
 
 
 def has_approver(view: LedgerView) -> bool:
-    """Return whether anybody has a key to approve with, today."""
+    """Return whether anybody has an active approver key today."""
     return any(key.role is KeyRole.APPROVER and key.status is KeyStatus.ACTIVE for key in view.find_keys())
 
 
 def takes_proof_today(view: LedgerView, policy: Policy, gate: Gate) -> bool:
-    """Return whether what waits at a gate takes a decision that an approver's key signed, as things are today."""
+    """Return whether a hold at this gate needs a ruling signed by an approver key, by today's policy and keys."""
     enrolled = policy.proven is None and has_approver(view)
     return takes_proof(policy, gate, enrolled=enrolled)
 
 
 def needs_proof(view: LedgerView, policy: Policy, hold: Hold) -> bool:
-    """Return whether an approval has to be signed: its hold says so, or the policy and the keys of today do."""
+    """Return whether an approval must be signed: the hold says so, or today's policy and keys do."""
     return hold.proven or takes_proof_today(view, policy, hold.gate)
 
 
 def is_proven(view: LedgerView, hold: Hold, body: Decided) -> bool:
-    """Return whether an approver's key of whoever decided signed exactly this about exactly this hold.
+    """Return whether an approver key of the author signed exactly this ruling about exactly this hold.
 
-    Whether the key was active then is a question of order, which a store answers when it takes a decision.
+    Whether the key was active at that time is a question of order. The store answers it when it accepts the ruling.
     """
     if body.proof is None:
         return False
@@ -64,9 +67,9 @@ def is_proven(view: LedgerView, hold: Hold, body: Decided) -> bool:
 
 
 def require_proven(view: LedgerView, handoff: Handoff, offer: HandoffInitiated) -> None:
-    """Refuse to begin what was held at its offer, if fewer let it go on than it takes, or without their keys.
+    """Refuse to begin a handoff that was held at its offer, if it has too few approvals or unproven ones.
 
-    Raises `UnprovenError`, `FourEyesError`.
+    Raises `UnprovenError` and `FourEyesError`.
     """
     if not offer.proven and offer.approvals == 1:
         return
@@ -80,5 +83,5 @@ def require_proven(view: LedgerView, handoff: Handoff, offer: HandoffInitiated) 
 
 
 def approvers_of(view: LedgerView, principal: str) -> Iterator[Key]:
-    """Yield the keys that are or were somebody's to approve with."""
+    """Yield the approver keys that somebody has or had."""
     return (key for key in view.find_keys() if key.role is KeyRole.APPROVER and key.principal == principal)

@@ -1,4 +1,4 @@
-"""Reading the lineage of a run, from receipts."""
+"""The lineage of a run, read from receipts."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Moments that receipts tell: a clock that is set back does not bring back what has ended."""
+"""Times from receipts. With them, a clock that is set back does not revive something that has ended."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,7 @@ from batonpass.wire.codec import decode_receipt
 
 
 def later(one: datetime, *others: datetime | None) -> datetime:
-    """Return the latest of some moments of which all but the first may be unknown."""
+    """Return the latest of some times. All but the first may be None."""
     for other in others:
         if other is not None and other > one:
             one = other
@@ -18,12 +18,12 @@ def later(one: datetime, *others: datetime | None) -> datetime:
 
 
 def last_recorded(view: LedgerView, streams: Iterable[StreamId]) -> datetime | None:
-    """Return when the last receipt of these streams was recorded, as it says itself; None if there are none."""
+    """Return the time in the last receipt of these streams; None if there are no receipts."""
     found = []
     for stream in streams:
         try:
             head = view.get_stream(stream)
         except NotFoundError:
-            continue  # of a handoff that nothing but its offer has happened to
+            continue  # a handoff of which there is only the offer
         found.append(decode_receipt(view.get_receipt_at(stream, head.seq).payload).at)
     return max(found, default=None)

@@ -1,4 +1,4 @@
-"""Reading an offer back: the baton as its receiver sees it, from receipts and contents alone."""
+"""Offers, read back from receipts and contents alone: the baton as its receiver sees it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -37,31 +37,31 @@ from batonpass.wire.documents import decode_brief, decode_item, decode_report, i
 
 GONE: Final = "(erased)"
 
-_REVISIONS: Final = (HandoffAnswered, HandoffRevised)  # each is the next revision of the baton
+_REVISIONS: Final = (HandoffAnswered, HandoffRevised)  # each makes the next revision of the baton
 _READ: Final = frozenset({TASK, BRIEF, QUESTION, ANSWER})
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """An offer as it was recorded, with everything that happened to its baton since."""
+    """An offer as it was recorded, with all later revisions of its baton."""
 
     handoff: Handoff
     initiated: HandoffInitiated
     revision: Digest  # the receipt of the latest revision
     baton: Baton
     asked: tuple[HandoffAsked, ...] = ()
-    broken: frozenset[ContentId] = frozenset()  # contents that are not what their receipts committed to
-    open_question: str | None = None  # asked and not answered yet
+    broken: frozenset[ContentId] = frozenset()  # contents that do not match the digest in their receipt
+    open_question: str | None = None  # asked and not yet answered
     receipt: ReceiptId | None = None  # of the offer itself
-    offered: Receipt | None = None  # that receipt, where it was read back
-    parent: Run | None = None  # who made it, likewise
-    taint: tuple[Source, ...] = ()  # what came from outside with it, or with an answer
-    endorsed: frozenset[Source] = frozenset()  # of that, by people who acted on the handoff
-    terms: Signed[Terms] | None = None  # what it grants, where this process made it
-    tampered: bool = False  # its task, its brief or an answer is not what its receipt committed to
+    offered: Receipt | None = None  # that receipt, if it was read back
+    parent: Run | None = None  # the run that made the offer, if it was read back
+    taint: tuple[Source, ...] = ()  # sources that came with the offer or with an answer
+    endorsed: frozenset[Source] = frozenset()  # those that people endorsed on the handoff
+    terms: Signed[Terms] | None = None  # its terms, if this process made it
+    tampered: bool = False  # its task, its brief or an answer does not match the digest in its receipt
 
 
 def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
-    """Return an offer and its baton. Raises `NotFoundError` if the handoff is not there."""
+    """Return an offer and its baton. Raises `NotFoundError` if there is no such handoff."""
     receipt = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
     body = receipt.body
     if not isinstance(body, HandoffInitiated):
@@ -113,7 +113,7 @@ def read_items(
     contents: dict[ContentId, StoredContent],
     receipt: Receipt | None = None,
 ) -> tuple[tuple[Item, ...], frozenset[ContentId]]:
-    """Return items by their references, and which of their contents are not what was committed to."""
+    """Return the items behind some references, and which of their contents do not match their digest."""
     stated = {statement.item: statement for statement in _statements(view, carried, receipt)}
     items, broken = [], set()
     for ref in carried:
@@ -129,7 +129,7 @@ def read_items(
 
 
 def statement_item(statement: Stated, stored: StoredContent | None) -> Item:
-    """Return what a human said as an item."""
+    """Return the words of a human as an item."""
     value = None if stored is None or stored.body is None else Statement(stored.body.decode())
     return Item(
         id=statement.item,
@@ -142,19 +142,19 @@ def statement_item(statement: Stated, stored: StoredContent | None) -> Item:
 
 
 def is_intact(stored: StoredContent | None, expected: Digest) -> bool:
-    """Return whether a content is there and is what its receipt committed to."""
+    """Return whether a content exists and matches the digest in its receipt."""
     if stored is None or stored.salt is None or stored.body is None:
         return False
     return content_digest(stored.salt, stored.body) == expected
 
 
 def read_report(view: LedgerView, handoff: Handoff) -> Report | None:
-    """Return what the latest attempt reported; None if there is no attempt, it said nothing, or that was erased."""
+    """Return the report of the latest attempt; None without an attempt or a report, or if it was erased."""
     return None if handoff.run is None else read_report_of(view, handoff.run)
 
 
 def read_report_of(view: LedgerView, run: RunId) -> Report | None:
-    """Return what a run reported with its last receipt; None if it said nothing, or that was erased."""
+    """Return the report in the last receipt of a run; None if there is none, or if it was erased."""
     stream = view.get_stream(StreamId(run))
     receipt = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
     ref = receipt.content.get(REPORT)
@@ -167,7 +167,7 @@ def read_report_of(view: LedgerView, run: RunId) -> Report | None:
 
 
 def read_words(view: LedgerView, ref: ContentRef | None) -> str:
-    """Return a text that a receipt names, or that it is gone."""
+    """Return a text that a receipt names, or a note that it was erased."""
     return "" if ref is None else _words(ref, {ref.id: view.get_content(ref.id)})
 
 
@@ -178,12 +178,12 @@ def _answered_taint(history: Sequence[tuple[Receipt, Digest]]) -> Iterator[Sourc
 
 
 def _history(view: LedgerView, handoff: Handoff) -> list[tuple[Receipt, Digest]]:
-    """Return what happened to a handoff in its own stream."""
+    """Return the receipts in the stream of a handoff."""
     try:
         view.get_stream(StreamId(handoff.id))
     except NotFoundError:
         return []
-    # A retry says nothing of what is offered, and there may be hundreds.
+    # Retries say nothing about the offer, and there may be hundreds.
     found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), but=(Kind.HANDOFF_RETRIED,)))
     return [(decode_receipt(stored.payload), digest(stored.payload)) for stored in found]
 
@@ -223,7 +223,7 @@ def _item(ref: Carried, stored: StoredContent | None, view: LedgerView) -> Item:
 
 
 def _origin(view: LedgerView, item: ContentId) -> tuple[PrincipalId, datetime]:
-    """Return who recorded an item whose words are gone, and when."""
+    """Return who recorded an item whose words were erased, and when."""
     introduced = view.get_content(item).receipt
     if introduced is None:
         raise NotFoundError("receipt of content", item)
@@ -264,7 +264,7 @@ def _brief(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> 
 
 
 def read_brief(view: LedgerView, offered: Receipt) -> Brief:
-    """Return what an offer says about its task beyond the task itself."""
+    """Return the brief of an offer: what it says about the task beyond the task itself."""
     ref = offered.content.get(BRIEF)
     return Brief() if ref is None else _brief(ref, {ref.id: view.get_content(ref.id)})
 
@@ -277,12 +277,12 @@ def _words(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> 
 
 
 def author_of(agent: AgentId) -> PrincipalId:
-    """Return an agent as the author of what it recorded."""
+    """Return an agent as the author of the items it recorded."""
     return PrincipalId(f"agent:{agent}")
 
 
 def find_statements(view: LedgerView, root: RunId, known: dict[ContentId, Item]) -> Iterator[Item]:
-    """Yield all that humans said in a tree so far; words that are at hand are not read again."""
+    """Yield everything that humans said in a tree so far. Items in `known` are not read again."""
     stated = list(view.find_statements(root))
     unread = [statement.item for statement in stated if statement.item not in known]
     contents = {content.id: content for content in view.find_contents(unread)} if unread else {}

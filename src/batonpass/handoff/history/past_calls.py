@@ -1,4 +1,4 @@
-"""What earlier attempts at a handoff did: finished calls are kept, calls in doubt are put before whoever goes on."""
+"""The calls of earlier attempts: finished ones are kept, and those in doubt are shown to the next attempt."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,40 +34,41 @@ from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
 
 class Resumption(Struct, frozen=True, kw_only=True):
-    """All that a new attempt starts from: what was finished, what is in doubt, and where the last one stopped."""
+    """The starting point of a new attempt: finished calls, calls in doubt, and where the last attempt stopped."""
 
     attempts: tuple[Run, ...] = ()
     finished: tuple[CallRecord, ...] = ()
     outdated: tuple[
         CallRecord, ...
-    ] = ()  # finished, and made with inputs that travel no more: their results are not kept
+    ] = ()  # finished, but with inputs that the baton no longer carries: their results are not kept
     in_doubt: tuple[CallRecord, ...] = ()
-    late: tuple[CallRecord, ...] = ()  # their outcome came after their attempt was over
-    children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; taken up again by key
+    late: tuple[CallRecord, ...] = ()  # their outcome came after their attempt had ended
+    children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; found again by key
     settled: Mapping[CallId, Settlement] = field(default_factory=lambda: MappingProxyType({}))
     messages: ContentRef | None = None
     checkpoint: ReceiptId | None = None  # the receipt that names those messages
-    held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, and waiting
-    approved: frozenset[Digest] = frozenset()  # the keys of those that somebody let be made
-    taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # what came from outside
+    held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, waiting
+    approved: frozenset[Digest] = frozenset()  # the keys of held calls that somebody approved
+    taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # sources from outside
     endorsed: frozenset[Source] = frozenset()
 
     @property
     def kept_for(self) -> timedelta:
-        """Return how long the finished calls took, all together."""
+        """Return how long the finished calls took together."""
         took = (call.ended_at - call.at for call in self.finished if call.ended_at is not None)
         return sum((max(part, timedelta(0)) for part in took), timedelta(0))
 
     @property
     def cost(self) -> int:
-        """Return what the finished calls cost, in millionths."""
+        """Return the cost of the finished calls, in millionths."""
         return sum(call.cost for call in self.finished)
 
 
 NOTHING: Final = Resumption()
 
-# They say nothing of calls, of taint, or of where an attempt stopped. All other kinds are read, those to come as well.
-# A handoff that is tried again and again has three of these for each attempt, and reading bytes is what costs.
+# These kinds say nothing about calls, taint, or where an attempt stopped. Every other kind is read, including kinds
+# that are still to come. A handoff that is retried again and again has three of these for each attempt, and decoding
+# receipts is the expensive part.
 _SILENT: Final = (
     Kind.HANDOFF_ACCEPTED,
     Kind.HANDOFF_COMPLETED,
@@ -82,15 +83,15 @@ def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
     """Return what earlier attempts at a handoff did."""
     if handoff.attempt == 0:
         return NOTHING
-    # Not the one that begins just now.
+    # Without the attempt that begins right now.
     attempts = (run for run in view.find_attempts(handoff) if run.attempt <= handoff.attempt)
     return read_runs(view, attempts, StreamId(handoff.id))
 
 
 def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resumption:
-    """Return what some runs did, in their order; decisions about their calls stand in `stream`."""
+    """Return what some runs did, in their order. Rulings about their calls are in `stream`."""
     attempts = tuple(runs)
-    # Whoever goes on does not wait for what these runs began, so none of them counts as open.
+    # The next attempt does not wait for what these runs began, so no call counts as still open.
     calls = Calls()
     held: dict[CallId, ToolHeld] = {}
     messages: ContentRef | None = None
@@ -120,7 +121,7 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
         if isinstance(call.asked, ToolHeld):
             held[call.id] = call.asked
         elif call.is_made and not call.idempotent:
-            # An approval is used up by the call that it let be made, whatever became of that call.
+            # An approval is used up by the call that it allowed, whatever became of that call.
             held = {known: body for known, body in held.items() if body.key != call.key}
     let = set(_approved(view, stream))
     return Resumption(
@@ -147,32 +148,32 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
 
 
 def _is_outdated(view: LedgerView, call: CallRecord, revisions: Sequence[Receipt]) -> bool:
-    """Return whether a call was made before its handoff got other inputs, and read the old ones as far as can be told.
+    """Return whether a call was made before its handoff got other inputs, and may have used the old ones.
 
-    A call that reads may have read them; any other has if it names one of them.
+    Any call that reads may have read them. Another call used them if its arguments name one of them.
     """
     dropped = [item for receipt in revisions if call.at < receipt.at for item in getattr(receipt.body, "drops", ())]
     if not dropped or call.reads:
         return bool(dropped)
     arguments = None if call.arguments is None else view.get_content(call.arguments.id).body
     names = filter(None, (name_of(view, item) for item in dropped))
-    # As JSON spells it, because that is what the arguments are kept as.
+    # Arguments are stored as JSON, so the name is searched as JSON spells it.
     return arguments is not None and any(json.dumps(name)[1:-1].encode() in arguments for name in names)
 
 
 def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
-    """Yield the calls for which attempts at a handoff were suspended and that somebody let be made."""
+    """Yield the calls for which an attempt was suspended and that somebody approved."""
     if not stream.startswith(HANDOFF):
         return
     for record in find_handoff_holds(view, view.get_handoff(HandoffId(stream))):
         said = [approval.body for approval in record.approvals if approval.is_for]
-        # A store may say that it goes on; whoever had to let it, and with which keys, has to say so too.
+        # The state in the store is not enough: the recorded approvals, with their keys, must suffice too.
         if record.is_let and record.hold.call is not None and is_opened(view, record.hold, said):
             yield record.hold.call
 
 
 def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:
-    """Return what somebody decided about a call in doubt by now; None if nobody has."""
+    """Return how somebody settled a call in doubt; None if nobody has."""
     with store.view() as view:
         settled = (receipt.body for receipt in _receipts(view, stream))
         said = [body for body in settled if isinstance(body, Settled) and body.call == call]
@@ -184,7 +185,7 @@ def _receipts(view: LedgerView, stream: StreamId) -> Iterator[Receipt]:
 
 
 def _told(view: LedgerView, runs: Sequence[Run]) -> dict[StreamId, list[Receipt]]:
-    """Return what some runs recorded, read in one go: most attempts at a handoff that keeps failing told nothing."""
+    """Return the receipts of some runs in one query: most attempts of a handoff that keeps failing have none."""
     told: dict[StreamId, list[Receipt]] = {}
     streams = tuple(StreamId(run.id) for run in runs)
     for receipt in map(read_receipt, view.find_receipts(ReceiptQuery(streams=streams, but=_SILENT))):
@@ -193,7 +194,7 @@ def _told(view: LedgerView, runs: Sequence[Run]) -> dict[StreamId, list[Receipt]
 
 
 def _with_result(view: LedgerView, call: CallRecord) -> CallRecord:
-    """Return a call that was not made because an earlier one's result was fresh: the next attempt gets the same."""
+    """Return a cached call with the result that it was given, so that the next attempt gets the same result."""
     if not isinstance(call.asked, ToolCached):
         return call
     return replace(call, given=read_receipt(view.get_receipt(call.asked.result)).content.get(RESULT))

@@ -1,4 +1,4 @@
-"""A process that we talk to in lines: it never blocks us, nothing of it outlives it, and its last words are kept."""
+"""A process that exchanges lines with us. It never blocks us, leaves no process behind, and its last words are kept."""
 
 import os
 import selectors
@@ -20,16 +20,16 @@ LONGEST_LINE: Final = 16 * 1024 * 1024
 
 _CHUNK: Final = 65_536
 _LAST_WORDS: Final = 2000
-_BYTES_EACH: Final = 4  # a character has at most so many
-_PATIENCE: Final = 1.0  # for threads that only somebody who escaped our process group can hold up
+_BYTES_EACH: Final = 4  # at most, for one character
+_PATIENCE: Final = 1.0  # seconds; only a process that left our process group can keep these threads waiting
 
 
 class LineTooLongError(Exception):
-    """A line is longer than anybody may send."""
+    """A line is longer than allowed."""
 
 
 class Process:
-    """A program in a process group of its own. Leaving the context ends all of the group."""
+    """A program in a process group of its own. Leaving the context kills the whole group."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Process:
         self._kill()
         writing, listening, watching = self._threads
         watching.join()
-        # From here on its id may belong to somebody else: nobody signals it any more.
+        # From here on the id may belong to another process, so nobody may signal it any more.
         self._process.wait()
         self._outgoing.put(None)
         writing.join(_PATIENCE)
@@ -91,25 +91,25 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """Return how it ended, once the context is left; a signal as a negative number."""
+        """Return the exit code, once the context is left. A signal is a negative number."""
         return self._process.returncode
 
     @property
     def last_words(self) -> str:
-        """Return the end of what it wrote to stderr."""
+        """Return the end of its stderr."""
         return bytes(self._words).decode("utf-8", "replace").strip()[-_LAST_WORDS:]
 
     def send(self, line: bytes) -> None:
-        """Write a line to its stdin, when it reads; whoever sends does not wait for it."""
+        """Queue a line for its stdin. The caller does not wait until the program reads it."""
         self._outgoing.put(line + b"\n")
 
     def hang_up(self, patience: timedelta) -> None:
-        """Close its stdin, and end it if it is still there a while later."""
+        """Close its stdin, and kill it if it has not ended after `patience`."""
         self._outgoing.put(None)
         self._end_after(patience, self._kill)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield what it prints, line by line, until it is gone and all is read. Raises `LineTooLongError`."""
+        """Yield its output line by line, until it has ended and everything is read. Raises `LineTooLongError`."""
         descriptor = self._stdout.fileno()
         os.set_blocking(descriptor, False)
         buffer, searched, gone = bytearray(), 0, False
@@ -123,7 +123,7 @@ class Process:
                     chunk = os.read(descriptor, _CHUNK)
                 except BlockingIOError:
                     if gone:
-                        break  # somebody who escaped the group may keep the pipe open for ever
+                        break  # a process that left the group may keep the pipe open for ever
                     continue
                 if not chunk:
                     break
@@ -151,7 +151,8 @@ class Process:
         self._kill()
 
     def _kill(self) -> None:
-        # The group has the id of its leader, which is ours until the leader is waited for, and that comes last.
+        # The group has the id of its leader, and nobody else gets that id before we wait for the leader, which we do
+        # last.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -169,7 +170,7 @@ class Process:
                 del self._words[: -_LAST_WORDS * _BYTES_EACH]
 
     def _watch(self) -> None:
-        """Wait until it is gone, and end what it left behind: an attempt that is over does nothing more."""
+        """Wait until it has ended, and kill what it left behind: an attempt that is over does nothing more."""
         if hasattr(os, "waitid"):
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         else:  # pragma: no cover - macOS

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from batonpass.handoff.programs.run_port import WorkingRun
 
 _NO_TOOLS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType({})
-_LINGERS: Final = timedelta(seconds=5)  # to clean up, after the last word
+_LINGERS: Final = timedelta(seconds=5)  # time to clean up, after its last message
 _SHOWN: Final = 200
 
 
 class Program:
-    """A runner that starts a command for each attempt and serves it: what it may call is in `tools`.
+    """A runner that starts a command for each attempt and answers its messages. It may call the functions in `tools`.
 
-    `env` is the whole environment, by default ours. After `timeout` the process and all that it started is ended.
+    `env` is its whole environment, by default ours. After `timeout`, the process and everything it started is killed.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Program:
     def __call__(self, run: "WorkingRun") -> None:
         """Let the program work on a run until it reports, fails or ends.
 
-        Raises `RunnerError` if it does not keep to the protocol, and `ProgramError` if it says that it failed.
+        Raises `RunnerError` if it breaks the protocol, and `ProgramError` if it says that it failed.
         """
         serving = Serving(run, self._tools)
         with Process(self._command, cwd=self._cwd, env=self._env, timeout=self._timeout) as process:
@@ -63,7 +63,7 @@ class Program:
             self._require_good_end(process, fault)
 
     def _converse(self, process: Process, serving: Serving) -> str | None:
-        """Answer until the program ends. Return what it did wrong, which ends the conversation."""
+        """Answer messages until the program ends. Return its mistake if it made one, which ends the conversation."""
         try:
             for line in process.lines():
                 if serving.is_over() or not line.strip():

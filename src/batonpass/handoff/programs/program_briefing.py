@@ -1,4 +1,4 @@
-"""What a program is told at its start: the task, the whole baton, and what earlier attempts did. All of it is JSON."""
+"""The first message to a program: the task, the whole baton, and what earlier attempts did. All of it is JSON."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VERSION: Final = 0
 REPORTS: Final = "reports"
 
-# The same names as in Python, so that whoever knows one knows the other.
+# The same names as in Python, so that nobody has to learn two sets.
 LISTS: Final[Mapping[Part, str]] = {
     Part.INTENT: "intent",
     Part.CONSTRAINT: "constraints",
@@ -53,7 +53,7 @@ def tell_task(run: "WorkingRun") -> dict[str, Any]:
 
 
 def tell_grant(grant: EffectiveGrant) -> dict[str, Any]:
-    """Return what a run may do now; of one without a grant, what it is held to instead."""
+    """Return what a run may do now. Without a grant, it has only the mode and the limits."""
     return {
         "mode": grant.mode,
         "blocked": not grant.is_observed,
@@ -97,7 +97,7 @@ def _limits(found: Iterable[LimitLeft]) -> list[dict[str, Any]]:
 
 
 def tell_baton(baton: Baton) -> dict[str, Any]:
-    """Return a baton: who hands what to whom, and a list for each part; what came from outside has its own."""
+    """Return a baton as JSON: who hands off to whom, and a list for each part. Untrusted items have their own list."""
     told: dict[str, Any] = {
         "handoff": baton.handoff,
         "root": baton.root,
@@ -130,7 +130,7 @@ def _known(item: Item) -> dict[str, Any]:
 
 
 def tell_value(value: ItemValue) -> dict[str, Any]:
-    """Return an item; an artifact by its name and digest, the rest without what has its default."""
+    """Return an item as JSON. An artifact has its name and digest; other items leave out default values."""
     if isinstance(value, Artifact):
         return {name: getattr(value, name) for name in ("name", "media_type", "size", "sha256", "source")}
     document: dict[str, Any] = to_document(value)
@@ -140,7 +140,7 @@ def tell_value(value: ItemValue) -> dict[str, Any]:
 
 
 def tell_earlier(run: "WorkingRun") -> dict[str, Any]:
-    """Return what earlier attempts at a run's handoff left behind."""
+    """Return what earlier attempts at this handoff left behind."""
     past = run.earlier
     calls = (*past.finished, *past.in_doubt)
     arguments: dict[ContentId, Any] = {}

@@ -1,4 +1,4 @@
-"""Serving a program: what it may ask for while it works on a run. What is not written here is refused by name."""
+"""The requests of a program while it works on a run, and the answers. Any other request is refused by name."""
 
 import binascii
 import json
@@ -50,7 +50,7 @@ from batonpass.wire.documents import DocumentReader
 if TYPE_CHECKING:
     from batonpass.handoff.programs.run_port import WorkingRun
 
-# What humans said, artifacts and reports have ways of their own; a program does not put words into a human's mouth.
+# The words of humans, artifacts and reports have requests of their own. A program cannot speak for a human.
 _RECORDED: Final[Mapping[str, DocumentReader[ItemValue]]] = {
     kind.__name__: DocumentReader(kind)
     for kind in (Constraint, Exclusion, WorkItem, OpenQuestion, RejectedPath, Decision, Assumption, Claim)
@@ -58,9 +58,9 @@ _RECORDED: Final[Mapping[str, DocumentReader[ItemValue]]] = {
 
 
 class ProgramError(Exception):
-    """What a program says went wrong with its work."""
+    """A failure that a program reports about its own work."""
 
-    # Signed bytes hold nobody's words: the program's own code is kept beside them, with its message.
+    # Signed bytes contain nobody's words. The program's own code is stored beside them, with its message.
     code: ClassVar = "program.failed"
 
     def __init__(self, code: str, message: str) -> None:
@@ -99,7 +99,7 @@ class _Checkpoint(Struct, frozen=True, kw_only=True):
 
 
 class _AskGrant(Struct, frozen=True, kw_only=True):
-    """What may I do now? It takes nothing."""
+    """A question: what may I do now? It has no fields."""
 
 
 class _HandOff(Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class _HandOff(Struct, frozen=True, kw_only=True):
     key: str | None = None
 
 
-# What of it is said about the task; a program says no more of it than this.
+# The fields that describe the task. A program can say no more about it than this.
 _BRIEF: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in _HandOff.__struct_fields__)
 
 
@@ -191,13 +191,14 @@ class Serving:
         self.reported = False
 
     def is_over(self) -> bool:
-        """Return whether the program has said its last word."""
+        """Return whether the program has reported or failed."""
         return self.reported or self.failure is not None
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a program asks for and return the answer; what cannot be done is an answer too.
+        """Do what a program asks for, and return the answer. A refusal or an error is an answer too.
 
-        Raises `FencedError` or `StreamClosedError` if the run is over: then there is nothing left to ask for.
+        Raises `CallSuspendedError` if a call is held and the attempt has to stop. Raises `FencedError` or
+        `StreamClosedError` if the run is over.
         """
         asked = message.get("id")
         identifier = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
@@ -207,7 +208,7 @@ class Serving:
             raise
         except (CallError, GrantError, HandoffError) as error:
             return {"id": identifier, "ok": False, "error": {"code": error.code, "message": sentence_for(error)}}
-        except Exception as error:  # noqa: BLE001 - whatever a tool or a value raises is this program's to deal with
+        except Exception as error:  # noqa: BLE001 - errors of tools and values are for the program to handle
             fault = {"code": code_of(error), "message": readable(str(error))}
             return {"id": identifier, "ok": False, "error": fault}
         return {"id": identifier, "ok": True, "result": result}
@@ -270,7 +271,7 @@ class Serving:
         )
         result = handoff.result()
         if not result.delivered:
-            # What the caller carries runs here and now, or nowhere: nobody else will ever take it.
+            # A handoff carried by the caller runs here and now, or never: no worker will claim it.
             result = handoff.run() if asked.carrier is Carrier.CALLER else handoff.wait()
         return _told(result)
 

@@ -1,4 +1,4 @@
-"""A run, as runners and programs need it: below the faces that people see, so that those can let programs work."""
+"""A run as runners and programs see it. This port is below `LiveRun`, so that `LiveRun` can use programs."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -13,35 +13,35 @@ from batonpass.model.grants.effective_grant import EffectiveGrant
 
 
 class HandedOff(Protocol):
-    """Work that a program has handed on."""
+    """A handoff of a program."""
 
     def result(self) -> Result:
-        """Return what came of it so far."""
+        """Return the result so far."""
         ...
 
     def run(self) -> Result:
-        """Let it be done here and now."""
+        """Run the handoff here and now."""
         ...
 
     def wait(self) -> Result:
-        """Wait until somebody has done it."""
+        """Wait until somebody has worked on it."""
         ...
 
 
 class WorkingRun(Protocol):
-    """One agent working once on one task; `LiveRun` is one."""
+    """One agent working once on one task. `LiveRun` is one."""
 
     @property
     def _desk(self) -> Desk: ...
 
     @property
     def id(self) -> RunId:
-        """Return the run's id."""
+        """Return the id of the run."""
         ...
 
     @property
     def agent(self) -> AgentId:
-        """Return who works."""
+        """Return the agent that works."""
         ...
 
     @property
@@ -56,16 +56,16 @@ class WorkingRun(Protocol):
 
     @property
     def parent(self) -> RunId | None:
-        """Return the run that handed its task on; None for a root."""
+        """Return the run that handed this task off; None for a root run."""
         ...
 
     @property
     def baton(self) -> Baton:
-        """Return what it was given; a root was given nothing."""
+        """Return the baton. A root run has none."""
         ...
 
     def grant(self) -> EffectiveGrant:
-        """Return what it may do now."""
+        """Return what the run may do now."""
         ...
 
     @property
@@ -75,7 +75,7 @@ class WorkingRun(Protocol):
 
     @property
     def reported(self) -> Report | None:
-        """Return its report, if it has given one."""
+        """Return its report; None if there is none."""
         ...
 
     @property
@@ -85,16 +85,16 @@ class WorkingRun(Protocol):
 
     @property
     def attach(self) -> Callable[..., Item]:
-        """Keep a file or a result."""
+        """Attach a file or a text."""
         ...
 
     @property
     def hand_off(self) -> Callable[..., HandedOff]:
-        """Hand a task on."""
+        """Hand a task off."""
         ...
 
     def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
-        """Write items down."""
+        """Record items."""
         ...
 
     def read(self, name: str) -> bytes:
@@ -102,21 +102,21 @@ class WorkingRun(Protocol):
         ...
 
     def checkpoint(self, messages: object) -> None:
-        """Keep what the next attempt needs to go on from here."""
+        """Save what the next attempt needs to go on from here."""
         ...
 
     def messages(self) -> object | None:
-        """Return what was kept for the next attempt."""
+        """Return what the last checkpoint saved."""
         ...
 
     def report(self, result: Report) -> None:
-        """Say what comes of the task."""
+        """Set the report of the run."""
         ...
 
     def close(self) -> None:
-        """End the run."""
+        """Close the run."""
         ...
 
     def fail(self, error: BaseException) -> None:
-        """End the run without delivering."""
+        """End the run without a result."""
         ...

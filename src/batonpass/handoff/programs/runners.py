@@ -1,4 +1,4 @@
-"""Runners: whatever works on a handoff. A function, a coroutine function, or a program in any language."""
+"""Runners: a function, a coroutine function or a program in any language that works on a handoff."""
 
 import contextlib
 import inspect
@@ -18,17 +18,17 @@ Runner: TypeAlias = Callable[[Any], Any]
 
 
 def run_to_end(runner: Runner, run: "WorkingRun") -> None:
-    """Let a runner work on a run and close it, whatever happens; what it returns is its report."""
+    """Let a runner work on a run, and close the run whatever happens. The returned value is the report."""
     try:
         returned = runner(run)
         if inspect.isawaitable(returned):
-            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+            import asyncio  # noqa: PLC0415 - as slow to import as all of batonpass, and few need it
 
             returned = asyncio.run(awaited(returned))
         take_report(run, returned)
-        # A close that is refused, by a policy or a store, is one more way to fail: an attempt never stays open for it.
+        # If a policy or a store refuses to close the run, the attempt failed: it never stays open because of that.
         run.close()
-    except Exception as error:  # noqa: BLE001 - whatever a runner raises is how its attempt failed
+    except Exception as error:  # noqa: BLE001 - whatever a runner raises is why its attempt failed
         fail_run(run, error)
     except BaseException as error:
         fail_run(run, error)
@@ -36,20 +36,20 @@ def run_to_end(runner: Runner, run: "WorkingRun") -> None:
 
 
 def take_report(run: "WorkingRun", returned: object) -> None:
-    """Take what a runner returned as its report, unless it has reported already."""
+    """Use the value that a runner returned as its report, unless it has reported already."""
     if run.reported is None and returned is not None:
         run.report(report_of(returned))
 
 
 def fail_run(run: "WorkingRun", error: BaseException) -> None:
-    """End a run without delivering; one that somebody else has ended stays as it is."""
-    # Cancelled, lapsed or taken over: the record says so, and nobody waits for us.
+    """End a run without a result. A run that somebody else has ended stays as it is."""
+    # It was cancelled, has lapsed or was taken over. The receipts say so, and nobody waits for us.
     with contextlib.suppress(FencedError, StreamClosedError):
         run.fail(error)
 
 
 def report_of(returned: object) -> Report:
-    """Return what a runner returned as a report: a report, a text, or a value for programs."""
+    """Return a returned value as a report: it may be a report, a text, or JSON for programs."""
     if isinstance(returned, Report):
         return returned
     if isinstance(returned, str):

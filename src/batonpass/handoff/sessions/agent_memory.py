@@ -1,6 +1,6 @@
-"""What an agent keeps for its later runs, each entry with the label of where it came from; no reading raises it.
+"""What an agent remembers for its later runs. Each entry has the label of its source, and reading never raises it.
 
-Memory is the agent's own: it is recorded in the run that wrote it, and travels with no handoff.
+Memory belongs to the agent. It is recorded in the run that wrote it, and travels with no handoff.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _FILES: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """Something that an agent kept: the words, whose they are, when and in which run it kept them."""
+    """A text that an agent remembers: its source, when, and in which run."""
 
     item: ContentId
     text: str
@@ -43,7 +43,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 def remember(desk: Desk, holding: Holding, text: str) -> Item:
-    """Keep something for later runs of this agent."""
+    """Remember a text for later runs of this agent."""
     require_text("text", text)
     kept = desk.body(text, "text/plain")
     with desk.store.view() as view:
@@ -65,7 +65,7 @@ def remember(desk: Desk, holding: Holding, text: str) -> Item:
 
 
 def find_memories(view: LedgerView, agent: AgentId) -> Iterator[Memory]:
-    """Yield what an agent kept, the oldest first; what was erased is forgotten."""
+    """Yield what an agent remembers, the oldest first. Erased texts are missing."""
     for stored in view.find_receipts(ReceiptQuery(agent=agent, kind=Kind.RUN_RECORDED)):
         receipt = decode_receipt(stored.payload)
         refs = (
@@ -83,15 +83,15 @@ def find_memories(view: LedgerView, agent: AgentId) -> Iterator[Memory]:
 
 
 def is_memory(item: Item) -> bool:
-    """Return whether an item is something that an agent keeps for itself."""
+    """Return whether an item is a memory of an agent."""
     return isinstance(item.value, Artifact) and item.value.name == MEMORY
 
 
 def _label(view: LedgerView, holding: Holding, text: str) -> SourceType:
-    """Return whose words an agent keeps: the human's own where it heard them itself, else a model's, or worse."""
+    """Return the label of a remembered text: the human's words if a root run heard them, else a model's, or worse."""
     if holding.baton is None and any(text.strip() in words for words in _said(view, holding)):
         return SourceType.USER_INPUT
-    # A model that has read what came from outside may say it in other words: a summary launders nothing.
+    # A model that has read content from outside may repeat it in other words. A summary cleans nothing.
     return SourceType.EXTERNAL if holding.taint else SourceType.LLM_GENERATED
 
 

@@ -1,4 +1,4 @@
-"""Sorting out what a session leaves behind: what comes along, what is open again, what is left. Pure."""
+"""Sorts what a session leaves behind: what comes along, what is open again, and what is dropped. No I/O."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -11,16 +11,16 @@ Evaluate = Callable[[str], ConditionFinding]
 
 
 def settle(left: Left, anew: Sequence[ItemValue]) -> tuple[list[Said], list[Dropped]]:
-    """Return what counts of all that was said, and what was overtaken: by what is said anew, or by a later word.
+    """Return what still counts, and what was replaced by something new or by a later statement.
 
-    Of decisions about the same thing the latest counts. A question that was decided since is answered. Nothing counts
-    twice.
+    Of several decisions about the same thing, the latest counts. A question that was decided since is answered. Nothing
+    counts twice.
     """
     latest = _latest(left.said)
     asked = {
         said.value.text: place
         for place, said in enumerate(left.said)
-        if isinstance(said.value, OpenQuestion)  # the same question asked again is asked when it was asked last
+        if isinstance(said.value, OpenQuestion)  # a question that was asked twice counts from the last time
     }
     spoken = {value.key for value in anew if isinstance(value, Constraint) and value.key is not None}
     counts: dict[ItemValue, Said] = {}
@@ -48,7 +48,10 @@ def settle(left: Left, anew: Sequence[ItemValue]) -> tuple[list[Said], list[Drop
 
 
 def choose_artifacts(left: Left, counting: Iterable[Said]) -> tuple[list[Said], list[Dropped]]:
-    """Return the artifacts that come along: verified outputs, and those that decisions hang on; the latest each."""
+    """Return the artifacts that come along, in their latest version, and those that do not.
+
+    Verified outputs come along, and artifacts that conditions of decisions name.
+    """
     conditions = [
         condition for said in counting if isinstance(said.value, Decision) for condition in said.value.conditions
     ]
@@ -70,7 +73,7 @@ def choose_artifacts(left: Left, counting: Iterable[Said]) -> tuple[list[Said], 
 
 
 def judge(counting: Iterable[Said], evaluate: Evaluate) -> Iterator[Kept | Revisit]:
-    """Yield each thing that counts: kept, or a decision that is open again because a condition does not hold."""
+    """Yield each item that counts: kept, or a decision that is open again because a condition does not hold."""
     for said in counting:
         if not isinstance(said.value, Decision):
             yield Kept(said=said)
@@ -84,7 +87,7 @@ def judge(counting: Iterable[Said], evaluate: Evaluate) -> Iterator[Kept | Revis
 
 
 def _latest(said: Sequence[Said]) -> dict[str, int]:
-    """Return by what was decided the place of the last decision about it."""
+    """Return the position of the last decision about each thing."""
     found: dict[str, int] = {}
     for place, one in enumerate(said):
         if isinstance(one.value, Decision):
@@ -95,18 +98,21 @@ def _latest(said: Sequence[Said]) -> dict[str, int]:
 
 
 def _order(left: Left, place: int) -> tuple[object, int]:
-    # Clocks of several machines may stand at the same moment; then what was read later was said later.
+    # Clocks of several machines may show the same time. Then the one that was read later counts as later.
     return left.said[place].at, place
 
 
 def _find_reopening(decision: Decision, asked: dict[str, int]) -> int | None:
-    """Return the place of the question that a decision has become."""
+    """Return the position of the question that reopened a decision."""
     mark = revisit_mark(decision.what)
     return max((place for text, place in asked.items() if text.startswith(mark)), default=None)
 
 
 def _find_answer(question: OpenQuestion, latest: dict[str, int]) -> int | None:
-    """Return the place of the decision that answers a question: in its own words, or once more what it asks about."""
+    """Return the position of the decision that answers a question.
+
+    It has the same words, or decides once more what the question reopened.
+    """
     if (place := latest.get(question.text)) is not None or not question.text.startswith(REVISIT):
         return place
     return next((place for what, place in latest.items() if question.text.startswith(revisit_mark(what))), None)

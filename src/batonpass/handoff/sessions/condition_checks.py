@@ -1,4 +1,4 @@
-"""Looking at the world for the conditions of decisions: files of the work tree, and checks that were registered."""
+"""Evaluates the conditions of decisions: looks at files of the work tree, and runs registered checks."""
 
 import hashlib
 import inspect
@@ -17,18 +17,18 @@ from batonpass.model.base.ids import Digest
 
 Check = Callable[[], object]
 
-# A path is somebody's words. What is no plain file may block whoever opens it, and is not opened.
+# The path comes from the words of an agent. Opening something that is no plain file could block, so it must not wait.
 _HARMLESS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def look_at_files(conditions: Iterable[str], directory: Path | None = None) -> dict[str, SeenState]:
-    """Return what the files that conditions name are like now; a path counts from the top of the repository."""
+    """Return the present state of the files that conditions name. Paths are relative to the root of the repository."""
     root = find_root(directory or Path.cwd())
     return {path: _look(root, path) for path in find_files(conditions)}
 
 
 def run_checks(conditions: Iterable[str], checks: Mapping[str, Check]) -> dict[str, CheckAnswer]:
-    """Return what the checks that conditions ask for say; one that raises says nothing, and that is told."""
+    """Return the answers of the checks that conditions ask for. A check that raises gives no answer, only a reason."""
     return {name: _ask(checks[name]) for name in find_checks(conditions) if name in checks}
 
 
@@ -44,7 +44,7 @@ def _look(root: Path, path: str) -> SeenState:
     except (FileNotFoundError, NotADirectoryError):
         return SeenState(None, "is not there")
     except (OSError, ValueError, RuntimeError) as error:
-        # Too long a name, a null character, links in a circle, no right to read it.
+        # The name is too long or has a null character, links form a circle, or it may not be read.
         return SeenState(None, f"cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
@@ -52,10 +52,10 @@ def _ask(check: Check) -> CheckAnswer:
     try:
         said = check()
         if inspect.isawaitable(said):
-            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+            import asyncio  # noqa: PLC0415 - as slow to import as all of batonpass, and few need it
 
             said = asyncio.run(awaited(said))
-    except Exception as error:  # noqa: BLE001 - a check is somebody's code, and whatever it raises is not a yes
+    except Exception as error:  # noqa: BLE001 - a check is foreign code, and no error of it counts as a yes
         return CheckAnswer(holds=None, why=f"{type(error).__name__}: {_line(str(error))}".rstrip(": "))
     if isinstance(said, bool):
         return CheckAnswer(holds=said)

@@ -1,7 +1,7 @@
-"""Earlier roots of one session: what was used up in them, and what a person denied there, holds in the next one.
+"""Earlier root runs of one session: their used limits, and calls that a person denied, still count in the next.
 
-A session that ends and is resumed is one session to whoever granted it something: whoever could begin anew by ending it
-would have no limit.
+To the person who granted something, a session that ends and is resumed is one session. If ending it reset the limits,
+there would be no limit.
 """
 
 from collections import Counter
@@ -26,23 +26,24 @@ from batonpass.records.hold import find_decision
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
-# By tool and arguments, as they are kept: who did not let such a call be made.
+# By tool and recorded arguments: who denied the call.
 Denied: TypeAlias = Mapping[tuple[str, bytes], PrincipalId]
 
-_WHOLE: Final = ""  # what everything under a grant counts against; else it is one permit
+_WHOLE: Final = ""  # the account of the whole grant; other names are single permits
 
 
 def find_earlier(view: LedgerView, series: str, principal: PrincipalId, before: RunId | None = None) -> tuple[Run, ...]:
-    """Return the roots of a series that somebody began, the latest first; with `before`, those before that one."""
+    """Return the root runs that a principal started in a series, the latest first. With `before`, only older ones."""
     roots = [run for run in view.find_runs(series=series) if run.principal == principal]
     at = next((at + 1 for at, run in enumerate(roots) if run.id == before), 0)
     return tuple(roots[at:])
 
 
 def less_used(view: LedgerView, grant: Grant, roots: Iterable[Run]) -> Grant:
-    """Return a grant with what is left of its limits, after what was used of them in some roots.
+    """Return a grant with reduced limits: without what some root runs have used of it.
 
-    Time is not counted: it begins with each root. Permits are the same that differ only in how much is left of them.
+    Time is not counted, since it starts anew with each root. Two permits are the same if they differ only in their
+    limits.
     """
     used: Counter[tuple[str, Unit]] = Counter()
     for root in roots:
@@ -60,7 +61,7 @@ def less_used(view: LedgerView, grant: Grant, roots: Iterable[Run]) -> Grant:
 def _used_under(view: LedgerView, terms: Terms) -> Iterator[tuple[tuple[str, Unit], int]]:
     account = account_of(terms)
     yield from (((_WHOLE, one.unit), one.used) for one in view.find_charged([account]))
-    # One that may be used and delegated is counted once.
+    # A permit that may be both used and delegated is counted once.
     for permit in {one.text: one for one in (*terms.may.permits, *terms.may_delegate.permits)}.values():
         if permit.limits != UNLIMITED:
             charged = view.find_charged([permit_account(account, permit)])
@@ -86,7 +87,7 @@ def _bare(permit: Permit) -> str:
 
 
 def find_denied(view: LedgerView, roots: Iterable[Run]) -> Denied:
-    """Return the calls that waited in some roots and that a person did not let be made."""
+    """Return the calls that were held in some root runs and that a person denied."""
     found: dict[tuple[str, bytes], PrincipalId] = {}
     for root in roots:
         for stored in view.find_receipts(ReceiptQuery(root=root.id, kind=Kind.TOOL_HELD)):
@@ -96,7 +97,7 @@ def find_denied(view: LedgerView, roots: Iterable[Run]) -> Denied:
             if not isinstance(receipt.body, ToolHeld) or ref is None or decided is None:
                 continue
             body, words = decided[1], view.get_content(ref.id).body
-            # What nobody decided in time was denied by nobody, and what was erased cannot be compared.
+            # A hold that timed out was denied by nobody, and erased arguments cannot be compared.
             if isinstance(body, ToolRefused) and is_user(body.by) and words is not None:
                 found.setdefault((receipt.body.tool, words), body.by)
     return found

@@ -1,4 +1,4 @@
-"""Going on with a run whose process is gone, and with a session that stopped: what it knew is read from receipts."""
+"""Resuming a run whose process is gone, or a session that stopped. All knowledge is read back from receipts."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -38,13 +38,18 @@ from batonpass.wire.codec import decode_receipt
 
 
 def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
-    """Go on with an open run whose process is gone; whoever still holds it is fenced."""
+    """Go on with an open run whose process is gone. A process that still holds it is fenced.
+
+    Raises `HandoffEndedError` if the run is not open.
+    """
     with desk.store.view() as view:
         known = view.get_run(run)
         if known.state is not RunState.OPEN:
             raise HandoffEndedError(run, known.state)
         first = decode_receipt(view.get_receipt_at(StreamId(run), 1).payload)
     desk.secrets.fetch(known.root)
+    # A new key for the run, before its receipts are read: from here on the old holder can append nothing, so what is
+    # read below is complete.
     working = desk.recording.rekey(run, mode=mode or first.mode, session=first.session)
     with desk.store.view() as view:
         began_with = _began_with(view, run, desk.clock.now())
@@ -57,10 +62,10 @@ def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
 
 
 def follow_run(view: LedgerView, working: Working) -> Holding:
-    """Return an open run of another program, which another process recorded until now.
+    """Return an open run of another program that another process recorded until now.
 
-    The program goes on where it is: nothing of what it did is given to it again, and a held call does not end it. With
-    a grant it is enforced to its end, however it is recorded now.
+    The program itself goes on, so no finished call is replayed to it, and a held call does not end it. If it has a
+    grant, it stays enforced, whatever the mode of the new recording.
     """
     bounds = read_bounds(view, working.run)
     if bounds.chain and not bounds.tried_out:
@@ -85,10 +90,10 @@ def resume_session(
     agent: str | None = None,
     said: Sequence[ItemValue] = (),
 ) -> Holding:
-    """Begin a root where a session stopped; what nobody says anew, its agent and its words, is as it was last.
+    """Start a root run where a session stopped. The agent and the intent are those of the last root, unless given.
 
-    It is held to the grant that its last root had. Raises `NotFoundError` or `AmbiguousIdError`, `InvalidValueError` if
-    the words were erased, and `GrantExpiredError` or `GrantRevokedError` if that grant has ended.
+    It is held to the grant of the last root. Raises `NotFoundError` and `AmbiguousIdError`, `InvalidValueError` if the
+    intent was erased, and `GrantExpiredError` or `GrantRevokedError` if the grant has ended.
     """
     with desk.store.view() as view:
         found = get_session(view, session)
@@ -99,7 +104,7 @@ def resume_session(
         if terms is not None and first.mode is Mode.ENFORCED:
             require_unrevoked(view, bounds_of_root(last.id, terms, first.mode))
         elif terms is not None and has_ended(terms.said, desk.clock.now()):
-            terms = None  # it was only tried out, and there is nothing left to try
+            terms = None  # it was only observed, and its time is over
         ref = first.content.get(Part.INTENT)
         words = None if ref is None else view.get_content(ref.id).body
     if intent is None and words is None:
@@ -114,14 +119,14 @@ def resume_session(
         mode=first.mode,
         session=found,
         resumes=stops,
-        # Only whoever starts anew may ask for more.
+        # Only a new start may ask for more.
         grant=None if terms is None else regrant(terms.said),
     )
 
 
 def _began_with(view: LedgerView, run: RunId, at: datetime) -> SessionState:
-    """Return what a root began with, as it looks now."""
-    # It may be the first receipt still, and where a tree was brought alone, those that it comes from are not there.
+    """Return what a root run started with, as it looks now."""
+    # There may be only one receipt yet. And if this tree was imported alone, the trees before it are missing.
     with suppress(NotFoundError):
         body = _decoded(view.get_receipt_at(StreamId(run), 2)).body
         if isinstance(body, SessionResumed):
@@ -130,9 +135,9 @@ def _began_with(view: LedgerView, run: RunId, at: datetime) -> SessionState:
 
 
 def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
-    """Fill in what a run knew, from receipts: its baton, what it noted and handed off, and what it did.
+    """Restore what a run knew, from receipts: its baton, its items, its handoffs and its calls.
 
-    Returns the unverified results of which it has said already that it goes on with them.
+    Returns the handoffs with unverified results that the run has already reported to go on with.
     """
     run = holding.working.run
     if run.handoff is not None:

@@ -1,4 +1,4 @@
-"""Sessions: what comes along from the roots that are continued, and marking a point to come back to."""
+"""Sessions: what comes along from earlier root runs, and saving a point to come back to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk
     from batonpass.handoff.runtime.run_state import Holding
 
-# A decision that is open again is put as a question by nobody in particular.
+# The author of the question that a reopened decision becomes: no person or agent asked it.
 ASKING: Final = PrincipalId("service:batonpass")
 
 
@@ -41,9 +41,9 @@ def read_session(
     session: SessionId | None = None,
     anew: Sequence[ItemValue] = (),
 ) -> SessionState:
-    """Return what roots leave to whoever goes on now; what is said `anew` goes before it. No checks are made.
+    """Return what some root runs leave to the next. New statements in `anew` take precedence. No checks are run.
 
-    Raises `NotFoundError` for a root that never was.
+    Raises `NotFoundError` for a root that does not exist.
     """
     return sort_out(_read(view, stops, at), stops, at, session=session, anew=anew)
 
@@ -57,7 +57,7 @@ def sort_out(
     anew: Sequence[ItemValue] = (),
     checks: Mapping[str, Check] | None = None,
 ) -> SessionState:
-    """Return what of all that was left behind comes along; without checks, none is asked for."""
+    """Return which of the remains come along. If `checks` is None, no check is run."""
     counting, overtaken = settle(left, anew)
     artifacts, unneeded = choose_artifacts(left, counting)
     conditions = [condition for said in counting for condition in _conditions(said)]
@@ -92,17 +92,17 @@ def inherit(
     session: SessionId | None = None,
     anew: Sequence[ItemValue] = (),
 ) -> tuple[SessionState, tuple[ChildHead, ...]]:
-    """Return what comes along from roots, conditions and checks included, and where those roots stood then."""
+    """Return what comes along from some root runs, after all conditions and checks, and the heads of those roots."""
     at = desk.clock.now()
     with desk.store.view() as view:
         heads = tuple(child_head(view.get_stream(StreamId(stop.root))) for stop in stops)
         left = _read(view, stops, at)
-    # Not while the ledger is being looked at: a check is somebody's code, and may take its time.
+    # Outside of the view: a check is foreign code and may take long.
     return sort_out(left, stops, at, session=session, anew=anew, checks=desk.checks), heads
 
 
 def find_said_outside(desk: "Desk", state: SessionState) -> frozenset[ItemValue]:
-    """Return what of all that comes along was said by runs that knew content from outside: no session launders it."""
+    """Return the items from runs that knew content from outside. They stay tainted: no session cleans them."""
     outside: set[ItemValue] = set()
     kept = [(one.said.source, one.value) for one in state.kept]
     revisited = [(one.said.source, one.question) for one in state.revisit]
@@ -117,7 +117,7 @@ def find_said_outside(desk: "Desk", state: SessionState) -> frozenset[ItemValue]
 def resumed(
     run: RunId, state: SessionState, heads: tuple[ChildHead, ...], outside: Iterable[ContentId] = ()
 ) -> SessionResumed:
-    """Return what the receipt says of what came along."""
+    """Return the receipt body that says what came along."""
     return SessionResumed(
         run=run,
         roots=heads,
@@ -133,10 +133,9 @@ def resumed(
 
 
 def save_session(desk: "Desk", holding: "Holding") -> SessionId:
-    """Mark this point of a session: what would come along if it were resumed now. Return the session's id.
+    """Save this point of a session: what would come along if it were resumed now. Return the id of the session.
 
-    Checks are not made: they are about the moment at which somebody goes on. Raises `InvalidValueError` for a run that
-    is no root.
+    Checks are not run: they are about the moment of resuming. Raises `InvalidValueError` for a run that is no root.
     """
     run = holding.working.run
     if run.parent is not None:
@@ -160,20 +159,20 @@ def save_session(desk: "Desk", holding: "Holding") -> SessionId:
 
 
 def carried_from(state: SessionState, at: datetime) -> list[Said]:
-    """Return what a root begins with: what was kept, and decisions that are open again as questions."""
+    """Return what a root starts with: kept items, and reopened decisions as questions."""
     asked = [replace(one.said, value=one.question, by=ASKING, at=at) for one in state.revisit]
     return [*(one.said for one in state.kept), *asked]
 
 
 def _read(view: LedgerView, stops: Sequence[Stop], at: datetime) -> Left:
-    """Read roots, and before each of them what it knew to be in flight elsewhere: it may have ended since."""
+    """Read some roots. Before each, read what it had in flight in other trees: that may have ended since."""
     left = Left()
     seen: set[HandoffId] = set()
     for stop in stops:
         own = read_left(view, stop.root, at, after=stop.after)
         elsewhere: dict[RunId, set[HandoffId]] = {}
         for handoff in own.pending:
-            with suppress(NotFoundError):  # a tree that was brought here alone does not have the others
+            with suppress(NotFoundError):  # a tree that was imported alone lacks the others
                 if handoff not in seen:
                     elsewhere.setdefault(view.get_handoff(handoff).root, set()).add(handoff)
         for tree, handoffs in elsewhere.items():
@@ -193,7 +192,7 @@ def _conditions(said: Said) -> tuple[str, ...]:
 
 
 def _artifacts(left: Left) -> dict[str, SeenState]:
-    """Return by name the artifacts of ours as they are now; what came from outside does not take their place."""
+    """Return our artifacts by name, as they are now. An artifact from outside never replaces one of ours."""
     outside = {name: SeenState(None, "came from outside: fetch it anew") for name in left.outside}
     ours = {
         said.value.name: SeenState(said.value.sha256) for said, _ in left.artifacts if isinstance(said.value, Artifact)
@@ -202,7 +201,7 @@ def _artifacts(left: Left) -> dict[str, SeenState]:
 
 
 def _values(anew: Iterable[ItemValue], counting: Iterable[Said]) -> dict[str, tuple[str, ...]]:
-    """Return by key the values of the typed constraints that bind whoever goes on."""
+    """Return the values of typed constraints that apply to the next run, by key."""
     values: dict[str, dict[str, None]] = {}
     for value in (*anew, *(said.value for said in counting)):
         if isinstance(value, Constraint) and value.key is not None and value.value is not None:

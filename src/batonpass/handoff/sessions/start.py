@@ -1,4 +1,4 @@
-"""A root run is started: what it is given, what it goes on from, and its first receipts."""
+"""Starting a root run: its grant, what comes along from earlier runs, and its first receipts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -42,11 +42,11 @@ def start_run(
     labelled: bool = True,
     grant: Grant | None = None,
 ) -> Holding:
-    """Begin a root run: the human's words, unless nobody heard them, and what they say besides, in one commit.
+    """Start a root run: the human's words, if anybody heard them, and further items, in one commit.
 
-    What comes along is that of the roots that a session stopped at, of a root that is continued, or of the last one of
-    a series. Whoever records what another program did, and cannot tell what reached it, says nothing of labels. With a
-    grant, its own or that of its agent's table, it is enforced, unless that is only to be tried out.
+    Items come along from the roots at which a session stopped, from the root that is continued, or from the last root
+    of a series. With `labelled=False` no labels are recorded: the run is of another program, and nobody knows what
+    reached it. A run with a grant, given or from the table of its agent, is enforced unless the grant is only observed.
     """
     if intent is not None:
         require_text("intent", intent)
@@ -60,7 +60,7 @@ def start_run(
     now = desk.clock.now()
     told = dict.fromkeys(said, (principal, now))
     for one in carried_from(state, now):
-        # Whoever decided or asked it last time is its author still; what is said again every time is said once.
+        # The earlier author stays the author. An item that is repeated in every run is recorded once.
         told.setdefault(one.value, (one.by, one.at))
     secret = desk.secrets.new()
     last = stops[-1].root if stops else None
@@ -98,13 +98,13 @@ def start_run(
 
 
 def _label_of(items: Sequence[Item]) -> Label:
-    """Return the label of what comes along: the principal's own words, or those of agents as well."""
+    """Return the label of the items that come along: the principal's own words, or an agent's if there are any."""
     agents = any(item.by.startswith("agent:") for item in items)
     return Label(SourceType.LLM_GENERATED if agents else SourceType.USER_INPUT)
 
 
 def _shared_secret(desk: Desk, last: RunId | None, session: SessionId | None) -> tuple[Content, ...]:
-    """Return what a root shares with the trees before it, so that their results are found again."""
+    """Return the secret that a root shares with earlier trees, so that their cached results are found again."""
     if last is None and session is not None:
         with desk.store.view() as view:
             last = next((run.root for run in view.find_runs(session=session)), None)
@@ -116,7 +116,7 @@ def _decoded(stored: StoredReceipt) -> Receipt:
 
 
 def _last_of(desk: Desk, series: str) -> RunId | None:
-    """Return the root of a series that none of the latest ones continues: ids follow clocks, and clocks differ."""
+    """Return the last root of a series: one that no other continues. Ids follow clocks, and clocks differ."""
     with desk.store.view() as view:
         runs = [run.id for run in islice(view.find_runs(series=series), _LATEST)]
         begun = [_decoded(view.get_receipt_at(StreamId(run), 1)).body for run in runs]

@@ -1,4 +1,4 @@
-"""What a tree leaves behind, read from its receipts alone: a process that died without saving loses nothing."""
+"""What a tree leaves behind, read from receipts alone: a process that died without saving loses nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -41,7 +41,7 @@ IN_FLIGHT: Final = frozenset(
     {State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING},
 )
 
-# Most receipts of a tree are about calls, and of those only results that are kept for a while matter here.
+# Most receipts of a tree are about calls. Of these, only results that are cached for a while matter here.
 _READ: Final = frozenset(
     {
         Kind.RUN_RECORDED,
@@ -69,18 +69,18 @@ _DROPPED: Final[Mapping[Part, Fate]] = {
 
 
 class Left(Struct):
-    """What a tree leaves behind, before anybody asked whether it still holds."""
+    """What a tree leaves behind, before anybody checks whether it still holds."""
 
     said: list[Said] = field(default_factory=list)
-    artifacts: list[tuple[Said, bool]] = field(default_factory=list)  # of ours, and whether they were verified
-    outside: list[str] = field(default_factory=list)  # names of those that came from outside
+    artifacts: list[tuple[Said, bool]] = field(default_factory=list)  # ours, and whether they were verified
+    outside: list[str] = field(default_factory=list)  # names of artifacts from outside
     dropped: list[Dropped] = field(default_factory=list)
     in_flight: list[InFlight] = field(default_factory=list)
     caches: list[CachedResult] = field(default_factory=list)
-    pending: tuple[HandoffId, ...] = ()  # of other trees, in flight when this one began
+    pending: tuple[HandoffId, ...] = ()  # in other trees, in flight when this one began
 
     def add(self, other: "Left") -> None:
-        """Take in what another tree leaves behind as well."""
+        """Add what another tree leaves behind."""
         self.said += other.said
         self.artifacts += other.artifacts
         self.outside += other.outside
@@ -97,9 +97,9 @@ def read_left(
     below: frozenset[HandoffId] | None = None,
     after: int = 0,
 ) -> Left:
-    """Return what a tree leaves behind; or only what hangs from some of its handoffs, or what its root wrote later.
+    """Return what a tree leaves behind. `below` limits it to some handoffs, `after` to later receipts of the root.
 
-    Raises `NotFoundError` for a root that never was.
+    Raises `NotFoundError` for a root that does not exist.
     """
     view.get_run(root)
     tree = _Tree(view, root, below, after)
@@ -113,7 +113,7 @@ def read_left(
 
 
 class _Tree:
-    """The receipts of a tree that matter here, by stream, with their words."""
+    """The receipts of a tree that matter here, by stream, with their contents."""
 
     def __init__(self, view: LedgerView, root: RunId, below: frozenset[HandoffId] | None, after: int) -> None:
         self._view = view
@@ -149,7 +149,7 @@ class _Tree:
 
     @property
     def pending(self) -> tuple[HandoffId, ...]:
-        """Return what was in flight in other trees when this one began."""
+        """Return the handoffs that were in flight in other trees when this one began."""
         mine = () if self.lead is None else self._of(StreamId(self.lead.id))
         return tuple(
             handoff
@@ -159,7 +159,7 @@ class _Tree:
         )
 
     def take_notes(self, left: Left) -> None:
-        """Take what the runs wrote down, or said in an offer."""
+        """Take the items that the runs recorded, or stated in an offer."""
         given = self._given_by_verified()
         for run in self.runs:
             relaxed: set[ContentId] = set()
@@ -186,8 +186,7 @@ class _Tree:
     def _take_note(self, left: Left, run: Run, item: Item, *, relaxed: bool, verified: bool) -> None:
         value = item.value
         if is_memory(item) or (item.part in _OF_THE_ROOT and run.parent is not None):
-            # What binds one child, or what it says of its own work, is told by its report. What an agent keeps is its
-            # own, wherever it works next.
+            # A child's own constraints and work are told by its report. A memory belongs to its agent, not to the tree.
             return
         if value is None:
             left.dropped.append(Dropped(what=f"{item.part} of {item.by}", why=Fate.ERASED, item=item.id))
@@ -209,10 +208,10 @@ class _Tree:
         elif isinstance(value, Artifact):
             left.artifacts.append((said, verified))
         elif not (isinstance(value, WorkItem) and value.evidence in self.verified) and not isinstance(value, Statement):
-            left.said.append(said)  # verified work of this tree is told below, with its own handoff
+            left.said.append(said)  # verified work of this tree is added with its handoff, below
 
     def take_result(self, left: Left, handoff: Handoff) -> None:
-        """Take what came of a handoff."""
+        """Take the result of a handoff."""
         offer = self._offers.get(handoff.id)
         if offer is None:
             raise InvalidValueError("handoff", f"{handoff.id} was never offered; run `batonpass ledger verify`")
@@ -257,7 +256,7 @@ class _Tree:
         return Said(value=work, by=verdict.by, at=at, source=source)
 
     def take_root_report(self, left: Left) -> None:
-        """Take what the root said in the end."""
+        """Take the final report of the root."""
         closing = None if self.lead is None else self._closing(self.lead.id)
         report = None if closing is None else self._report(closing)
         if self.lead is None or closing is None or report is None:
@@ -268,7 +267,7 @@ class _Tree:
 
     def _take_report(self, left: Left, report: Report, by: PrincipalId, closing: Receipt, state: State) -> None:
         source = _source(closing)
-        # What a failed attempt left open is open still; what it decided fell with it.
+        # Questions of a failed attempt stay open. Its decisions do not count.
         lasting: list[ItemValue] = [*report.open_questions, *(report.decisions if state in DELIVERED else ())]
         sure = [claim for claim in report.claims if state is State.VERIFIED and claim.confidence == SURE]
         left.said += [Said(value=value, by=by, at=closing.at, source=source) for value in (*lasting, *sure)]
@@ -281,7 +280,7 @@ class _Tree:
         left.dropped += [Dropped(what=path.what, why=Fate.REJECTED, item=item) for path in report.rejected_paths]
 
     def take_calls(self, left: Left, at: datetime) -> None:
-        """Take the results of calls that are kept for a while, as long as they are fresh."""
+        """Take the cached results of calls that are still fresh."""
         for run in self.runs:
             for call in self._calls(run):
                 made_at, until = call.ended_at, call.fresh_until
@@ -344,7 +343,7 @@ class _Tree:
         return {content.id: content for content in self._view.find_contents(sorted(wanted))}
 
     def _body(self, ref: ContentRef | None) -> bytes | None:
-        """Return words as they were committed to; what was changed since is as good as gone."""
+        """Return a content if it matches its digest. A changed content counts as missing."""
         stored = None if ref is None else self._contents.get(ref.id)
         return stored.body if stored is not None and ref is not None and is_intact(stored, ref.digest) else None
 
@@ -384,7 +383,7 @@ def _hanging_from(
     runs: Sequence[Run],
     handoffs: Sequence[Handoff],
 ) -> tuple[list[Run], list[Handoff]]:
-    """Return what of a tree hangs from some of its handoffs."""
+    """Return the runs and handoffs of a tree that are below some of its handoffs."""
     wanted, found = set(below), set[RunId]()
     while True:
         found = {run.id for run in runs if run.handoff in wanted}

@@ -1,1 +1,1 @@
-"""Commands: what their text names, reads and writes; and running one."""
+"""Shell commands: which files their text names, reads and writes, and running one."""

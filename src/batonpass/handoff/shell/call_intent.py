@@ -1,4 +1,4 @@
-"""What a call is told to write: a command by its text, any other tool by the files that its arguments name."""
+"""The writes that a call is told to make: read from the text of a command, or from the arguments of any other tool."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from batonpass.handoff.tools.declaration import ToolCall
 def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:
     """Return what a call is told to write into the work tree below a root."""
     if not call.declared.scripts:
-        # Texts, not paths: this is asked before every call of a run whose files are watched.
+        # Strings, not Path objects: this runs before every call of a run whose files are watched.
         below = f"{str(root).rstrip('/')}/"
         inside = [path.removeprefix(below) for path in watched.files if path.startswith(below)]
         return Intent(writes=tuple([NamedWrite(path=path) for path in inside]))
@@ -22,7 +22,7 @@ def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:
 
 
 def _scripts(call: ToolCall[Any]) -> Iterator[str]:
-    """Yield what a shell is told."""
+    """Yield the texts that a shell executes."""
     for name in call.declared.scripts:
         if isinstance(text := call.mentioned.get(name), str):
             yield text

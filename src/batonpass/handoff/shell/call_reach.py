@@ -1,4 +1,4 @@
-"""Which paths a call reaches, from what is declared of its tool and the arguments that it is given."""
+"""Which protected places a call reaches, judged by the declaration of its tool and by its arguments."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from batonpass.handoff.files.protected_paths import Access, Protected, Protected
 from batonpass.handoff.shell.command_reach import find_in_shell, find_in_words
 from batonpass.handoff.tools.declaration import Declared, ToolCall
 
-# By these names nearly every tool takes what is to be written, whoever made it.
+# Nearly all tools use these names for text that is written, whoever made them.
 _CONTENT: Final = frozenset(
     [
         "content",
@@ -44,7 +44,7 @@ _FED: Final = "stdin"
 _WORDS: Final = ("argv", "command", "cmd")
 _PLACES: Final = ("cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory")
 _ANY_PLACE: Final = frozenset(_PLACES)
-# A pattern is looked at where it names something hidden: `*` is given to every search, and means no harm.
+# A pattern is checked only if it names something hidden. `*` occurs in every search and is harmless.
 _HIDDEN: Final = re.compile(r"(?:^|/)\.[^/]*[A-Za-z]")
 _GLOB: Final = re.compile(r"[*?\[]")
 _TOO_MANY: Final = ProtectedFinding(
@@ -56,9 +56,9 @@ _TOO_MANY: Final = ProtectedFinding(
 def find_touched(
     protected: Protected, call: ToolCall[Any], *, enforced: bool, looks: Looks | None = None
 ) -> ProtectedFinding | None:
-    """Return why a call must not be made, because of what it would touch; None if nothing speaks against it.
+    """Return why a call must not be made, because of a place that it would touch; None if it may.
 
-    Where its paths lead is noted in `looks`, for whoever asks next.
+    `looks` collects where its paths lead, for the checks that come later.
     """
     given, declared = call.mentioned, call.declared
     bases = _bases(declared, given, protected.root)
@@ -69,7 +69,7 @@ def find_touched(
     ways = _Ways(protected, bases, {} if looks is None else looks, enforced)
     if call.aim is not None or declared.place is not None:
         aim, _ = texts_among({"": call.aim}, ())
-        texts = [text for text in texts if text not in aim]  # more is done to these, as the tool says itself
+        texts = [text for text in texts if text not in aim]  # judged separately: the tool acts on these
         found = _find_aimed(ways, declared, aim)
         if found is not None:
             return found
@@ -81,7 +81,7 @@ def _left_out(declared: Declared) -> frozenset[str]:
 
 
 def _bases(declared: Declared, given: Mapping[str, Any], work_tree: str) -> tuple[str, ...]:
-    """Return the directories in which paths may begin: where it runs if that is known, else here and the work tree."""
+    """Return the directories in which its paths may begin: its own if known, else the current one and the work tree."""
     known = [*_here(), work_tree] if declared.place is None else [real_path(declared.place)]
     if _ANY_PLACE.isdisjoint(given):
         return tuple(dict.fromkeys(known))
@@ -98,7 +98,7 @@ def _here() -> tuple[str, ...]:
 
 
 class _Ways(Struct, frozen=True):
-    """What the texts of one call are held against: what is protected, and the directories in which paths may begin."""
+    """Everything that the texts of one call are checked against."""
 
     protected: Protected
     bases: tuple[str, ...]
@@ -106,7 +106,9 @@ class _Ways(Struct, frozen=True):
     enforced: bool
 
     def find(self, text: str, access: Access) -> ProtectedFinding | None:
-        """Return why a text must not be used so, whichever path a program may read in it; None if it may."""
+        """Return why a text must not be used, whichever path a program may read in it; None if it may."""
+        # Every spelling is tried from every base. Only the program knows which one it uses, so one bad reading is
+        # enough.
         find_at, looks = self.protected.find_at, self.looks
         for one in spellings(text):
             for base in self.bases:
@@ -123,7 +125,7 @@ class _Ways(Struct, frozen=True):
 
 
 def _find_aimed(ways: _Ways, declared: Declared, aim: list[str]) -> ProtectedFinding | None:
-    """Return why a call must not act on what its tool says: who changes a directory may remove it, with all in it."""
+    """Return why a call must not act on its target. Changing a directory may mean removing it with everything in it."""
     access = Access.READS if declared.reads else Access.REPLACES
     for text in aim:
         if (found := ways.find(text, access)) is not None:
@@ -134,7 +136,7 @@ def _find_aimed(ways: _Ways, declared: Declared, aim: list[str]) -> ProtectedFin
 
 
 def _find_named(ways: _Ways, declared: Declared, texts: list[str]) -> ProtectedFinding | None:
-    # Of what is given to a program besides its words, nobody knows what it does with it.
+    # Nobody knows what a program does with arguments other than its script. An enforced run is assumed to change them.
     harmless = declared.reads or (bool(declared.scripts) and not ways.enforced)
     access = Access.READS if harmless else Access.CHANGES
     for text in texts:
@@ -149,14 +151,14 @@ def _find_named(ways: _Ways, declared: Declared, texts: list[str]) -> ProtectedF
 
 
 def _fed(text: str) -> tuple[str, ...]:
-    """Return what a program may read in its input: names are listed between zeros, and a shell leaves those out."""
+    """Return what a program may read from its input: names may be separated by NUL, and a shell drops NUL."""
     return (text.replace("\0", "\n"), text.replace("\0", "")) if "\0" in text else (text,)
 
 
 def _told(
     protected: Protected, declared: Declared, given: Mapping[str, Any], bases: tuple[str, ...], *, enforced: bool
 ) -> ProtectedFinding | None:
-    """Return why a shell must not be told what it is; None if it may, or if there is none."""
+    """Return why a shell must not execute these texts; None if it may, or if there are none."""
     for name in declared.scripts or _SCRIPTS:
         if isinstance(text := given.get(name), str) and name not in declared.content:
             for way in _fed(text) if name == _FED else (text,):

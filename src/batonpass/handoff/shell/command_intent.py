@@ -1,7 +1,7 @@
-"""What a shell command is told to write: its files by name, from where it runs, as far as its text says it.
+"""The files that a shell command is told to write, by name, as far as its text says.
 
-A word that only the shell could compute names nothing here, and after a `cd` to such a place no relative word does:
-who reads this wants to be certain, and what is not named stays a candidate.
+A word that only the shell can compute names nothing here. After a `cd` to a computed place, no relative word names
+anything either. The readers of this want certainty: a file that is not named stays a candidate.
 """
 
 import os
@@ -29,7 +29,7 @@ from batonpass.handoff.shell.program_writes import (
 
 _DEEPEST: Final = 4
 _MOST_WRITES: Final = 500
-_MOST_COMMANDS: Final = 2000  # in all: a model may type anything, and somebody waits
+_MOST_COMMANDS: Final = 2000  # in all: a model may type anything, and somebody waits for the answer
 _MOST_VALUES: Final = 200  # of one loop
 _LARGEST_PATCH: Final = 1024 * 1024
 _COMPUTED: Final = re.compile(r"[$`\0]")
@@ -46,22 +46,22 @@ def shell_intent(text: str, place: str | os.PathLike[str], root: Path) -> Intent
 
 
 def words_intent(words: Sequence[str], place: str | os.PathLike[str], root: Path) -> Intent:
-    """Return what a program with these arguments, and no shell, is told to write."""
+    """Return what a program with these arguments, without a shell, is told to write."""
     return shell_intent(" ".join("'" + word.replace("'", "'\\''") + "'" for word in words), place, root)
 
 
 class _Reading(Struct):
     root: str
-    is_grouped: bool  # whether a `cd` may end with a group of commands, and nobody knows which
+    is_grouped: bool  # a `cd` may end with a group of commands, and nobody knows which
     brings: bool = False
     _count: int = 0
     _named: list[tuple[Named, tuple[str, ...]]] = field(default_factory=list)
     _loops: dict[str, list[str]] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)  # directories
-    _texts: dict[str, bytes] = field(default_factory=dict)  # of files that the command writes itself
+    _texts: dict[str, bytes] = field(default_factory=dict)  # of files that the command itself writes
 
     def read(self, text: str, bases: tuple[str, ...], depth: int = 0) -> None:
-        """Take the commands of a text, each where it is run; without a base, nobody knows where."""
+        """Read the commands of a text, each in its directory. Empty `bases` mean that the directory is unknown."""
         known = {"HOME": os.path.expanduser("~"), **({"PWD": bases[0]} if len(bases) == 1 else {})}  # noqa: PTH111 - a text is wanted
         for command in read_commands(text, known):
             self._count += 1
@@ -73,7 +73,7 @@ class _Reading(Struct):
                 self.read(inner.text, bases, depth + 1)
 
     def writes(self) -> Iterator[NamedWrite]:
-        """Yield what was named, as paths of the work tree; nothing of a command that was not read to its end."""
+        """Yield the named writes as paths of the work tree. A command that was not read to its end names nothing."""
         if self._count > _MOST_COMMANDS:
             return
         for named, bases in self._named:
@@ -114,7 +114,7 @@ class _Reading(Struct):
         return tuple(dict.fromkeys((*bases, *reached))) if self.is_grouped else reached
 
     def _inside(self, command: SimpleCommand, base: str) -> Iterator[str]:
-        """Yield where a command is told to work: `git -C x`."""
+        """Yield the directory in which a command is told to work: `git -C x`."""
         told = [word for option, word in pairwise(unwrapped(command)) if option == "-C"]
         if unwrapped(command)[:1] == ["git"] and told:
             yield from (path for word in told[:1] for path in self._absolute(word, base))
@@ -122,7 +122,7 @@ class _Reading(Struct):
             yield base
 
     def _spelled(self, word: str) -> Iterator[str]:
-        """Yield what a shell makes of a word, where that can be told: of a loop's variable, each of its values."""
+        """Yield what a shell makes of a word, as far as that is known. A loop variable becomes each of its values."""
         for one in unbraced(word):
             found = _LOOP.search(one)
             values = None if found is None else self._loops.get(found[1] or found[2])
@@ -173,7 +173,7 @@ class _Reading(Struct):
 
 
 def _read(path: str) -> bytes | None:
-    """Return the bytes of a patch; None if there is none to read."""
+    """Return the bytes of a patch; None if it cannot be read."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_PATCH:  # noqa: PTH113, PTH202 - of any text
             return None

@@ -1,7 +1,8 @@
-"""What a shell command reaches: the paths that it reads, changes or removes, and what else no agent may run.
+"""The paths that a shell command reads, changes or removes, and the programs that no agent may run.
 
 A shell can compute any word, and a program can do anything with one. So this is a net, not a wall: it knows what common
-programs do with their words. Of the rest the worst is assumed where a run is enforced, and reading where it is watched.
+programs do with their words. For other programs it assumes the worst if the run is enforced, and reading if it is
+observed.
 """
 
 import glob
@@ -34,8 +35,8 @@ _INTERPRETER: Final = re.compile(
     r"(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|osascript|rscript|g?awk|mawk|nawk|ed|ex|vim?)[0-9.]*",
     re.IGNORECASE,
 )
-_TELLING: Final = frozenset({"eval", "trap"})  # what they are told is a command
-# They take names from what others print: then words that are only spoken are paths as well.
+_TELLING: Final = frozenset({"eval", "trap"})  # their words are a command
+# These take file names from the output of other commands. Then words that are only printed may be paths too.
 _LISTENERS: Final = frozenset(
     {"cpio", "mapfile", "parallel", "read", "readarray", "rsync", "source", "tar", "xargs", "."}
 )
@@ -46,16 +47,16 @@ _GLOB: Final = re.compile(r"[*?\[]")
 _OURS: Final = re.compile(rf"(?:{'|'.join(PROGRAMS)})(?:\.exe|[=@<>~!\[].*)?", re.IGNORECASE)
 _OUR_MODULE: Final = re.compile(r"(?<![.\w])batonpass\b(?!\.toml)", re.IGNORECASE)
 _KILLERS: Final = frozenset({"killall", "pkill", "skill"})
-# They start what nobody waits for.
+# These start programs for which nobody waits.
 _DETACHERS: Final = frozenset(
     {"at", "batch", "crontab", "daemonize", "disown", "screen", "setsid", "start-stop-daemon", "systemd-run", "tmux"}
 )
 _DEEPEST: Final = 4
-_MOST_PLACES: Final = 12  # at which a command may be after several `cd`
+_MOST_PLACES: Final = 12  # in which a command may run after several `cd`
 _MOST_EXPANDED: Final = 200
-_MOST_PATTERNS: Final = 2  # in one word that is expanded: more of them may take long
+_MOST_PATTERNS: Final = 2  # in one word that is expanded: with more it may take long
 
-# Names that betray a place inside a program that is given as one word, or in a word that the shell computes.
+# Names of protected places, inside a program that is given as one word or in a word that the shell computes.
 _NAMED: Final = re.compile(
     r"(?<![\w-])(?:\.batonpass(?![\w-])|\.claude/+settings(?:\.local)?\.json|batonpass\.toml|\.mcp\.json(?![\w.-])"
     r"|\.git/+(?:hooks(?![\w-])|config(?![\w.-])))",
@@ -72,7 +73,7 @@ _ENDS_RECORDER: Final = ProtectedFinding(
 
 
 class _Placed(Struct, frozen=True):
-    """A command, and where it may be run."""
+    """A command, and the directories in which it may run."""
 
     command: SimpleCommand
     bases: tuple[str, ...]
@@ -81,9 +82,9 @@ class _Placed(Struct, frozen=True):
 def find_in_shell(
     text: str, bases: Sequence[str], protected: Protected, *, enforced: bool, reads: bool = False
 ) -> ProtectedFinding | None:
-    """Return why a shell must not be told a text; None if nothing speaks against it.
+    """Return why a shell must not execute a text; None if it may.
 
-    Of programs that are not known here, `reads` says that they change nothing.
+    `reads` says that programs unknown to us change nothing.
     """
     if len(text) > LONGEST:
         return _by_name(text, enforced=enforced)
@@ -97,7 +98,7 @@ def find_in_shell(
 def _find_named(
     text: str, placed: Sequence[_Placed], protected: Protected, unknown: Access, *, enforced: bool
 ) -> ProtectedFinding | None:
-    """Return why commands must not be run, for what their words name."""
+    """Return why commands must not run, because of a path that their words name."""
     listened = _is_listened_to(text) or any(
         one.command.program in _LISTENERS or _is_script_of(one.command) for one in placed
     )
@@ -123,9 +124,9 @@ def _find_named(
 def _find_around(
     placed: Sequence[_Placed], protected: Protected, unknown: Access, *, enforced: bool
 ) -> ProtectedFinding | None:
-    """Return why directories must not be used as a whole in which the record lies; None if nothing speaks against it.
+    """Return why commands must not use whole directories that contain the record; None if they may.
 
-    A run that is only watched may read what lies around it: nobody names a key there.
+    An observed run may read such directories: it does not name a key.
     """
     taken, done = find_taken([one.command for one in placed])
     for one in placed:
@@ -143,13 +144,13 @@ def _find_around(
 def find_in_words(
     words: Sequence[str], bases: Sequence[str], protected: Protected, *, enforced: bool, reads: bool = False
 ) -> ProtectedFinding | None:
-    """Return why a program must not be run with these arguments, without a shell; None if nothing speaks against it."""
+    """Return why a program must not run with these arguments, without a shell; None if it may."""
     quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
     return find_in_shell(quoted, bases, protected, enforced=enforced, reads=reads)
 
 
 def takes_names(words: Sequence[str]) -> bool:
-    """Return whether a command makes more of what it is fed than text: commands, or names of files."""
+    """Return whether a command uses its input as commands or file names, not only as text."""
     name = words[0].rpartition("/")[2]
     return (
         name in _LISTENERS or name in WRAPPERS or _is_script_of(SimpleCommand([name])) or takes_names_from_input(words)
@@ -157,7 +158,7 @@ def takes_names(words: Sequence[str]) -> bool:
 
 
 def goes_on_after(text: str) -> bool:
-    """Return whether something of a command may be at work after it returned, as far as its text tells."""
+    """Return whether part of a command may still run after it returned, as far as its text shows."""
     commands = scripts_in(text)
     return len(text) > LONGEST or any(
         one.detached or any(word.rpartition("/")[2] in _DETACHERS for word in _run_by(one)) for one in commands
@@ -165,14 +166,14 @@ def goes_on_after(text: str) -> bool:
 
 
 def scripts_in(text: str, bases: Sequence[str] = ()) -> list[SimpleCommand]:
-    """Return the simple commands in a text, and those in the texts that it gives to a shell."""
+    """Return the simple commands in a text, and those in texts that it passes to a shell."""
     return [one.command for one in _read(text, tuple(bases))]
 
 
 def _read(text: str, bases: tuple[str, ...], depth: int = 0, given: Sequence[str] = ()) -> Iterator[_Placed]:
-    """Yield the commands in a text, and those in texts that it gives to a shell, each where it may be run.
+    """Yield the commands in a text, and those in texts that it passes to a shell, with their directories.
 
-    `given` are the words that a script is started with: `sh -c 'cat $0$1' a b`.
+    `given` are the arguments of a script: `sh -c 'cat $0$1' a b`.
     """
     known = {"HOME": os.path.expanduser("~"), **({"PWD": bases[0]} if bases else {})}  # noqa: PTH111 - a text is wanted
     known |= {str(number): word for number, word in enumerate(given)}
@@ -186,10 +187,11 @@ def _read(text: str, bases: tuple[str, ...], depth: int = 0, given: Sequence[str
 
 
 def _moved(bases: list[str], words: Iterable[str]) -> list[str]:
-    """Return where a shell may be after a `cd`, from wherever it may have been before."""
+    """Return where a shell may be after a `cd`, from each directory in which it may have been before."""
     reached = (path for word in words if len(word) <= LONGEST_PATH for path in leads_to(_home(word), bases))
-    # A directory that is only made by this command holds nothing that is protected.
+    # A directory that this command creates itself cannot contain anything protected.
     there = (path for path in reached if os.path.isdir(path))  # noqa: PTH112 - of any text, without an error
+    # A `cd` may fail or may be in a branch that is not taken, so the old directories stay candidates.
     found = list(dict.fromkeys([*bases, *there]))
     return [*found[:1], *found[1:][-_MOST_PLACES:]]
 
@@ -199,7 +201,7 @@ def _home(word: str) -> str:
 
 
 def _directories(command: SimpleCommand) -> Iterator[str]:
-    """Yield where a command is told to work: `git -C x`, `make -Cx`, `tar --directory=x`."""
+    """Yield the directories in which a command is told to work: `git -C x`, `make -Cx`, `tar --directory=x`."""
     for option, word in pairwise(command.words):
         if option in {"-C", "--directory", "--chdir", "--cwd", "--work-tree"}:
             yield word
@@ -226,10 +228,10 @@ def _reaches(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reac
 
 
 def _expanded(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reach]:
-    """Yield what a pattern may find: as it is written, for what is not there yet, and by the links that are there."""
+    """Yield what a pattern may match: the pattern itself, for files to come, and the files and links that exist now."""
     parts = word.split("/")
     at = [number for number, part in enumerate(parts) if _GLOB.search(part)]
-    # What comes after the last pattern need not be there yet.
+    # The rest after the last pattern need not exist yet.
     start, rest = "/".join(parts[: at[-1] + 1]), "/".join(parts[at[-1] + 1 :])
     few = len(at) <= _MOST_PATTERNS and "**" not in word
     for base in bases:
@@ -242,13 +244,13 @@ def _expanded(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Rea
 
 
 def _whole_places(placed: _Placed) -> Iterator[Reach]:
-    """Yield the directories out of which git takes what it was told to ignore, and with that the record."""
+    """Yield the directories from which git removes ignored files. The record is among those."""
     if takes_ignored_files(placed.command):
         yield from (Reach(path, Access.REPLACES) for base in placed.bases for path in leads_to(".", [base]))
 
 
 def _programs_in(command: SimpleCommand) -> Iterator[str]:
-    """Yield what in a command is, or may become, a program of another language, or a word that only a shell knows."""
+    """Yield the words that are, or may become, a program in another language, or that only a shell can compute."""
     if any(_INTERPRETER.fullmatch(word.rpartition("/")[2]) for word in _run_by(command)):
         yield from (*command.words, *command.fed)
     words = (*command.words, *command.read_from, *command.written_to)
@@ -270,7 +272,7 @@ def _forbidden(command: SimpleCommand, process: RecorderProcess | None) -> Prote
 
 
 def _runs_ours(command: SimpleCommand) -> bool:
-    """Return whether Batonpass is run, by its name, its path, its module, or through another program."""
+    """Return whether a command runs Batonpass: by name, path or module, or through another program."""
     if any(_OURS.fullmatch(word.rpartition("/")[2]) for word in _run_by(command)):
         return True
     words = command.words
@@ -281,7 +283,7 @@ def _runs_ours(command: SimpleCommand) -> bool:
 
 
 def _run_by(command: SimpleCommand) -> Iterator[str]:
-    """Yield the words of a command that may name a program that is run."""
+    """Yield the words of a command that may name a program to run."""
     yield from command.words[:1]
     if command.program in WRAPPERS:
         for word in command.words[1:]:
@@ -292,7 +294,7 @@ def _run_by(command: SimpleCommand) -> Iterator[str]:
 
 
 def _after(letter: str, words: list[str]) -> list[str]:
-    """Return what follows an option that is one letter, or ends a group of them."""
+    """Return the words after an option of one letter, or after a group of options that ends in it."""
     return [word for option, word in pairwise(words) if re.fullmatch(f"-[A-Za-z]*{letter}", option)]
 
 
@@ -316,14 +318,14 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 class Script(Struct, frozen=True):
-    """A text that a command gives to a shell, and the words that the shell starts it with."""
+    """A text that a command passes to a shell, with the arguments of that shell."""
 
     text: str
     given: tuple[str, ...] = ()
 
 
 def scripts_of(command: SimpleCommand) -> Iterator[Script]:
-    """Yield the texts that a command gives to a shell, to be read like the first."""
+    """Yield the texts that a command passes to a shell. They are read like the first text."""
     words = command.words
     if command.program in _TELLING:
         yield Script(" ".join(words[1:]))

@@ -1,8 +1,8 @@
-"""What a shell command names and runs, as far as its text tells.
+"""Parses a shell command: the programs that it runs and the words that it gives them, as far as the text shows.
 
-This is a net, not a wall: a shell can compute any word, and we read words. Quotes, escapes, assignments, substitutions,
-braces and here-documents are undone, because they also stand in honest commands; whatever needs the shell itself to be
-known (`$(printf …)`, an encoded script) stays unknown.
+This is a net, not a wall: a shell can compute any word, and we only read words. Quotes, escapes, assignments,
+substitutions, braces and here-documents are resolved, because honest commands contain them too. Words that only a shell
+can compute (`$(printf …)`, an encoded script) stay unknown.
 """
 
 import codecs
@@ -17,7 +17,7 @@ _ESCAPE: Final = re.compile(r"\\([4-7][0-7]{2}|.)", re.DOTALL)
 _ESCAPED: Final = frozenset("\\'\"abfnrtv01234567xuU\n")
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-LONGEST: Final = 200_000  # characters; what is longer is only searched for names
+LONGEST: Final = 200_000  # characters; a longer text is only searched for names
 _DEEPEST: Final = 8
 _MOST_SPELLINGS: Final = 64
 
@@ -35,34 +35,34 @@ _KEYWORDS: Final = frozenset(
 
 
 class Redirected(NamedTuple):
-    """Where a command is told to write what it prints."""
+    """A file to which a command redirects its output."""
 
     word: str
-    sign: str  # as it stands there: `>`, `>>`, `2>`, `&>`
+    sign: str  # as written: `>`, `>>`, `2>`, `&>`
 
 
 class SimpleCommand(Struct):
-    """A simple command: its words, what it is fed by here-documents, and words that are no arguments."""
+    """A simple command: its words, its here-documents, and the words around it that are no arguments."""
 
     words: list[str] = field(default_factory=list)
     fed: list[str] = field(default_factory=list)
-    assigned: list[str] = field(default_factory=list)  # to variables, before it
+    assigned: list[str] = field(default_factory=list)  # values of variables, set before it
     read_from: list[str] = field(default_factory=list)
     written_to: list[str] = field(default_factory=list)
-    redirected: list[Redirected] = field(default_factory=list)  # the same, each with how it is written
+    redirected: list[Redirected] = field(default_factory=list)  # the same words, with their signs
     detached: bool = False  # the shell does not wait for it
-    substituted: bool = False  # what it prints becomes words of another command
+    substituted: bool = False  # its output becomes words of another command
 
     @property
     def program(self) -> str:
-        """Return what is run, without its directory."""
+        """Return the name of the program, without its directory."""
         return self.words[0].rpartition("/")[2] if self.words else ""
 
 
 def read_commands(text: str, known: Mapping[str, str] = NOTHING) -> list[SimpleCommand]:
-    """Return the simple commands in a text in the order in which they stand, those of substitutions included.
+    """Return the simple commands in a text, in their order, including those in substitutions.
 
-    What is `known` of the shell's variables is put in their place, and so is what the text assigns to others.
+    Variables are replaced by their values if these are in `known` or assigned in the text.
     """
     if len(text) > LONGEST:
         return []
@@ -72,7 +72,7 @@ def read_commands(text: str, known: Mapping[str, str] = NOTHING) -> list[SimpleC
 
 
 def unbraced(word: str) -> Iterator[str]:
-    """Yield what braces make of a word."""
+    """Yield the words that a shell makes of a word with braces."""
     waiting, count = [word], 0
     while waiting and count < _MOST_SPELLINGS:
         one = waiting.pop()
@@ -84,7 +84,7 @@ def unbraced(word: str) -> Iterator[str]:
 
 
 class _Reader:
-    """Goes through a text once, from left to right."""
+    """Parses a text once, from left to right."""
 
     def __init__(self, text: str, *, depth: int = 0, known: dict[str, str] | None = None) -> None:
         self._text = text.replace("\\\n", "")
@@ -93,8 +93,8 @@ class _Reader:
         self._known = {} if known is None else known
         self._word: str | None = None
         self._command = SimpleCommand()
-        self._next: list[str] | None = None  # where the next word goes, if not among the words
-        self._sign = ""  # by which it is sent there
+        self._next: list[str] | None = None  # where the next word goes, if it is no argument
+        self._sign = ""  # the redirection before it
         self._documents: list[tuple[SimpleCommand, str]] = []
         self.found: list[SimpleCommand] = []
 
@@ -133,12 +133,12 @@ class _Reader:
         self._at += 1
         self._end_command()
         if detaching and self.found:
-            self.found[-1].detached = True  # also behind a parenthesis: then of all that stands in it
+            self.found[-1].detached = True  # after a parenthesis, this is the last command in it
         if character == "\n":
             self._take_documents()
 
     def _is_detaching(self) -> bool:
-        """Return whether what stands here is one `&`: neither of two, nor part of a redirection."""
+        """Return whether there is a single `&` here, which is neither `&&` nor part of a redirection."""
         around = self._text[max(0, self._at - 1) : self._at] + self._text[self._at + 1 : self._at + 2]
         return self._text[self._at] == "&" and not set(around) & set("&><")
 
@@ -194,14 +194,17 @@ class _Reader:
             self._at += 1
 
     def _value(self, found: re.Match[str]) -> str:
-        """Return what stands in the place of a variable; of one that nobody knows, what it is if it is not set."""
+        """Return the value of a variable. If it is unknown, return the default in the text, else the text itself.
+
+        `${x+y}` always gives `y`.
+        """
         name, how, other = found[1] or found[4], found[2], re.sub(r"[\"'\\]", "", found[3] or "")
         if how is None or how.endswith("?"):
             return self._known.get(name, found[0])
         return other if how.endswith("+") else self._known.get(name) or other
 
     def _parenthesised(self) -> str:
-        """Return what stands between the parenthesis here and the one that closes it, quotes respected."""
+        """Return the text up to the matching closing parenthesis. Single quotes and backslashes are respected."""
         start, depth = self._at + 1, 0
         while self._at < len(self._text):
             character = self._text[self._at]
@@ -240,7 +243,7 @@ class _Reader:
         if self._depth < _DEEPEST:
             inner = _Reader(text, depth=self._depth + 1, known=self._known)
             inner.read()
-            # A number of lines names no file.
+            # `wc` prints numbers, and these name no file.
             if inner.found and inner.found[-1].program != "wc":
                 for command in inner.found:
                     command.substituted = True
@@ -320,7 +323,7 @@ def _unescaped(text: str) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """Return an escape as Python knows it; one that nobody knows stays as it is."""
+    """Return an escape in Python's spelling. An unknown escape stays as it is."""
     if len(found[1]) > 1:
         return f"\\x{int(found[1], 8) & 0xFF:02x}"  # a shell keeps eight bits
     return found[0] if found[1] in _ESCAPED else f"\\{found[0]}"

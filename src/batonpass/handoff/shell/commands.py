@@ -1,4 +1,4 @@
-"""Commands: a program with its arguments, run once, bounded in time and output, and with nothing of it left behind."""
+"""Running a command: a program with arguments, run once, limited in time and output. No process of it stays behind."""
 
 import json
 import os
@@ -22,40 +22,40 @@ from batonpass.handoff.tools.call_context import current_call
 KEPT: Final = 1024 * 1024  # bytes of each stream
 
 _CHUNK: Final = 65_536
-_PATIENCE: Final = 1.0  # for threads that only somebody who escaped our process group can hold up
+_PATIENCE: Final = 1.0  # seconds; only a process that left our process group can keep these threads waiting
 _LAST_WORDS: Final = 500
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """How a command ended, and what it wrote. Of more than was to be kept, the middle is left out, and says so."""
+    """The end of a command and its output. If the output is too long, the middle is left out, with a note."""
 
-    exit_code: int  # 128 and the number of the signal, if one ended it
+    exit_code: int  # 128 plus the signal, if a signal ended it
     stdout: str
     stderr: str
-    stdout_bytes: int  # all that it wrote
+    stdout_bytes: int  # of the whole output
     stderr_bytes: int
-    stdout_sha256: str  # likewise
+    stdout_sha256: str  # of the whole output
     stderr_sha256: str
-    whole: bool = True  # False if something is left out
+    whole: bool = True  # False if something was left out
 
     @property
     def ok(self) -> bool:
-        """Return whether it says that all went well."""
+        """Return whether its exit code is 0."""
         return self.exit_code == 0
 
 
 def encode_finished(finished: Finished) -> bytes:
-    """Return what is kept of it."""
+    """Return a finished command as the bytes that are recorded."""
     return json.dumps(asdict(finished), ensure_ascii=False).encode()
 
 
 def decode_finished(data: bytes) -> Finished:
-    """Return it as it was."""
+    """Return a finished command from its recorded bytes."""
     return Finished(**json.loads(data))
 
 
 class Command:
-    """A command that can be run once, and ended from another thread. It is called with what is recorded of it."""
+    """A command that can run once, and can be killed from another thread. Its arguments are those that are recorded."""
 
     def __init__(self, program: str, *, place: Path, secret_in: str | None = None, kept: int = KEPT) -> None:
         self._program = program
@@ -77,7 +77,7 @@ class Command:
         stdin: str | None,
         timeout: float | None,
     ) -> Finished:
-        """Run it and return how it ended. Raises `CommandTimeoutError`, and `OSError` if it cannot be started."""
+        """Run it and return its result. Raises `CommandTimeoutError`, and `OSError` if it cannot be started."""
         environment = environment_of(env, inherit)
         call = current_call()
         if self._secret_in is not None and call is not None and call.credential is not None:
@@ -89,19 +89,20 @@ class Command:
         return self._finish(process, timeout)
 
     def kill(self) -> None:
-        """End it, and all that it started; if it has not begun, it never will."""
+        """Kill it with everything that it started. If it has not started yet, it never will."""
         with self._lock:
             self._ended = True
             process = self._process
             if process is not None:
-                # The group has the id of its leader, which nobody else gets before the leader is waited for.
+                # The group has the id of its leader, and that id is not used again before somebody waits for the
+                # leader.
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
 
     def _start(
         self, command: Sequence[str], environment: Mapping[str, str], source: IO[bytes]
     ) -> "subprocess.Popen[bytes]":
-        # Found by our own PATH: whoever gives a command another one does not exchange the program that was granted.
+        # Searched on our own PATH: another PATH for the command must not exchange the program that was granted.
         program = command[0] if "/" in command[0] else find_program(command[0])
         if program is None:
             raise FileNotFoundError(f"there is no program {command[0]!r}")
@@ -136,7 +137,7 @@ class Command:
                 self.kill()
             watching.join()
             with self._lock:
-                # From here on its id may belong to somebody else: nobody signals it any more.
+                # From here on the id may belong to another process, so nobody may signal it any more.
                 code = process.wait()
                 self._process = None
             for thread in threads[1:]:
@@ -148,8 +149,9 @@ class Command:
         return finished
 
     def _watch(self, process: "subprocess.Popen[bytes]", gone: threading.Event) -> None:
-        """Wait until it is gone, and end what it left behind: a call that is over changes nothing more."""
+        """Wait until it has ended, and kill what it left behind: a call that is over changes nothing more."""
         if hasattr(os, "waitid"):
+            # WNOWAIT leaves the ended process in place, so its id still belongs to it when its group is killed.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         else:  # pragma: no cover - macOS
             process.wait()
@@ -158,7 +160,7 @@ class Command:
 
 
 class _Written:
-    """What a program writes to one stream: all of it counted and digested, the beginning and the end kept."""
+    """The output to one stream: all of it is counted and digested, the beginning and the end are kept."""
 
     def __init__(self, stream: IO[bytes] | None, kept: int) -> None:
         self._stream = stream
@@ -216,5 +218,5 @@ def _text(data: bytearray) -> str:
 
 
 def exit_code_of(ended: Any) -> int | None:  # noqa: ANN401 - whatever a call returned or raised
-    """Return how a command ended that a call ran; None if it ran none."""
+    """Return the exit code of the command that a call ran; None if it ran none."""
     return ended.exit_code if isinstance(ended, Finished | CommandTimeoutError) else None

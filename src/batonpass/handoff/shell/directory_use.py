@@ -1,7 +1,7 @@
-"""Commands that use whole directories: they copy them, hand every file on to another program, or print their names.
+"""Commands that use whole directories: they copy them, pass every file to another program, or print the names.
 
-The record lies in the work tree, and names it is known by need not stand in such a command. Those that only search
-(`grep -r`, `rg`) or list are not looked at: they are half of all work, and what they print is what somebody looks for.
+The record is in the work tree, and such a command can reach it without naming it. Commands that only search (`grep -r`,
+`rg`) or list are not checked: they are half of all work, and they print only what somebody looks for.
 """
 
 import re
@@ -28,7 +28,7 @@ _TAR: Final = frozenset({"bsdtar", "gtar", "tar"})
 _TAR_CREATES: Final = re.compile(r"-?[A-Za-z]*[cru][A-Za-z]*")
 _CREATES: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--(?:create|append|update)")
 _INTO_LAST: Final = frozenset({"cp", "ditto", "rsync", "scp"})
-# Listers of trees that show what is hidden, if they are told to.
+# Programs that list trees, with the options that make them show hidden files.
 _SHOWS_HIDDEN: Final = {
     "fd": re.compile(r"-[A-Za-z]*[Hu][A-Za-z]*|--(?:hidden|unrestricted)"),
     "fdfind": re.compile(r"-[A-Za-z]*[Hu][A-Za-z]*|--(?:hidden|unrestricted)"),
@@ -41,16 +41,16 @@ _GIT_UNTRACKED: Final = re.compile(r"-[a-z]*[oi][a-z]*|--(?:others|ignored)")
 
 
 class TreeUse(Struct, frozen=True, kw_only=True):
-    """A directory that a command uses as a whole, and what is done to what it finds there."""
+    """A directory that a command uses as a whole, and what is done to the files in it."""
 
     start: str  # a word of the command
-    access: Access | None  # None: nobody knows
+    access: Access | None  # None: unknown
     finder: FindExpression | None = None
-    acts: frozenset[str] = frozenset()  # of what `find` does, that which counts
+    acts: frozenset[str] = frozenset()  # the actions of `find` that count
     excluded: tuple[str, ...] = ()  # names that are left out
 
     def meets(self, file: File, above: Sequence[File]) -> bool:
-        """Return whether the command may come to a file that lies there, below these directories."""
+        """Return whether the command may reach a file there, below these directories."""
         if self.finder is not None:
             return not self.acts.isdisjoint(self.finder.acts_on(file, above))
         parts = [one.name for one in (*above, file)]
@@ -58,7 +58,7 @@ class TreeUse(Struct, frozen=True, kw_only=True):
 
 
 def takes_names_from_input(words: Sequence[str]) -> bool:
-    """Return whether a program takes the names of files from what it reads: from another one, or from its input."""
+    """Return whether a program takes file names from its input or from a file."""
     return base_name(words[0]) in _TAKERS or any(map(_TAKES.fullmatch, words[1:])) or _is_fed_tar(words)
 
 
@@ -67,7 +67,7 @@ def _is_fed_tar(words: Sequence[str]) -> bool:
 
 
 def find_taken(commands: Sequence[SimpleCommand]) -> tuple[bool, Access | None]:
-    """Return whether some command takes names from what another prints, and what is done to what they name."""
+    """Return whether a command takes file names from another's output, and what is done to those files."""
     takers = [words for one in commands for words in programs_of(one.words) if takes_names_from_input(words)]
     done = [None if (run := program_run_by(words)) is None or not run else done_by(run) for words in takers]
     known = [one for one in done if one is not None]
@@ -77,7 +77,7 @@ def find_taken(commands: Sequence[SimpleCommand]) -> tuple[bool, Access | None]:
 def tree_uses(command: SimpleCommand, *, taken: bool, access: Access | None) -> Iterator[TreeUse]:
     """Yield the directories that a command uses as a whole.
 
-    Where names are `taken` from what some command prints, `access` is what is done to what they name.
+    If names are `taken` from the output of a command, `access` is what is done to those files.
     """
     for words in programs_of(command.words):
         program, rest = base_name(words[0]), words[1:]
@@ -108,7 +108,7 @@ def _copies_trees(program: str, words: Sequence[str]) -> bool:
 
 
 def _sources(program: str, words: Sequence[str]) -> list[str]:
-    """Return the words of a copier without where to: into a directory nothing is read."""
+    """Return the words of a copier without its destination: nothing is read from there."""
     told = any(word == "-t" or word.startswith("--target-directory") for word in words)
     last = max((at for at, word in enumerate(words) if not word.startswith("-")), default=-1)
     return [word for at, word in enumerate(words) if at != last or told or program not in _INTO_LAST]
@@ -122,7 +122,7 @@ def _lists_hidden(program: str, words: Sequence[str]) -> bool:
 
 
 def _starting(words: Sequence[str], access: Access | None) -> Iterator[TreeUse]:
-    """Yield each word that may name a directory. One that cannot is harmless: nothing lies below it."""
+    """Yield each word that may name a directory. A word that names none is harmless: nothing is below it."""
     excluded: list[str] = []
     starts: list[str] = []
     skipping = False
@@ -139,6 +139,6 @@ def _starting(words: Sequence[str], access: Access | None) -> Iterator[TreeUse]:
 
 
 def _pattern(text: str) -> str:
-    """Return what is left out as the name of one part of a path."""
+    """Return an exclusion as a pattern for one part of a path."""
     bare = text.removeprefix("!").removeprefix("./").removeprefix("**/")
     return re.sub(r"(?:/\*{0,2})+$", "", bare).rpartition("/")[2]

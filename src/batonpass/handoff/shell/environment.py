@@ -1,8 +1,8 @@
-"""What a command finds in its environment: little of ours, what is named of the rest, and what is given.
+"""The environment of a command: a small part of ours, named variables of the rest, and those that are given.
 
-Whoever may run a program may not exchange what it is made of, nor what it runs in turn: a grant names the program, and
-means that one. Many variables do just that, so an enforced run does not set them. It may name them in `inherit`: what
-stands in our own environment was put there by whoever started us.
+A grant names a program, and means exactly that program. Many variables exchange the code that a program loads, or the
+programs that it starts, so an enforced run may not set them. It may name them in `inherit`: the values in our own
+environment come from whoever started us.
 """
 
 import os
@@ -13,15 +13,15 @@ from typing import Final
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import require_instance
 
-# Whatever else stands in our environment may be a secret; who needs it names it.
+# Any other variable of ours may be a secret. A call that needs one has to name it.
 PLAIN_VARIABLES: Final = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 PLAIN_PREFIX: Final = "LC_"
 
 _ENV: Final = "env"
 _PATH: Final = "PATH"
 
-# What each decides, and the variables that decide it; a name that ends in `*` stands for all that begin so. Not in here
-# is what only decides where data goes (TMPDIR, proxies, certificates): that is for the grant's own conditions on `env`.
+# What these variables decide. A name that ends in `*` means all that begin so. Variables that only decide where data
+# goes (TMPDIR, proxies, certificates) are missing: a grant can have conditions on `env` for them.
 _DECISIVE: Final[Mapping[str, str]] = {
     "which code is loaded into any program": """
         LD_* DYLD_* GCONV_PATH LOCPATH GIO_MODULE_DIR GTK_MODULES QT_PLUGIN_PATH
@@ -66,7 +66,7 @@ _DECISIVE: Final[Mapping[str, str]] = {
         GOFLAGS GOROOT GOPATH GOPROXY GOTOOLCHAIN GOENV CGO_*
     """,
 }
-# Of what begins so, these decide nothing of the kind, and are set all the time.
+# These match a prefix above, but exchange no code, and are set all the time.
 _HARMLESS: Final = frozenset(
     {
         "PYTHONUNBUFFERED",
@@ -92,7 +92,7 @@ _PREFIXES: Final = {
 
 
 def read_variables(given: Mapping[str, str]) -> dict[str, str]:
-    """Return variables as plain texts, read once. Raises `InvalidValueError` for what is none."""
+    """Return variables as plain texts, read once. Raises `InvalidValueError` for anything else."""
     return {
         str.__str__(require_instance(_ENV, name, str)): str.__str__(require_instance(_ENV, value, str))
         for name, value in dict(given).items()
@@ -100,7 +100,7 @@ def read_variables(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_unsound(given: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
-    """Return why no enforced run sets one of these variables, with the field that says it; None if nothing is wrong."""
+    """Return the field and the reason why an enforced run may not set these variables; None if it may."""
     for name, value in given:
         if name == _PATH:
             foreign = [place or "(here)" for place in value.split(os.pathsep) if place not in _places()]
@@ -119,10 +119,10 @@ def _decides(name: str) -> str | None:
 
 
 def environment_of(given: Mapping[str, str], inherited: Sequence[str]) -> dict[str, str]:
-    """Return the environment of a command: the plain part of ours, what is named of the rest, and what is given.
+    """Return the environment of a command: the plain part of ours, the inherited names, and the given variables.
 
-    A place on the PATH that is relative, or empty, means wherever somebody stands: it is left out. Raises
-    `InvalidValueError` for a name of which ours has nothing.
+    Relative and empty places on the PATH are left out, because they depend on the current directory. Raises
+    `InvalidValueError` for an inherited name that we do not have.
     """
     ours = os.environ
     plain = {name: ours[name] for name in ours if name in PLAIN_VARIABLES or name.startswith(PLAIN_PREFIX)}
@@ -137,8 +137,8 @@ def environment_of(given: Mapping[str, str], inherited: Sequence[str]) -> dict[s
 
 
 def find_program(name: str) -> str | None:
-    """Return where a program is that is given by its name alone: on our own PATH, whatever the command's is."""
-    # Found at a relative place, it would be looked for from where the command runs, and be another one.
+    """Return where a program is, by its name alone: on our own PATH, whatever the PATH of the command."""
+    # A relative place would be searched from the directory of the command, and could give another program.
     return shutil.which(name, path=_absolute(os.environ.get(_PATH, os.defpath)))
 
 

@@ -1,6 +1,6 @@
-"""What `find` finds: its expression, asked about files that are known to be there.
+"""Evaluates the expression of `find` for files that are known to exist.
 
-Only what can be known from the words is: a test of an age or a size may come out either way.
+Only what the words say is certain. A test of age or size may have either result.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _NO_ARGUMENT: Final = frozenset(
 _PRINTS: Final = frozenset({"-print", "-print0", "-printf", "-ls", "-fprint", "-fprint0", "-fprintf", "-fls"})
 _OR: Final = frozenset({"-o", "-or", ","})
 _NOT: Final = frozenset({"!", "-not"})
-# What is matched against a pattern: the whole path, or its last part.
+# Whether the pattern is matched against the whole path, or only against its last part.
 _MATCHED: Final = {
     "-name": False,
     "-iname": False,
@@ -54,22 +54,22 @@ _MATCHED: Final = {
 }
 _ALWAYS: Final = ("-maxdepth", "-mindepth", "-true", "-depth", "-daystart", "-xdev", "-mount", "-noleaf")
 _SURE: Final = {"-false": False} | dict.fromkeys(_ALWAYS, True)
-# From the leaves to the root: then what is below a directory is seen before it could be passed by.
+# These visit leaves first: the files in a directory are seen before the directory could be pruned.
 _LEAVES_FIRST: Final = frozenset({"-delete", "-depth", "-d"})
 _DEEPEST: Final = 20
 
 
 class _Outcome(Struct):
-    """What may come of asking about one file; a test that nobody can answer comes out either way."""
+    """The possible results for one file. A test that cannot be evaluated may have either result."""
 
     true: bool = True
     false: bool = False
-    reached: list[str] = field(default_factory=list)  # actions that may be taken on it
-    pruned: bool = False  # certainly
+    reached: list[str] = field(default_factory=list)  # actions that may be taken on the file
+    pruned: bool = False  # for certain
 
 
 class FindExpression:
-    """The words of one `find`: where it begins, what it looks for, and what it does with that."""
+    """The words of one `find`: where it starts, what it looks for, and what it does with the files."""
 
     def __init__(self, words: Sequence[str]) -> None:
         rest = list(words)
@@ -87,7 +87,7 @@ class FindExpression:
         self._acts = any(word in RUNS | _PRINTS or word == "-delete" for word in self._words)
 
     def acts_on(self, file: File, above: Sequence[File] = ()) -> frozenset[str]:
-        """Return what may be done with a file: `-exec`, `-delete`, `-print`; nothing if it is surely passed by."""
+        """Return what may be done with a file: `-exec`, `-delete`, `-print`. Empty if it is certainly skipped."""
         prunes = _LEAVES_FIRST.isdisjoint(self._words)
         if not self._is_deep_enough(file) or any(prunes and self._ask(each).pruned for each in above):
             return frozenset()
@@ -110,7 +110,7 @@ class FindExpression:
 
 
 class _Asking:
-    """Goes through an expression once, for one file."""
+    """Evaluates an expression once, for one file."""
 
     def __init__(self, words: Sequence[str], file: File) -> None:
         self._words = words
@@ -124,7 +124,7 @@ class _Asking:
         true, false = True, False
         while self._at < len(self._words):
             true, false = self._either(live=True, sure=True)
-            self._at += 1  # what closes nothing
+            self._at += 1  # a `)` that closes nothing
         return _Outcome(true, false, self._reached, self._pruned)
 
     def _either(self, *, live: bool, sure: bool) -> tuple[bool, bool]:
@@ -132,7 +132,7 @@ class _Asking:
         while self._at < len(self._words) and self._words[self._at] in _OR:
             comma = self._words[self._at] == ","
             self._at += 1
-            # What comes after `-o` is asked where the first came out false; after a comma, always.
+            # The part after `-o` is evaluated only if the first part may be false; after a comma, always.
             goes_on = live and (false or comma)
             other_true, other_false = self._both(live=goes_on, sure=sure and (comma or not true))
             if goes_on:
@@ -146,6 +146,8 @@ class _Asking:
                 self._at += 1
                 continue
             one_true, one_false = self._one(live=live and true, sure=sure and not false)
+            # Both results of a test stay possible unless the words decide it. So an action counts as soon as it may be
+            # reached, and `-prune` only if it certainly is.
             if live and true:
                 true, false = one_true, false or one_false
         return true, false

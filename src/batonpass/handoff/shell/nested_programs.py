@@ -1,7 +1,7 @@
-"""Which programs a simple command runs: the one that it names, and those that this one runs in its turn.
+"""Which programs a simple command runs: the one that it names, and those that this one runs in turn.
 
-`env X=1 git push` runs git, and so do `/usr/bin/git push`, `git -C . push` and `find . -exec git push ;`. Where a
-wrapper's own words cannot be told from the program that it runs, each of them may be that program.
+`env X=1 git push` runs git, and so do `/usr/bin/git push`, `git -C . push` and `find . -exec git push ;`. If the words
+of a wrapper cannot be told apart from the program that it runs, each of them may be that program.
 """
 
 import re
@@ -20,7 +20,7 @@ _FUNCTION: Final = 3  # function, its name, and the brace
 
 
 def programs_of(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the words of every program that a command may run, itself first, as they are written."""
+    """Yield the words of every program that a command may run, as written. The command itself comes first."""
     yield from _programs(list(words), _DEEPEST)
 
 
@@ -42,7 +42,7 @@ def _programs(words: list[str], depth: int) -> Iterator[list[str]]:
 
 
 def _may_begin(words: list[str]) -> Iterator[int]:
-    """Yield where in the words of a wrapper the program may begin; nothing after the first that is known to be one."""
+    """Yield where the program may begin in the words of a wrapper. The first known program is the last candidate."""
     for at, word in enumerate(words[1:_MOST], 1):
         if word.startswith("-") or _ASSIGNMENT.fullmatch(word):
             continue
@@ -52,7 +52,10 @@ def _may_begin(words: list[str]) -> Iterator[int]:
 
 
 def program_run_by(words: Sequence[str]) -> list[str] | None:
-    """Return the one program that a wrapper is sure to run; None if it is none, or if its words do not tell."""
+    """Return the program that a wrapper runs: its words without options, assignments and durations.
+
+    None if the command is no wrapper.
+    """
     if not words or base_name(words[0]) not in WRAPPERS:
         return None
     rest = list(words[1:])
@@ -62,7 +65,7 @@ def program_run_by(words: Sequence[str]) -> list[str] | None:
 
 
 def spellings_of(words: Sequence[str]) -> Iterator[str]:
-    """Yield a command as people write rules about it: by its base name, and without options before what it is to do."""
+    """Yield a command as people write it in rules: by its base name, and without options before its subcommand."""
     name = base_name(words[0]) if words else ""
     yield " ".join(words)
     yield " ".join((name, *words[1:]))
@@ -84,13 +87,13 @@ def _git(words: list[str]) -> Iterator[str]:
     rest = words[at:]
     yield " ".join(("git", *rest))
     if rest and rest[0] in aliases:
-        # What begins with `!` is a command of its own.
+        # An alias that begins with `!` is a command of its own.
         yield " ".join((aliases[rest[0]], *rest[1:]))
         yield " ".join(("git", aliases[rest[0]], *rest[1:]))
 
 
 def _after_options(words: Sequence[str]) -> Iterator[int]:
-    """Yield where the first word may stand that is no option, and not what an option takes."""
+    """Yield where the first word may be that is neither an option nor the value of one."""
     waiting, seen = [1], set[int]()
     while waiting:
         at = waiting.pop()
@@ -104,5 +107,5 @@ def _after_options(words: Sequence[str]) -> Iterator[int]:
 
 
 def base_name(program: str) -> str:
-    """Return what is run, without its directory."""
+    """Return the name of a program without its directory."""
     return program.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What common programs do with their words: which name files, and whether those are read, changed or removed."""
+"""How common programs use their words: which of them name files, and whether these are read, changed or removed."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 from batonpass.handoff.files.protected_paths import Access
 from batonpass.handoff.shell.command_text import SimpleCommand
 
-Use: TypeAlias = tuple[str, Access | None]  # a word, and what is done to what it names; None: nobody knows
+Use: TypeAlias = tuple[str, Access | None]  # a word, and what is done to the file that it names; None: unknown
 
-# They run, fetch or remove what another of their words names.
+# These run, fetch or remove what another of their words names.
 WRAPPERS: Final = frozenset(
     [
         "alias",
@@ -53,7 +53,7 @@ WRAPPERS: Final = frozenset(
         "xargs",
     ]
 )
-_SPEAKERS: Final = frozenset({":", "echo", "false", "printf", "true"})  # their words are words
+_SPEAKERS: Final = frozenset({":", "echo", "false", "printf", "true"})  # their words are only printed
 _LISTERS: Final = frozenset(
     [
         "[",
@@ -122,7 +122,7 @@ _READERS: Final = frozenset(
         "zgrep",
     ]
 )
-_COPIERS: Final = frozenset({"cp", "ditto", "install", "ln", "rsync", "scp"})  # the last word is where to
+_COPIERS: Final = frozenset({"cp", "ditto", "install", "ln", "rsync", "scp"})  # the last word is the destination
 _CHANGERS: Final = frozenset(
     [
         "chattr",
@@ -181,7 +181,7 @@ _ELSEWHERE: Final = re.compile(r"--(?:global|system|file=.*)|-f")
 
 
 def uses_of(command: SimpleCommand, *, listened: bool) -> Iterator[Use]:
-    """Yield the words of a command that may be paths, and what is done to what they name."""
+    """Yield the words of a command that may be paths, and what is done to those files."""
     yield from ((word, Access.CHANGES) for word in command.written_to)
     yield from ((word, Access.READS) for word in command.read_from)
     yield from ((word, None) for word in command.assigned)
@@ -190,7 +190,7 @@ def uses_of(command: SimpleCommand, *, listened: bool) -> Iterator[Use]:
 
 
 def _without_excluded(words: list[str]) -> list[str]:
-    """Return the words without those that say what is to be left alone."""
+    """Return the words without exclusions."""
     kept, skipping = [], False
     for word in words:
         name, given, _ = word.partition("=")
@@ -220,7 +220,7 @@ def _of_program(program: str, words: list[str], *, listened: bool) -> Iterator[U
 
 
 def done_by(words: Sequence[str]) -> Access | None:
-    """Return what a program does to the files that it is given, here or by others; None: nobody knows."""
+    """Return what a program does to the files that it is given; None: unknown."""
     if not words:
         return None
     program = words[0].rpartition("/")[2]
@@ -228,7 +228,7 @@ def done_by(words: Sequence[str]) -> Access | None:
 
 
 def is_known(program: str) -> bool:
-    """Return whether it is a program of which we know what it does with its words."""
+    """Return whether we know what a program does with its words."""
     return program in WRAPPERS or program in _KNOWN
 
 
@@ -255,9 +255,9 @@ def _of_wrapper(words: list[str], *, listened: bool) -> Iterator[Use]:
 
 
 def _of_copier(program: str, words: list[str]) -> Iterator[Use]:
-    """Yield what is copied or moved, and where to."""
+    """Yield the sources and the destination of a copy or a move."""
     source = Access.REPLACES if program == "mv" else Access.READS
-    # Into a directory that stays where it is; unless what is not copied is removed there.
+    # The destination directory stays, unless `--delete` removes what is not copied.
     into = Access.REPLACES if any(word.startswith("--delete") for word in words) else Access.CHANGES
     told = {word for option, word in pairwise(words) if option in {"-t", "--target-directory"}}
     told |= {found[1] or found[2] for word in words if (found := _TARGET.fullmatch(word))}
@@ -268,7 +268,7 @@ def _of_copier(program: str, words: list[str]) -> Iterator[Use]:
         yield last, into
         names = names[:-1]
     yield from ((word, source) for word in names if word not in told)
-    # What is glued to an option may be anything.
+    # The value attached to an option may be anything.
     yield from ((word, None) for word in words if word.startswith("-"))
 
 
@@ -278,12 +278,13 @@ def _of_find(words: list[str]) -> Iterator[Use]:
     found = [Access.REPLACES] if deletes else [_done_by(program, []) for program in runs]
     access = Access.LISTS if not found else None if None in found else max(filter(None, found), default=Access.LISTS)
     if access is Access.REPLACES and any(map(_FILTERS.fullmatch, words)):
-        access = Access.CHANGES  # some of what is there, and not the whole
+        access = Access.CHANGES  # only some of the files, not the directory itself
     for before, option, word in zip(["", "", *words], ["", *words], words, strict=False):
         if _PRINTS.fullmatch(option):
             yield word, Access.CHANGES
         elif _PATTERNS.fullmatch(option):
-            # What it looks for is no path; unless it is handed on to what changes it. What is passed by is not.
+            # A pattern is no path, unless the files that it finds are passed to a program. Excluded patterns are not
+            # passed.
             if found and before not in {"!", "-not"} and "-prune" not in words:
                 yield word, Access.REPLACES if deletes else access
         else:
@@ -299,7 +300,7 @@ def _of_git(words: list[str]) -> Iterator[Use]:
 
 
 def git_command(words: list[str]) -> tuple[str, list[str]]:
-    """Return which of its commands git is given, and the words after that."""
+    """Return the subcommand of git, and the words after it."""
     skipping = False
     for at, word in enumerate(words):
         if not skipping and not word.startswith("-"):
@@ -317,7 +318,7 @@ def _sets(words: list[str]) -> bool:
 
 
 def takes_ignored_files(command: SimpleCommand) -> bool:
-    """Return whether git is told to take away what it was told to ignore."""
+    """Return whether git is told to remove or stash ignored files."""
     if command.program != "git":
         return False
     name, words = git_command(command.words[1:])

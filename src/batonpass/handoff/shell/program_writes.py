@@ -1,7 +1,7 @@
-"""Which files common programs write by name: the words that name them, and what each then has in it.
+"""The files that common programs write by name: the words that name them, and the content that they get.
 
-The other side of `shell_programs`: that one assumes the worst of a word, this one the least. A file that a program is
-only likely to write, or writes without being told its name, is not here.
+This is the counterpart of `program_words`. That module assumes the worst about a word, and this one the least: a file
+that is only likely to be written, or is written without being named, is missing here.
 """
 
 import re
@@ -16,7 +16,7 @@ from batonpass.handoff.shell.command_text import SimpleCommand
 from batonpass.handoff.shell.program_words import WRAPPERS, git_command
 
 _MOST_WRAPPERS: Final = 8  # around one program
-_COMPUTED: Final = re.compile(r"[$`\\]")  # a shell, or the program itself, makes something else of such a text
+_COMPUTED: Final = re.compile(r"[$`\\]")  # a shell or the program itself changes such a text
 _FLAGS: Final = re.compile(r"-[A-Za-z0-9]+")
 _SED_IN_PLACE: Final = re.compile(r"-[nErsuz]*i(.*)|--in-place(?:=(.*))?")
 _PERL_IN_PLACE: Final = re.compile(r"-(?![mMI])[A-Za-z0-9]*?i.*")
@@ -34,14 +34,14 @@ _PYTHON: Final = frozenset({"py", "pyi", "pyx", "ipynb"})
 
 
 class Named(NamedTuple):
-    """A word that names a file which is written."""
+    """A word that names a file to be written."""
 
     word: str
     act: FileAct = FileAct.EDITS
-    below: bool = False  # or a directory, and what lies in it is meant
+    below: bool = False  # if it is a directory, the files in it are meant
     text: bytes | None = None
-    source: str | None = None  # a word as well
-    into: bool | None = None  # whether the file gets its source's name below it; None: if it is a directory
+    source: str | None = None  # another word of the command
+    into: bool | None = None  # whether it is created below `word`, named as its source; None: if that is a directory
     endings: frozenset[str] = frozenset()
 
 
@@ -49,7 +49,7 @@ _Reader: TypeAlias = Callable[[list[str], SimpleCommand], Iterator[Named]]
 
 
 def unwrapped(command: SimpleCommand) -> list[str]:
-    """Return the words of a command without the programs that only run another: `sudo`, `uv run`, `python -m`."""
+    """Return the words of a command without programs that only run another: `sudo`, `uv run`, `python -m`."""
     words = [command.program, *command.words[1:]] if command.words else []
     for _ in range(_MOST_WRAPPERS if words else 0):
         program = words[0]
@@ -83,7 +83,7 @@ def written_by(command: SimpleCommand) -> Iterator[Named]:
 
 
 def brings_from_git(command: SimpleCommand) -> bool:
-    """Return whether a command has git put into the work tree what it keeps: commits, and what was stashed."""
+    """Return whether a command lets git write kept files into the work tree: from commits or the stash."""
     words = unwrapped(command)
     if is_shown_by_git(words):
         return bool(command.redirected)
@@ -100,24 +100,24 @@ def brings_from_git(command: SimpleCommand) -> bool:
 
 
 def _only_makes_branch(words: Sequence[str]) -> bool:
-    """Return whether a new branch begins at the commit that is checked out: that brings nothing."""
+    """Return whether a new branch starts at the current commit: then no file changes."""
     options = [word for word in words if word.startswith("-")]
     makes = any(re.fullmatch(r"-[bBcC]|--create|--force-create|--orphan", word) for word in options)
     return makes and len(words) - len(options) <= 1
 
 
 def is_shown_by_git(words: Sequence[str]) -> bool:
-    """Return whether a command prints what git keeps: sent to a file, that is a restoration and no writing."""
+    """Return whether a command prints a file that git keeps. Redirected into a file, that restores the file."""
     return words[:1] == ["git"] and git_command(list(words[1:]))[0] in {"show", "cat-file"}
 
 
 def is_patch(words: Sequence[str]) -> bool:
-    """Return whether a command writes what a patch names."""
+    """Return whether a command writes the files that a patch names."""
     return words[:1] == ["patch"] or (words[:1] == ["git"] and git_command(list(words[1:]))[0] == "apply")
 
 
 def patch_files(words: Sequence[str], command: SimpleCommand) -> tuple[list[str], int]:
-    """Return where a command has its patches from, and how many parts of their paths it leaves out."""
+    """Return the patch files of a command, and how many leading parts of their paths it strips."""
     is_git = words[0] == "git"
     rest = git_command(list(words[1:]))[1] if is_git else list(words[1:])
     strips = [int(found[1] or found[2]) for word in rest if (found := _STRIP.fullmatch(word))]
@@ -139,7 +139,7 @@ def _name(word: str) -> str:
 
 
 def _printed(words: Sequence[str], command: SimpleCommand) -> bytes | None:
-    """Return what a command prints, where its text says all of it."""
+    """Return the output of a command, if its text says all of it."""
     if words == ["cat"] and len(command.fed) == 1 and not command.read_from:
         return _document(command.fed[0])
     if words[:1] == ["echo"]:
@@ -159,7 +159,7 @@ def _globs(words: Iterable[str]) -> bool:
 
 
 def _document(text: str) -> bytes | None:
-    # Quotes around its end would keep a shell from computing in it, and a dash would have it drop tabs: both are gone.
+    # Quotes around the end word would stop the shell from computing, and a dash would drop tabs. Neither is known here.
     if _COMPUTED.search(text) or re.search(r"^\t", text, re.MULTILINE):
         return None
     return f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
@@ -172,7 +172,7 @@ def _formatted(text: str) -> bytes | None:
 
 
 def _operands(words: Sequence[str], *takes: str) -> list[str]:
-    """Return the words that are no options and belong to none; after `--` all."""
+    """Return the words that are neither options nor values of options. After `--`, all words count."""
     found: list[str] = []
     skips = False
     for at, word in enumerate(words):
@@ -186,7 +186,7 @@ def _operands(words: Sequence[str], *takes: str) -> list[str]:
 
 
 def _after(words: Sequence[str], *options: str) -> Iterator[str]:
-    """Yield what options are given: as the next word, glued to one letter, or after an equals sign."""
+    """Yield the values of options: the next word, attached to a single letter, or after an equals sign."""
     for option, word in pairwise(words):
         if option in options:
             yield word
@@ -312,16 +312,16 @@ def _patch(words: list[str], _: SimpleCommand) -> Iterator[Named]:
 
 
 class _Formatter(Struct, frozen=True, kw_only=True):
-    """A program that formats the files, or the directories, that it is told."""
+    """A program that formats the files and directories that it is given."""
 
     act: FileAct = FileAct.FORMATS
-    needs: tuple[str, ...] = ()  # one of these, else it only prints
+    needs: tuple[str, ...] = ()  # without one of these it only prints
     checks: tuple[str, ...] = ("--check", "--diff", "-check", "--list-different", "--dry-run")
-    command: tuple[str, ...] = ()  # one of these is its first word
+    command: tuple[str, ...] = ()  # its first word must be one of these
     endings: frozenset[str] = frozenset()
 
     def written(self, words: Sequence[str]) -> Iterator[Named]:
-        """Yield what it is told to format."""
+        """Yield the files that it is told to format."""
         options = {word.partition("=")[0] for word in words if word.startswith("-")}
         if (self.needs and options.isdisjoint(self.needs)) or not options.isdisjoint(self.checks):
             return
@@ -391,7 +391,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "wget": _told_output("-O", "--output-document"),
     "yq": _yq,
 }
-_RUNNERS: Final = frozenset({"bundle", "bun", "bunx", "npm", "pipenv", "pnpm", "yarn"})  # of other programs, by name
+_RUNNERS: Final = frozenset({"bundle", "bun", "bunx", "npm", "pipenv", "pnpm", "yarn"})  # they run other programs
 _KNOWN: Final = frozenset({*_READERS, *_FORMATTERS, *WRAPPERS, *_RUNNERS, "echo", "printf", "cat", "gh"})
 _BRINGERS: Final = frozenset(
     [

@@ -1,1 +1,1 @@
-"""Tools: what is declared about them, what they are given, what they return, and the call that they are in."""
+"""Tools: their declarations, their arguments and results, and the context of a call."""

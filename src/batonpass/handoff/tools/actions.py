@@ -1,4 +1,4 @@
-"""What a call does to something, as a grant names it."""
+"""The actions of calls, as grants name them."""
 
 from typing import Final
 

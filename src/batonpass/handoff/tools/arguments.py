@@ -1,9 +1,9 @@
-"""Arguments of a call: copied once, so that what is judged, what is recorded and what the tool gets are the same.
+"""Arguments of a call: copied once, so that the tool gets exactly what was checked and recorded.
 
-Whoever calls a tool keeps its own objects, and may change them while the call is judged. So containers are copied
-before anything looks at them. Only exact built-in types are copied: their content can be read without running
-anybody's code. Everything else passes by reference, and nothing that was read of it need be true when the tool reads
-it. So it is `Opaque`: it is described as it looked, and no target, condition or constraint is held against it.
+The caller keeps its own objects, and may change them while the call is being checked. So containers are copied before
+anything reads them. Only exact built-in types are copied: reading them runs nobody else's code. Every other object
+passes by reference, and may say something different when the tool reads it. It becomes `Opaque`: the receipt shows how
+it looked, but no target, condition or constraint is evaluated against it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ from msgspec import Struct, field
 
 from batonpass.model.grants.call import Opaque
 
-DEEPEST: Final = 60  # what is nested deeper is described by nobody, and so it is not copied either
+DEEPEST: Final = 60  # deeper values are not described, so they are not copied either
 
-# Paths of the standard library cannot be changed; what they spell is asked once.
+# Paths of the standard library cannot be changed, so their spelling is read only once.
 PATHS: Final = frozenset({PosixPath, PurePosixPath, PureWindowsPath, WindowsPath})
 SCALARS: Final = frozenset({NoneType, bool, int, float, str, bytes, Decimal, date, UUID}) | PATHS
 _CONTAINERS: Final = frozenset({dict, list, tuple, set, frozenset, bytearray})
-# A moment asks its time zone whenever it is compared, so the zone has to be one that never changes its mind.
+# A datetime asks its time zone at every comparison, so only zones that never change are accepted.
 _ZONES: Final = frozenset({NoneType, timezone, ZoneInfo})
 
 
@@ -35,13 +35,13 @@ def type_name(value: object) -> str:
 
 
 def is_plain(value: object) -> bool:
-    """Return whether a value is of a built-in type that nobody can change, and runs nobody's code when it is read."""
+    """Return whether a value has a built-in type that cannot be changed, so that reading it runs nobody's code."""
     kind = type(value)
     return kind in SCALARS or (kind is datetime and type(value.tzinfo) in _ZONES)  # type: ignore[attr-defined]
 
 
 def _is_key(value: object) -> bool:
-    """Return whether a key can be put into another dict without running anybody's code: that asks for its hash."""
+    """Return whether a key can be put into another dict, which asks for its hash, without running anybody's code."""
     if type(value) is tuple or type(value) is frozenset:
         return all(map(_is_key, value))
     return is_plain(value)
@@ -50,12 +50,12 @@ def _is_key(value: object) -> bool:
 def copy_arguments(
     args: tuple[Any, ...], kwargs: Mapping[str, Any], *, filled: Iterable[object] = ()
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments whose containers are nobody else's; `filled` are those that the tool fills for its caller.
+    """Return the arguments with containers that nobody else holds. Those in `filled` stay: the tool fills them.
 
-    What is in two places is one object in the copy too, and what stands in itself still does.
+    An object in two places is one object in the copy too. A container that contains itself still does.
     """
     if _CONTAINERS.isdisjoint(map(type, args)) and _CONTAINERS.isdisjoint(map(type, kwargs.values())):
-        return args, dict(kwargs)  # as most are: nothing in it could be changed by somebody else
+        return args, dict(kwargs)  # most calls: nothing in them could be changed by somebody else
     copy = _Copy()
     for value in filled:
         copy.made[id(value)] = value, value
@@ -63,7 +63,7 @@ def copy_arguments(
 
 
 class _Copy(Struct):
-    """A copy under way. Each source is kept with its copy: an id belongs to a value only while that is alive."""
+    """A copy under way. It keeps each source beside its copy: an id is unique only while its object is alive."""
 
     made: dict[int, tuple[object, Any]] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class _Copy(Struct):
         kind = type(value)
         if kind is list:
             items = self._keep(value, [])
-            # Whoever else has it may change it now: we go over a snapshot, which is taken in one step.
+            # Another thread may change the list now. We copy a snapshot, which is taken in one step.
             items.extend(self.of(item, depth) for item in value.copy())
             return items
         if kind is dict:
@@ -89,10 +89,10 @@ class _Copy(Struct):
             return fields
         if kind is tuple:
             row = tuple(self.of(item, depth) for item in value)
-            known = self.made.get(id(value))  # it may stand in itself, by way of a list
+            known = self.made.get(id(value))  # it may contain itself, through a list
             unchanged = all(one is other for one, other in zip(row, value, strict=True))
             return known[1] if known is not None else self._keep(value, value if unchanged else row)
-        # What can be in a set cannot be changed, unless it is opaque; a frozenset cannot be changed at all.
+        # Members of a set cannot be changed unless they are opaque. A frozenset cannot be changed at all.
         return value if kind is frozenset else self._keep(value, value.copy())
 
     def _keep(self, value: object, copy: Any) -> Any:  # noqa: ANN401 - as above
@@ -101,12 +101,12 @@ class _Copy(Struct):
 
 
 def veiled(value: Any, *, filled: Iterable[object] = ()) -> Any:  # noqa: ANN401 - whatever a tool is called with
-    """Return a copied argument as it may be judged, with an `Opaque` for all that may change; else the same object."""
+    """Return a copied argument for checking: `Opaque` replaces everything that may change. Else the same object."""
     return _Veil({id(one) for one in filled}).of(value, 0)
 
 
 class _Veil(Struct):
-    """One look at an argument: what it goes through, and what it has been through."""
+    """One pass through an argument."""
 
     filled: set[int]
     around: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What a tool can know about the call that it is in, and what it says meanwhile that it changed."""
+"""The context of a call, as its tool sees it: ids, credential, and a way to report what it changed."""
 
 import threading
 from contextvars import ContextVar
@@ -26,7 +26,7 @@ class SaidChange(Struct, frozen=True, kw_only=True):
 
 
 class Sayings:
-    """What one call says that it changed, until it has ended. Several threads may say something."""
+    """The changes that one call reports before it ends. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,7 +35,7 @@ class Sayings:
         self._over = False
 
     def add(self, kind: EffectKind | str, target: str, *, how: str | None = None, count: int | None = None) -> None:
-        """Note an effect. Raises `InvalidValueError` for one that is none, and once the call has ended."""
+        """Note an effect. Raises `InvalidValueError` for a malformed one, and once the call has ended."""
         known = as_member("kind", kind, EffectKind)
         require_text("target", target)
         if how is not None:
@@ -51,7 +51,7 @@ class Sayings:
                 self._cut = True
 
     def take(self) -> tuple[tuple[SaidChange, ...], bool]:
-        """Return all that was said, and whether there was more; from now on it is too late."""
+        """Return all reported changes, and whether there were too many. Nothing can be added from now on."""
         with self._lock:
             self._over = True
             return tuple(self._said), self._cut
@@ -59,20 +59,21 @@ class Sayings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The call that is under way: pass `key` to a service that recognises repeated requests by it."""
+    """The call that is under way. Pass `key` to a service that recognises repeated requests by it."""
 
     run: RunId
     call: CallId
     key: Digest
     attempt: int
-    credential: Credential | None = None  # of a tool that declares one
+    credential: Credential | None = None  # for a tool that declares one
     sayings: Sayings = field(default_factory=Sayings, repr=False, compare=False)
 
     def effect(self, kind: EffectKind | str, target: str, *, how: str | None = None, count: int | None = None) -> None:
-        """Say what the call has just changed: its outcome will.
+        """Report something that the call has just changed. It is recorded with the outcome.
 
-        `kind` is `http`, `database`, `message`, `file` or `custom`, `target` what was changed, `how` a word such as
-        POST and `count` how many rows or recipients. Raises `InvalidValueError` once the call has ended.
+        `kind` is `http`, `database`, `message`, `file` or `custom`. `target` names what was changed, `how` is a word
+        such as POST, and `count` is the number of rows or recipients. Raises `InvalidValueError` once the call has
+        ended.
         """
         self.sayings.add(kind, target, how=how, count=count)
 
@@ -81,7 +82,7 @@ _CURRENT: ContextVar[CallContext | None] = ContextVar("batonpass_call", default=
 
 
 def current_call() -> CallContext | None:
-    """Return the call that this code runs in; None outside of `run.call`."""
+    """Return the call in which this code runs; None outside of `run.call`."""
     return _CURRENT.get()
 
 
@@ -91,7 +92,7 @@ def entered(context: CallContext) -> "Entered":
 
 
 class Entered:
-    """Makes a call the current one for as long as the block runs."""
+    """Makes a call the current one while the block runs."""
 
     def __init__(self, context: CallContext) -> None:
         self._context = context

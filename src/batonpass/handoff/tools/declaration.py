@@ -1,4 +1,4 @@
-"""Tools: functions that a run calls, and what is declared about them."""
+"""Tools: how a function is declared as one, and a call of it before it is made."""
 
 import inspect
 import json
@@ -36,51 +36,51 @@ _IN_NAMES: Final = frozenset(ascii_letters + digits + "._-")
 _LONGEST_NAME: Final = 100
 _PATH: Final = "path"
 
-PLACE: Final = "cwd"  # the argument of a command that says where it runs
+PLACE: Final = "cwd"  # the argument of a command with its directory
 UNSOUND: Final = frozenset({"target", "env"})  # the fields for which `require_sound` refuses a call
 
 
 class Argument(Struct, frozen=True):
-    """The argument that says what a call acts on."""
+    """The argument that names what a call acts on."""
 
     name: str
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it is given
-        """Return what it says in one call."""
+        """Return its value in one call."""
         return arguments.get(self.name)
 
 
 _TAKES_MORE: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-_MARKED: Final = "_is_coroutine_marker"  # by `inspect.markcoroutinefunction`
+_MARKED: Final = "_is_coroutine_marker"  # set by `inspect.markcoroutinefunction`
 _SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What is declared about a tool; by default nothing good is assumed of it."""
+    """The declaration of a tool. The defaults assume nothing good about it."""
 
     name: str
-    target: Callable[[Mapping[str, Any]], str | None] | None = None  # what a call acts on, from its arguments
-    action: str | None = None  # what it does to that, as a grant names it; None: read or write
-    idempotent: bool = False  # the same call key twice has one effect: it may be repeated when in doubt
+    target: Callable[[Mapping[str, Any]], str | None] | None = None  # from the arguments: what a call acts on
+    action: str | None = None  # as a grant names it; None: read or write
+    idempotent: bool = False  # repeating a call with the same key has one effect, so it may be repeated when in doubt
     reversible: bool | None = None  # None: nobody said
     reads: bool = False  # it changes nothing
-    external: bool = False  # what it reads or changes is not ours
+    external: bool = False  # it reads or changes things that are not ours
     costly: bool = False
-    readers: tuple[PrincipalId, ...] | None = None  # who may read what it returns; None: everybody
-    cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
-    credential: str | None = None  # the name of the one that it acts with
-    effect: EffectKind | None = None  # what kind of thing a call changes, besides files that it names
-    named: str | None = None  # what a grant names of a call that names nothing it changes, instead of the tool
-    shown: str | None = None  # what people are told of such a call, instead of its arguments
-    fills: tuple[str, ...] = ()  # arguments that it fills for its caller: they pass by reference
-    unsound: tuple[str, str] | None = None  # the field, and why no enforced run makes this call
-    any_file: bool = False  # it may change any file: the work tree is looked at before and after
-    place: str | None = None  # where relative paths among its arguments begin; None: where this process stands
-    searches: bool = False  # it reads what lies below a directory: the one that it names, else where it is made
-    kin: tuple[str, ...] = ()  # by which other names rules that hold or deny mean it too
-    content: tuple[str, ...] = ()  # arguments that are texts to be written, and no paths, whatever they say
-    scripts: tuple[str, ...] = ()  # arguments that a shell is told
+    readers: tuple[PrincipalId, ...] | None = None  # who may read its results; None: everybody
+    cache_for: timedelta | None = None  # how long a result is given again, in the same session or series
+    credential: str | None = None  # the name of the credential that it uses
+    effect: EffectKind | None = None  # the kind of thing that a call changes, besides files that it names
+    named: str | None = None  # what a grant names, instead of the tool, if a call names nothing that it changes
+    shown: str | None = None  # what people see of such a call, instead of its arguments
+    fills: tuple[str, ...] = ()  # arguments that the tool fills for its caller: passed by reference
+    unsound: tuple[str, str] | None = None  # the field, and why no enforced run may make this call
+    any_file: bool = False  # it may change any file, so the work tree is compared before and after
+    place: str | None = None  # where its relative paths begin; None: the directory of this process
+    searches: bool = False  # it reads everything below a directory: the one that it names, else its own
+    kin: tuple[str, ...] = ()  # other names under which rules that hold or deny apply to it too
+    content: tuple[str, ...] = ()  # arguments that are text to be written, never paths
+    scripts: tuple[str, ...] = ()  # arguments that a shell executes
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
@@ -111,7 +111,7 @@ class Declared:
 
     @property
     def label(self) -> Label:
-        """Return the label of what it returns."""
+        """Return the label of its results."""
         return _label(self.external, self.readers)
 
 
@@ -122,18 +122,18 @@ def _label(external: bool, readers: tuple[PrincipalId, ...] | None) -> Label:  #
 
 @dataclass(frozen=True)
 class ToolCall(Generic[Result]):
-    """A call before it is made: which tool, with which arguments.
+    """A call before it is made: the tool and its arguments.
 
-    These are copied at once, those included that a partial function holds, and looked at once. What is checked, what is
-    recorded, what is watched and what the tool gets are the same, whatever becomes of the caller's objects meanwhile.
-    So whoever makes the call does it with `make`, and with nothing that it was planned from.
+    The arguments are copied and read once, including those that a partial function holds. So the checks, the receipt
+    and the tool all see the same values, whatever the caller does to its own objects meanwhile. Make the call with
+    `make` only, never with the objects from which it was planned.
     """
 
     declared: Declared
     function: Callable[..., Result]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    flags: tuple[str, ...] = field(default=(), kw_only=True)  # what is odd about how it came; its request tells them
+    flags: tuple[str, ...] = field(default=(), kw_only=True)  # oddities of how it came; recorded with its request
 
     def __post_init__(self) -> None:
         function, args, kwargs = self.function, self.args, dict(self.kwargs)
@@ -149,10 +149,10 @@ class ToolCall(Generic[Result]):
             self._take_flat()
 
     def _take_flat(self) -> None:
-        """Take texts, numbers, truths and nothing as they are: all that is asked of them below is answered in one pass.
+        """Fill all properties in one pass if the arguments are only texts, numbers, booleans and None.
 
-        Nobody's code runs when such values are looked at, and there is nothing in them that may change or is opaque.
-        Where a default, or what has to be spelled out, would come in, the properties find out by themselves.
+        Reading such values runs nobody's code, and nothing in them can change or is opaque. If defaults are missing, or
+        a value needs a description of its own, this does nothing, and the properties work it out themselves.
         """
         names = _plain_names(self.function)
         if names is None or len(self.args) + len(self.kwargs) != len(names):
@@ -175,7 +175,7 @@ class ToolCall(Generic[Result]):
         self.__dict__.update(known)
 
     def make(self) -> Result:
-        """Call the tool, with what was judged."""
+        """Call the tool, with the arguments that were checked."""
         return self.function(*self.args, **self.kwargs)
 
     @cached_property
@@ -186,7 +186,7 @@ class ToolCall(Generic[Result]):
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         plain_names = _plain_names(self.function)
         if plain_names is not None and len(args) + len(kwargs) == len(plain_names):
-            # All are given, and each has one place. Working that out for any function takes many times as long.
+            # All arguments are given, and each has one place. Binding through the signature takes many times as long.
             named = dict(zip(plain_names, args, strict=False))
             named.update((name, kwargs[name]) for name in plain_names[len(args) :] if name in kwargs)
             if len(named) == len(plain_names):
@@ -194,13 +194,13 @@ class ToolCall(Generic[Result]):
         try:
             bound = _signature(self.function).bind(*args, **kwargs)
         except (TypeError, ValueError):
-            # A built-in without a signature, or arguments that do not fit: the call itself will say so.
+            # A built-in without a signature, or arguments that do not fit: the call itself will report it.
             return {"args": list(args), **kwargs}
         bound.apply_defaults()
         return bound.arguments
 
     def _filled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return what the tool fills for its caller, which passes by reference."""
+        """Return the arguments that the tool fills for its caller. They pass by reference."""
         if not self.declared.fills:
             return ()
         named = self._bind(args, kwargs)
@@ -208,12 +208,12 @@ class ToolCall(Generic[Result]):
 
     @cached_property
     def described(self) -> bytes:
-        """Return tool and arguments in one form: what is recorded of the call, and compared with others."""
+        """Return tool and arguments in one form, to be recorded and to be compared with other calls."""
         return describe_call(self.declared.name, self.arguments)
 
     @cached_property
     def bound(self) -> Mapping[str, Any]:
-        """Return the arguments by name, as conditions and constraints see them: not into what is `Opaque`."""
+        """Return the arguments by name, for conditions and constraints. What may change is `Opaque`."""
         if SCALARS.issuperset(map(type, self.named.values())):
             return self.named
         filled = self._filled(self.args, self.kwargs)
@@ -221,7 +221,7 @@ class ToolCall(Generic[Result]):
 
     @cached_property
     def _described(self) -> tuple[dict[str, Any], Exception | None]:
-        """Return the arguments as JSON can hold them, and what the first raised that did not want to be looked at."""
+        """Return the arguments as JSON, and the first error that an argument raised when it was read."""
         described: dict[str, Any] = {}
         fault: Exception | None = None
         for name, value in self.named.items():
@@ -229,7 +229,7 @@ class ToolCall(Generic[Result]):
                 described[name] = plain(value)
             except BatonpassError:
                 raise
-            except Exception as error:  # noqa: BLE001 - arguments are somebody's objects, and may raise anything
+            except Exception as error:  # noqa: BLE001 - arguments are foreign objects and may raise anything
                 fault = fault or error
                 shown = f"<{type_name(value)} that cannot be shown: {type(error).__name__}>"
                 described[name] = {"shown": shown, "type": type_name(value)}
@@ -237,24 +237,24 @@ class ToolCall(Generic[Result]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments by name, as JSON can hold them: what is recorded."""
+        """Return the arguments by name as JSON, as they are recorded."""
         return self._described[0]
 
     @cached_property
     def judged(self) -> Mapping[str, Any]:
-        """Return the arguments by name, as JSON can hold them, with an `Opaque` for what may change: what is judged."""
+        """Return the arguments by name as JSON, for checking: what may change is `Opaque`."""
         if self.bound is self.named or all(value is self.named[name] for name, value in self.bound.items()):
             return self.arguments
         return {name: plain(value) for name, value in self.bound.items()}
 
     @cached_property
     def _aimed(self) -> tuple[Any, Exception | None]:
-        """Return what the tool says that the call acts on, and what went wrong when it was asked."""
+        """Return the tool's answer to what the call acts on, and the error if it gave none that can be trusted."""
         if self.declared.target is None:
             return None, None
         try:
             found = self.declared.target(dict(self.arguments))
-            # Spelled once: it may be an object, and have another spelling the next time.
+            # Spelled once: an object may have another spelling the next time.
             spelled = found if is_plain(found) else plain(found)
         except Exception as error:  # noqa: BLE001 - the tool's own code, on whatever it was given
             return None, error
@@ -263,21 +263,21 @@ class ToolCall(Generic[Result]):
 
     @property
     def aim(self) -> Any:  # noqa: ANN401 - whatever the tool says
-        """Return what the call acts on as the tool says it: a text, or something that has none."""
+        """Return what the call acts on, as the tool says it: usually a text, but any value is possible."""
         return self._aimed[0]
 
     @cached_property
     def target(self) -> str | None:
-        """Return what the call acts on, if the tool says so."""
+        """Return what the call acts on as text, if the tool says so."""
         if isinstance(self.aim, list | dict):
-            return json.dumps(self.aim, ensure_ascii=False)  # no name of anything; secrets in it are found in JSON
+            return json.dumps(self.aim, ensure_ascii=False)  # it names nothing; but secrets in it are found in JSON
         return None if self.aim is None else readable(str(self.aim))
 
     def require_sound(self) -> None:
-        """Refuse a call that nobody can judge as it stands.
+        """Refuse a call that cannot be judged.
 
-        Raises `InvalidValueError`, whose field says what is wrong (`target`, or what is `unsound` in the declaration),
-        and whatever an argument raised that did not want to be looked at.
+        Raises `InvalidValueError` with the field that is wrong: `target`, or the `unsound` field of the declaration.
+        Also raises the error of an argument that could not be read.
         """
         fault = self._described[1] or self._aimed[1]
         if fault is not None:
@@ -289,8 +289,9 @@ class ToolCall(Generic[Result]):
     def require_target(self) -> None:
         """Refuse a call that does not name what its tool acts on. Raises `InvalidValueError`.
 
-        A list, bytes or an object can be spelled too, and no file that they mean is called so. What opens files takes a
-        number for one that is open already; to an action of its own it may be the number of an order.
+        A list, bytes or an object have a spelling too, but no file has that name. A number is refused for files,
+        because it would mean an open file descriptor. With an action of its own, a number may name something, such as
+        an order.
         """
         if self.declared.target is None:
             given = self.bound.get(_PATH)
@@ -310,10 +311,10 @@ class ToolCall(Generic[Result]):
             raise InvalidValueError("target", f"is no text that names one thing, but {type(found).__name__}")
 
     def _require_same_target(self) -> None:
-        """Refuse a target that a function made of something opaque: without a look into it, it says something else."""
+        """Refuse a target that was computed from an opaque value: without that value, it comes out differently."""
         try:
             same = self.declared.target is not None and self.declared.target(dict(self.judged)) == self.aim
-        except Exception:  # noqa: BLE001 - it wanted something that is not to be seen
+        except Exception:  # noqa: BLE001 - it needed the opaque value
             same = False
         if not same:
             raise InvalidValueError(
@@ -323,16 +324,16 @@ class ToolCall(Generic[Result]):
 
     @cached_property
     def path(self) -> str | None:
-        """Return what the call acts on: what the tool says, else its argument called `path`."""
+        """Return the path of what the call acts on: as the tool says, else its argument `path`."""
         if self.declared.target is not None:
             return self.target
         given = self.named.get(_PATH)
-        described = self.arguments.get(_PATH)  # a path is asked for its spelling once, and has it there
+        described = self.arguments.get(_PATH)  # the spelling of a path is read once, and is here
         return described if isinstance(given, str | PathLike) and isinstance(described, str) else None
 
     @property
     def action(self) -> str:
-        """Return what the call does, as a grant names it: as declared, else read or write; `call` of what is named."""
+        """Return the action as a grant names it: as declared, else read or write. Without a path it is `call`."""
         if self.declared.action is not None:
             return self.declared.action
         if self.path is None:
@@ -341,36 +342,36 @@ class ToolCall(Generic[Result]):
 
     @property
     def resource(self) -> str:
-        """Return what it does that to, as a grant names it; of a tool that acts on nothing it names, the tool."""
+        """Return the resource as a grant names it. A tool that names nothing it acts on is its own resource."""
         return self.path or self.declared.named or self.declared.name
 
     @property
     def acts_on_path(self) -> bool:
-        """Return whether the resource is what its arguments name, and not the tool itself."""
+        """Return whether the resource comes from the arguments, and is not the tool itself."""
         return self.path is not None
 
     @property
     def seen_elsewhere(self) -> bool:
-        """Return whether its door looks itself at the files that it changes."""
+        """Return whether the door of this call looks at the changed files itself."""
         return False
 
     def find_refusals(self) -> Iterable[GateDecision]:
-        """Return what rules that only its door knows say against it."""
+        """Return the denials by rules that only the door of this call knows."""
         return ()
 
     @property
     def mentioned(self) -> Mapping[str, Any]:
-        """Return the arguments among which a path to what is protected may stand, as they are given to the tool."""
+        """Return the arguments, as the tool gets them, in which a path to something protected may occur."""
         return self.named
 
     @property
     def follows_paths(self) -> bool:
-        """Return whether paths among its arguments mean files here, and are judged by where they lead."""
+        """Return whether paths in the arguments are files of this machine, judged by where they lead."""
         return True
 
 
 def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    """Return the parameters of a function that takes each of them by place or by name; None of one that is not so."""
+    """Return the parameter names if each can be passed by place or by name; None for any other function."""
     if type(function) is not FunctionType or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
         return None
     code = function.__code__
@@ -380,7 +381,7 @@ def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return what a function takes; worked out once for each function that is defined as one."""
+    """Return the signature of a function. It is computed once for each function object."""
     if not isinstance(function, FunctionType):
         return inspect.signature(function)
     known = _SIGNATURES.get(function)
@@ -440,19 +441,24 @@ def tool(
 ) -> Any:
     """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
 
-    `target` is the name of the argument that says what is acted on, or a function of the arguments; `action` says what
-    is done to it, as a grant names it: without it `read` or `write`, and `call:NAME` of a tool that names nothing.
-    `reversible=False` says that it cannot be undone; without it, nobody said. `external` says that what it reads or
-    changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made. A run that
-    calls what is external is tainted from then on. `readers` may read what it returns, such as `agent:lead`.
-    `credential` is the name of one that the relay fetches for the call and nobody writes down: the tool finds it in
-    `current_call().credential`. `effect` says what kind of thing a call changes: `http`, `database`, `message`, `file`
-    or `custom`; a tool that knows more says it while it runs, with `current_call().effect`. `content` names the
-    arguments that are texts to be written: they may say anything, and are never taken for paths.
-    A tool gets copies of the dicts, lists, tuples, sets and bytearrays that it is called with. `fills` names arguments
-    that it fills for its caller: these it gets as they are, and nothing can be granted by what is in them.
-    With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
-    external.
+    `target` is the name of the argument that says what a call acts on, or a function of the arguments. `action` is what
+    the call does to it, as a grant names it. The default is `read` or `write`, and `call:NAME` for a tool without a
+    target.
+
+    `reversible=False` says that it cannot be undone; the default says nothing. `external` says that it reads or changes
+    things that are not ours: a run that calls it is tainted from then on. `costly` says that it is expensive. A policy
+    may hold irreversible, external or costly calls until somebody approves them. `readers` are those who may read its
+    results, such as `agent:lead`.
+
+    `credential` names a credential that the relay fetches for the call and never writes down. The tool finds it in
+    `current_call().credential`. `effect` is the kind of thing that a call changes: `http`, `database`, `message`,
+    `file` or `custom`. A tool that knows more reports it while it runs, with `current_call().effect`. `content` names
+    the arguments that are text to be written: they may say anything and are never taken for paths.
+
+    A tool gets copies of the dicts, lists, tuples, sets and bytearrays in its arguments. `fills` names the arguments
+    that it fills for its caller. It gets these as they are, and no grant can be based on their values. With
+    `cache_for`, the same call in the same session or series gets the recorded result for that long. That is not
+    possible for an external tool.
     """
 
     def declaring(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -482,7 +488,7 @@ def tool(
 
 
 def declare(function: Callable[Arguments, Result], declared: Declared) -> Callable[Arguments, Result]:
-    """Return a function of which something is declared. Raises `InvalidValueError` if it cannot hold that."""
+    """Attach a declaration to a function and return it. Raises `InvalidValueError` if the function cannot hold it."""
     try:
         setattr(function, _DECLARED, declared)
     except (AttributeError, TypeError):
@@ -491,7 +497,7 @@ def declare(function: Callable[Arguments, Result], declared: Declared) -> Callab
 
 
 def declared_of(function: Callable[..., Any]) -> Declared:
-    """Return what is declared about a function; of one that is no tool, only its name."""
+    """Return the declaration of a function. For a function that is no tool, it holds only the name."""
     if type(function) is FunctionType:
         declared = getattr(function, _DECLARED, None)
         if isinstance(declared, Declared):
@@ -510,7 +516,7 @@ def _undeclared(name: str) -> Declared:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name by which a function is recorded."""
+    """Return the name under which a function is recorded."""
     inner = _inner(function)
     given = str(getattr(inner, "__name__", None) or type(inner).__name__)
     return _cleaned(given)
@@ -519,7 +525,7 @@ def name_of(function: Callable[..., Any]) -> str:
 @lru_cache(maxsize=1024)
 def _cleaned(given: str) -> str:
     cleaned = "".join(character if character in _IN_NAMES else "_" for character in given).strip("._-")
-    # What does not stand there as it is called ends in a piece of its digest: two such tools are not one.
+    # A name that had to be changed gets a piece of its digest, so that two such tools never share a name.
     shown = cleaned[:_LONGEST_NAME] or "tool"
     if shown == given.strip("._-<>"):
         return shown
@@ -533,9 +539,9 @@ def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether calling a function gives something to await."""
+    """Return whether calling a function returns something to await."""
     if type(function) is FunctionType:
-        # Most functions say so themselves; only one that is marked as what it is not has to be looked at.
+        # Most functions say so in their flags. Only a function that was marked by hand needs a closer look.
         if not function.__code__.co_flags & inspect.CO_COROUTINE and _MARKED not in function.__dict__:
             return False
         return inspect.iscoroutinefunction(function)
@@ -543,7 +549,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def _unnamed(name: str | None, given: object) -> str:
-    """Return why something names nothing that a call could be held to."""
+    """Return the sentence that says why a call names nothing that could be checked."""
     which = "what the tool acts on" if name is None else f"the argument {name}"
     if type(given) is Opaque:
         return f"{which} is {given!r} when the tool asks; pass a text, or a path of pathlib"

@@ -1,4 +1,4 @@
-"""Calls of other programs' tools: who knows such a program says what a call does, and to what."""
+"""Calls of other programs' tools. The adapter of such a program says what a call does, and to what."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ _BETWEEN: Final = "__"
 
 @dataclass(frozen=True, slots=True)
 class ForeignCall(ToolCall[Any]):
-    """A call whose arguments have names already, and which somebody else makes."""
+    """A call that another program makes. Its arguments already have names."""
 
-    does: str = CALL  # its action, as a grant names it
+    does: str = CALL  # as a grant names it
     to: str = ""  # its resource
     on_disk: bool = False  # the resource is a path
-    local: bool = False  # paths among its arguments mean files here, and are judged by where they lead
+    local: bool = False  # paths in its arguments are files of this machine, judged by where they lead
 
     def __post_init__(self) -> None:
-        """Copy nothing: these arguments were read from bytes, and nobody else has them."""
+        """Copy nothing: these arguments were decoded from bytes, and nobody else holds them."""
 
     @property
     def named(self) -> Mapping[str, Any]:
@@ -30,20 +30,20 @@ class ForeignCall(ToolCall[Any]):
 
     @property
     def bound(self) -> Mapping[str, Any]:
-        """Return the arguments by name: JSON holds nothing that could change its mind."""
+        """Return the arguments by name. They are JSON, so nothing in them is opaque."""
         return self.kwargs
 
     def require_target(self) -> None:
-        """Refuse nothing: whoever knows the program says what the call acts on, and a grant is held against that."""
+        """Refuse nothing: the adapter says what the call acts on, and the grant is evaluated against that."""
 
     @property
     def action(self) -> str:
-        """Return what the call does, as a grant names it."""
+        """Return the action as a grant names it."""
         return self.does
 
     @property
     def resource(self) -> str:
-        """Return what it does that to."""
+        """Return the resource."""
         return self.to
 
     @property
@@ -53,22 +53,22 @@ class ForeignCall(ToolCall[Any]):
 
     @property
     def follows_paths(self) -> bool:
-        """Return whether paths among its arguments are followed here."""
+        """Return whether paths in its arguments are followed on this machine."""
         return self.local
 
 
 def resource_of_mcp(server: str, tool: str) -> str:
-    """Return what a call of an MCP server's tool acts on, as a grant names it: the tool, below its server."""
+    """Return the resource of an MCP tool, as a grant names it: `SERVER/TOOL`."""
     return f"{server}/{tool}"
 
 
 def split_mcp(name: str) -> tuple[str, str] | None:
-    """Return server and tool of `mcp__SERVER__TOOL`; None if that is no tool of an MCP server."""
+    """Return server and tool of `mcp__SERVER__TOOL`; None for any other name."""
     server, between, tool = name.removeprefix(MCP).partition(_BETWEEN)
     return (server, tool) if name.startswith(MCP) and between and server and tool else None
 
 
 def find_mcp(name: str) -> str | None:
-    """Return what a call of `mcp__SERVER__TOOL` acts on; None if that is no tool of an MCP server."""
+    """Return the resource of `mcp__SERVER__TOOL`; None for any other name."""
     found = split_mcp(name)
     return None if found is None else resource_of_mcp(*found)

@@ -1,4 +1,4 @@
-"""Arguments and results as JSON: what is kept of a call, and what a later attempt gets back."""
+"""Arguments and results as JSON: how they are recorded, and how a later attempt gets a result back."""
 
 import json
 import math
@@ -25,44 +25,44 @@ from batonpass.model.grants.call import Opaque
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
-SHOWN: Final = "application/vnd.batonpass.shown"  # it has no form of its own: this is only how it looked
+SHOWN: Final = "application/vnd.batonpass.shown"  # it has no JSON form: this is only how it looked
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 _MOST_PARTS: Final = 1_000_000
-_MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
+_MOST_BITS: Final = 10_000  # Python refuses to write much longer integers as decimals
 
-# What most arguments are: nothing is in them that could change, or lead back to where it stands.
+# The types of most arguments: they hold nothing that could change, and cannot contain themselves.
 FLAT: Final = frozenset({str, bool, NoneType, int, float})
 _ENCODER: Final = Encoder(order="sorted")
-# Between these both encoders write all digits of a number, without an exponent.
+# Within these bounds, both encoders write all digits of a number and no exponent.
 _LEAST_SPELLED: Final = 1e-4
 _MOST_SPELLED: Final = 1e15
 _FEW_LEVELS: Final = 4
-_FEW_PARTS: Final = 30  # on each level: so they are less than a million in all
+_FEW_PARTS: Final = 30  # on each level, so fewer than a million in all
 
 
 class _Walk(Struct):
-    """What is around the part that is being looked at, and how many parts may still be."""
+    """Where a walk through a value stands: the containers around it, and how many more parts it may read."""
 
-    around: list[int] = field(default_factory=list)  # the identities of what it stands in, from the outside in
+    around: list[int] = field(default_factory=list)  # the ids of the containers, from the outside in
     left: int = field(default_factory=lambda: _MOST_PARTS)
 
 
 def describe(arguments: Mapping[str, object]) -> bytes:
-    """Return arguments as JSON that is the same for the same call, in every process."""
+    """Return arguments as JSON. The same call gives the same bytes in every process."""
     return json.dumps(plain(arguments), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def describe_call(tool: str, arguments: Mapping[str, Any]) -> bytes:
-    """Return tool and arguments, which are `plain` already, as `describe` does."""
+    """Return tool and arguments as `describe` does. The arguments are `plain` already."""
     if not _is_written_alike(arguments, _FEW_LEVELS):
-        # It is gone through once more: parts are counted over all arguments together.
+        # This walks through everything again, because parts are counted over all arguments together.
         return describe({"tool": tool, "arguments": arguments})
     return _ENCODER.encode({"tool": tool, "arguments": arguments})
 
 
 def _is_written_alike(value: Any, levels: int) -> bool:  # noqa: ANN401 - JSON
-    """Return whether both encoders write the same bytes for what is `plain`, and it has few parts."""
+    """Return whether a `plain` value is small, and both encoders write the same bytes for it."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
@@ -72,7 +72,7 @@ def _is_written_alike(value: Any, levels: int) -> bool:  # noqa: ANN401 - JSON
         return False
     if kind is dict and not "".join(value).isascii():
         return False
-    # A plain loop, as above: this is asked for every argument of every call.
+    # A loop like the one above: this runs for every argument of every call.
     for item in value.values() if kind is dict else value:  # noqa: SIM110
         if not _is_written_alike(item, levels - 1):
             return False
@@ -80,7 +80,7 @@ def _is_written_alike(value: Any, levels: int) -> bool:  # noqa: ANN401 - JSON
 
 
 def is_as_described(value: object) -> bool:
-    """Return whether a value of one of the `FLAT` types is described by itself."""
+    """Return whether the description of a value of a `FLAT` type is the value itself."""
     kind = type(value)
     if kind is str:
         return value.isascii()  # type: ignore[attr-defined,no-any-return]
@@ -90,11 +90,10 @@ def is_as_described(value: object) -> bool:
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
-    """Return a value as JSON can hold it; what has no such form is shown as text with its type.
+    """Return a value as JSON. A value without a JSON form is shown as text, with its type.
 
-    What is built on a built-in type is read as that type holds it, and not as its own methods tell it. What is not may
-    be asked by its own methods, and raise anything. Raises `InvalidValueError` for one that never ends, or has more
-    parts than anybody would look at.
+    A subclass of a built-in type is read through the built-in type, not through its own methods. Other objects are read
+    through their own methods, and may raise anything. Raises `InvalidValueError` for a value with too many parts.
     """
     return _within(value, _Walk())
 
@@ -127,7 +126,7 @@ def _plain(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
 
 @_plain.register
 def _(value: Opaque, _: _Walk) -> Opaque:
-    return value  # only where arguments are judged: no condition holds for it
+    return value  # only while arguments are checked: no condition holds for it
 
 
 @_plain.register(type(None))
@@ -208,9 +207,9 @@ def _ordered(items: Iterable[Any]) -> list[Any]:
 
 
 def keep_result(value: object, encode: Callable[[Any], bytes] | None = None) -> tuple[bytes, str]:
-    """Return a result as bytes and their media type, so that a later attempt gets an equal value back.
+    """Return a result as bytes with their media type. A later attempt gets an equal value back.
 
-    What cannot be kept so is only shown: the call was made, and has an outcome, whatever it returned.
+    A value for which that is impossible is only shown: the call was made and has an outcome, whatever it returned.
     """
     try:
         kept = _kept(value, encode)
@@ -228,12 +227,12 @@ def _kept(value: object, encode: Callable[[Any], bytes] | None) -> tuple[bytes, 
     if isinstance(value, str) and ((type(value) is str and value.isascii()) or readable(value) == value):
         return value.encode(), TEXT
     data = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-    # Tuples, keys that are not text and the like come back as something else: such a value is only shown.
+    # A tuple, or a dict with keys that are not text, would come back as something else. It is only shown.
     return (data, JSON) if json.loads(data) == value else None
 
 
 def give_back(body: bytes, media_type: str, decode: Callable[[bytes], Any] | None = None) -> Any:  # noqa: ANN401 - a tool's own result
-    """Return a result as it was. Raises `InvalidValueError` if it was only shown."""
+    """Return a recorded result as a value. Raises `InvalidValueError` if it was only shown."""
     if decode is not None and media_type != SHOWN:
         return decode(body)
     match media_type:
@@ -251,7 +250,7 @@ def give_back(body: bytes, media_type: str, decode: Callable[[bytes], Any] | Non
 
 
 def readable(text: str) -> str:
-    """Return text in which what is not Unicode is spelled out: the characters that it has, whatever its type says."""
+    """Return a text in which everything that is not valid Unicode is spelled out."""
     if type(text) is str and text.isascii():
         return text
     return str.encode(text, "utf-8", "backslashreplace").decode()
@@ -265,9 +264,9 @@ def _name(key: object) -> str:
 
 
 def looks(value: object) -> str:
-    """Return how a value looks, whatever its own repr does."""
+    """Return how a value looks, even if its own `repr` fails."""
     try:
-        # Where it lies in memory says nothing, and differs every time: the same call would never be recognised.
+        # The address in memory differs every time, and the same call would never be recognised.
         return _ADDRESS.sub("", readable(repr(value)))
-    except Exception as error:  # noqa: BLE001 - a repr may raise anything, and a call is recorded all the same
+    except Exception as error:  # noqa: BLE001 - a repr may raise anything, and the call is still recorded
         return f"<{type(value).__qualname__} that cannot be shown: {type(error).__name__}>"

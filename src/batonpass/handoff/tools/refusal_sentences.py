@@ -1,12 +1,12 @@
-"""What a model is told of a call or a handoff that is not made: the same words, whichever door it came by."""
+"""The sentences for a model about a call or handoff that was not made: the same words at every door."""
 
 from typing import Final
 
 from batonpass.errors import BatonpassError, CallSuspendedError, HandoffHeldError
 from batonpass.model.bodies.tool_bodies import BACKGROUND, OTHERWISE, REFUSED, UNASKED
 
-TOLD: Final = ("Denied, and not made: ", "Held, and not made: ", "Held, and not begun: ")  # each begins with one
-# Of calls that were made already when they were judged; people read it, and no model.
+TOLD: Final = ("Denied, and not made: ", "Held, and not made: ", "Held, and not begun: ")  # how each begins
+# For calls that had already been made when they were judged. People read these, not models.
 MADE: Final = {
     UNASKED: "it was made before anybody was asked",
     REFUSED: "it was refused, and made all the same",
@@ -16,7 +16,7 @@ MADE: Final = {
 
 
 def sentence_for(error: BatonpassError) -> str:
-    """Return what a model is told: that nothing was done, why, and what it or a person can do about it."""
+    """Return the sentence for a model: that nothing was done, why, and what it or a person can do about it."""
     if isinstance(error, CallSuspendedError):
         return (
             f"Held, and not made: {error.sentence} (rule {error.rule}). A person can let it be made with "
@@ -32,5 +32,5 @@ def sentence_for(error: BatonpassError) -> str:
 
 
 def not_made(why: str) -> str:
-    """Return what a model is told of a call that nobody lets be made."""
+    """Return the sentence for a model about a call that was denied."""
     return f"Denied, and not made: {why}"

@@ -1,4 +1,4 @@
-"""What a call returned, once it has really ended: something that runs later is no outcome."""
+"""The value that a call returns. A generator or an awaitable is no outcome yet: it still has to run."""
 
 import inspect
 import itertools
@@ -10,8 +10,8 @@ from batonpass.errors import InvalidValueError
 
 MOST_ITEMS: Final = 1_000_000
 
-# They do their work when somebody asks for the next item: long after an outcome was recorded, and unseen. What else can
-# be iterated, such as an open file or the rows of a query, did its work before, and is its owner's to read.
+# These do their work when somebody asks for the next item: long after the outcome was recorded, and unseen. Other
+# iterables, such as an open file or the rows of a query, did their work before, and the caller may read them.
 _LAZY: Final = (
     GeneratorType,
     map,
@@ -23,20 +23,20 @@ _LAZY: Final = (
 )
 
 
-# As most results are: none of these runs anything later.
+# Most results. None of these types runs anything later.
 _ENDED: Final = frozenset({NoneType, bool, int, float, str, bytes, dict, list, tuple})
 
 
 def ended(value: Any, name: str) -> Any:  # noqa: ANN401 - whatever a tool returns
-    """Return what a call returned, after all of it has run: a generator as the list of its items.
+    """Return the value of a call after all of it has run. A generator becomes the list of its items.
 
-    Raises what it raises, and `InvalidValueError` for one that does not end, and for what only a loop can run.
+    Raises the errors of the generator, and `InvalidValueError` if it does not end or needs an event loop.
     """
     if type(value) in _ENDED:
         return value
     if inspect.isawaitable(value) or inspect.isasyncgen(value):
         if inspect.iscoroutine(value):
-            value.close()  # it never began; without this, Python complains of that wherever it is collected
+            value.close()  # it never began; without this, Python warns about it
         raise InvalidValueError(
             "result", f"{name} returned {type(value).__name__}, which has not run; call it on an AsyncRun"
         )
@@ -44,12 +44,12 @@ def ended(value: Any, name: str) -> Any:  # noqa: ANN401 - whatever a tool retur
 
 
 def is_lazy(value: object) -> bool:
-    """Return whether a value does its work only when somebody goes through it."""
+    """Return whether a value does its work only when somebody iterates over it."""
     return type(value) in _LAZY
 
 
 def drained(value: Iterator[Any], name: str) -> list[Any]:
-    """Return the items of what is lazy. Raises what it raises, and `InvalidValueError` if there is no end of them."""
+    """Return the items of a lazy value. Raises its errors, and `InvalidValueError` if there are too many."""
     items = list(itertools.islice(value, MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
         if isinstance(value, GeneratorType):
@@ -59,7 +59,7 @@ def drained(value: Iterator[Any], name: str) -> list[Any]:
 
 
 async def drained_async(value: AsyncGenerator[Any, Any], name: str) -> list[Any]:
-    """Return the items of an asynchronous generator, likewise."""
+    """Return the items of an asynchronous generator, with the same errors as `drained`."""
     items: list[Any] = []
     try:
         async for item in value:
@@ -72,10 +72,10 @@ async def drained_async(value: AsyncGenerator[Any, Any], name: str) -> list[Any]
 
 
 def endless(name: str) -> InvalidValueError:
-    """Return what is raised for a result that does not end."""
+    """Return the error for a result that does not end."""
     return InvalidValueError("result", f"{name} returned more than {MOST_ITEMS:,} items; return them in parts")
 
 
 async def awaited(awaitable: Any) -> Any:  # noqa: ANN401 - whatever a coroutine returns
-    """Return what an awaitable gives."""
+    """Return the value of an awaitable."""
     return await awaitable
