@@ -435,7 +435,7 @@ def _close_out(
 
 
 def enrols_itself(receipt: Receipt) -> bool:
-    """Return whether a receipt enrols the same key that signs it. Then only the root key's signature counts."""
+    """Return whether a receipt enrols the same key that signs it. Then the root key's signature decides."""
     return isinstance(receipt.body, RelayEnrolled) and key_id(receipt.body.public_key) == receipt.relay_key
 
 
