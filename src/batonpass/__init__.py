@@ -73,7 +73,8 @@ __all__ = [
     "tool",
 ]
 
-# Names are imported when they are first used: `import batonpass` stays as cheap as a program that needs one of them.
+# Each name is imported when it is first used. So `import batonpass` is fast, and a program pays only for the names it
+# uses.
 _HOMES: _typing.Final = {
     "Assumption": "batonpass.model.baton.items",
     "AsyncRelay": "batonpass.aio",
@@ -109,7 +110,7 @@ _HOMES: _typing.Final = {
     "tool": "batonpass.handoff.tools.declaration",
 }
 
-# Where a name is another one inside: there, what is kept of a run, a handoff, a brief or a grant has the short one.
+# Names that differ inside the package. There the short name is the recorded value, and this one is what callers use.
 _INSIDE: _typing.Final = {
     "Brief": "BriefRequest",
     "Grant": "GrantRequest",

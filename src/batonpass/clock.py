@@ -1,6 +1,7 @@
-"""The only source of the time.
+"""The time of receipts and decisions.
 
-Everything that needs to know when it is takes a `Clock`; nothing else in Batonpass asks the operating system.
+Everything that records or decides takes a `Clock`, so that a test can set the time. Stores have their own clock for
+leases, commands may show the system's time, and durations are measured with a monotonic clock.
 """
 
 from datetime import UTC, datetime
@@ -11,12 +12,12 @@ class Clock(Protocol):
     """Tells the time, in UTC."""
 
     def now(self) -> datetime:
-        """Return the present moment, aware, in UTC."""
+        """Return the current time, aware and in UTC."""
 
 
 class SystemClock:
     """The operating system's clock."""
 
     def now(self) -> datetime:
-        """Return the present moment, aware, in UTC."""
+        """Return the current time, aware and in UTC."""
         return datetime.now(UTC)

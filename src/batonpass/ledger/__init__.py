@@ -1,1 +1,1 @@
-"""The ledger: streams of signed receipts, sealed."""
+"""The ledger: recording signed receipts in streams, enrolling keys, erasing content, and sealing."""

@@ -1,11 +1,13 @@
-"""What a store has acknowledged, remembered outside of it: a store that no longer has it was put back in time.
+"""Detects a store that was rewound: each relay remembers the latest receipt that the store acknowledged.
 
-A head that is remembered for each stream shows a loss in that stream. A backup that is restored loses whole streams,
-and whoever begins a new one would notice nothing. So a relay remembers the latest receipt that was acknowledged to it,
-in whichever stream, and asks for that before it writes again: in this process, and across processes in a file beside
-its key. Where an append can look for it by itself, it does; else the store is asked now and then. The file is written
-when the relay is closed and now and then, and never waited for: after a crash it is older than it could be, and what it
-says is still true.
+A remembered head for each stream would show a loss in that stream. But a restored backup loses whole streams, and
+whoever begins a new stream would notice nothing. So a relay remembers one receipt, the latest in any stream, and makes
+sure that the store still has it before it writes again: within a process from memory, across processes from a file
+beside its key.
+
+A store that can check this inside the append does so. Any other is asked from time to time. The file is written when
+the relay closes and after every 64 appends, and it is not synced. After a crash it may name an older receipt. The store
+must have that one too, so the check is weaker then, but never wrong.
 """
 
 import contextlib
@@ -36,7 +38,7 @@ _MARKS: Final = msgspec.json.Decoder(Mark)
 
 
 class _Known(Struct):
-    """What is remembered: the latest, and the one that was the latest when the store was last asked."""
+    """The latest acknowledged receipt, and the one that was the latest when the store was last asked."""
 
     latest: Mark | None = None
     asked: Mark | None = None
@@ -55,9 +57,9 @@ class Acknowledged:
         self._since_written = 0
 
     def latest(self) -> Mark | None:
-        """Return what the next append has to come after, where it looks for that itself; None if it does not.
+        """Return the receipt that the store must check in the next append; None if it cannot check there.
 
-        Where it does not, the store is asked here, unless it was a moment ago. Raises `RewoundError`.
+        In that case the store is asked here, unless it was asked a moment ago. Raises `RewoundError`.
         """
         if self._store.confirm_every is not None:
             self._require(self._store.confirm_every)
@@ -71,37 +73,37 @@ class Acknowledged:
         return self._known.latest
 
     def explained(self, error: RewoundError) -> RewoundError:
-        """Return why a store takes nothing more, with what to do if it was put back on purpose."""
+        """Return the error with the path of our file, so that it can say what to do if the rewind was on purpose."""
         return RewoundError(error.stream, error.expected, error.found, remembered=self._path)
 
     def _require(self, every: float) -> None:
-        """Refuse to go on if the store lacks what it had acknowledged, as far as that was not asked just now."""
+        """Refuse to go on if the store lacks an acknowledged receipt. Asks at most once in `every` seconds."""
         now = time.monotonic()
         if self._asked_at is not None and now - self._asked_at < every:
             return
-        # All that is asked for is read before the view is opened: what another thread or process is told meanwhile is
-        # not in that view, and is not lost.
+        # Both marks are read before the view is opened. A receipt that another thread or process gets acknowledged
+        # later may be missing from that view, and is not lost.
         latest, asked = self._known.latest, self._known.asked
         if self._ledger is None:
             asked = self._read()
         try:
             self._confirm(latest, asked)
         except StoreUnavailableError:
-            return  # a server that restarts is waited for by the append itself; it is asked again with the next one
+            return  # the append itself waits for a server that restarts; the next append asks again
         self._known.asked, self._asked_at = latest or asked, now
 
     def _confirm(self, latest: Mark | None, asked: Mark | None) -> None:
         with self._store.view() as view:
             if self._ledger is None:
                 self._ledger = view.info().id
-            # Something may have been written to a store that was put back meanwhile: the latest is there then, and
-            # what was there before that is not.
+            # Two marks, not one: after a rewind somebody may have written already. Then the latest mark is from after
+            # the rewind and is there, and only the mark from the last time we asked is missing.
             for mark in dict.fromkeys((latest, asked)):
                 if mark is not None and mark.ledger == self._ledger:
                     self._require_in(view, mark)
 
     def take(self, signed: SignedReceipt) -> None:
-        """Remember a receipt that was acknowledged just now."""
+        """Remember a receipt that was just acknowledged."""
         receipt = signed.receipt
         if self._ledger is None:
             return
@@ -113,7 +115,7 @@ class Acknowledged:
             self.write()
 
     def write(self) -> None:
-        """Write down what is remembered, for the next process; what another one wrote later stays."""
+        """Write the latest mark to the file, for the next process. A later mark of another process stays."""
         mark, path = self._known.latest, self._path
         if mark is None or path is None:
             return
@@ -123,13 +125,13 @@ class Acknowledged:
             if found is not None and found.ledger == mark.ledger and found.at > mark.at:
                 return
             waiting = path.with_name(f"{path.name}.{os.getpid()}")
-            # A disk that is full or read-only takes nothing from what is recorded: only this net is thinner.
+            # If the disk is full or read-only, no receipt is lost: only this check gets weaker.
             with contextlib.suppress(OSError):
                 waiting.write_bytes(msgspec.json.encode(mark))
                 waiting.replace(path)
 
     def _read(self) -> Mark | None:
-        """Return what was written down; None if nothing was, or it cannot be read."""
+        """Return the mark in the file; None if there is none, or if it cannot be read."""
         if self._path is None:
             return None
         with contextlib.suppress(OSError, msgspec.DecodeError, RecursionError):

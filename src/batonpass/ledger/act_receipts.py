@@ -1,6 +1,6 @@
-"""How runs and handoffs are written about: each act is one receipt, or a few that stand or fall together.
+"""Recording acts: each act of a run or on a handoff is one receipt, or a few in one commit.
 
-What a receipt about a call or a handoff says is made above: this gives it its place, its keys and its commit.
+The packages above make the body of a receipt. This module gives it a place in a stream, keys and a commit.
 """
 
 from collections.abc import Callable
@@ -51,27 +51,27 @@ from batonpass.model.ledger.run import Handoff, Run
 from batonpass.store.port import LedgerStore
 from batonpass.wire.codec import decode_receipt
 
-# Each time a run moved on between reading and fencing it, it made progress; so many times in a row is a fault.
+# If a run writes between our read and our write, it made progress. This many times in a row is a fault.
 _TRIES: Final = 64
 
 Act: TypeAlias = Callable[[Handoff, ChildHead | None], Body]
 Opens: TypeAlias = Callable[["AttemptOpening"], tuple[Body, tuple[Content, ...]]]
 Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body]]
-Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # a handoff, what its next attempt hangs from, and for whom
+Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # the digest is what its next attempt follows
 
 
 class AttemptOpening(Struct, frozen=True, kw_only=True):
-    """An attempt that is about to be opened: what its first receipt has to name."""
+    """An attempt that is about to begin: the values that its first receipt needs."""
 
-    handoff: Handoff  # as it stands before
+    handoff: Handoff  # as it is before the attempt
     run: RunId
-    attempt: int  # its number, from 1
+    attempt: int  # attempt number, from 1
     principal: PrincipalId
     key: PublicKey
 
 
 class Recording:
-    """Records what happens to runs and handoffs. The relay calls it; agents never do."""
+    """Records acts of runs and on handoffs. The relay calls it; agents never do."""
 
     def __init__(self, store: LedgerStore, ledger: Ledger, run_keys: RunKeys, clock: Clock) -> None:
         self._store = store
@@ -99,9 +99,10 @@ class Recording:
         resumed: Callable[[RunId], Body] | None = None,
         granting: Granting | None = None,
     ) -> Working:
-        """Begin a root run for a principal's intent, with what the principal says besides, in one commit.
+        """Begin a root run for a principal's intent, with the principal's other items, in one commit.
 
-        Without an intent, nobody says one instead. `resumed` says of a run's id what comes along from earlier ones.
+        Without an intent none is recorded. `resumed` gets the run's id and returns the body that says what the run
+        inherits.
         """
         at = self._clock.now()
         run = new_run_id(at)
@@ -149,10 +150,10 @@ class Recording:
         token: int | None = None,
         known: Standing | None = None,
     ) -> Working:
-        """Begin the next attempt at a handoff: its run hangs from the last thing that happened to the handoff.
+        """Begin the next attempt at a handoff. Its run's stream follows the handoff's last receipt.
 
-        `make` says of the run, which has its id and its key now, what its first receipt says. With `known`, it is not
-        read where the handoff stands; if it has moved on, `StaleHeadError` says so.
+        `make` gets the run's id and key, and returns the body of its first receipt with the contents. With `known`, the
+        state of the handoff is not read again. Raises `StaleHeadError` if the handoff has moved on since.
         """
         offered, anchor, principal = known or self._standing(handoff)
         run = RunId(new_id(RUN, self._clock.now()))
@@ -175,12 +176,12 @@ class Recording:
             token=token,
         )
         (entry,) = self._ledger.append_entries((draft,))
-        # Only now: a key that is kept for a run of which nothing is durable would outlive the attempt.
+        # Only after the append: if it failed, a kept key would belong to a run that does not exist.
         self._run_keys.keep(run, 1, signer)
         return opened(entry)
 
     def end(self, working: Working, body: Body, contents: tuple[Content, ...]) -> SignedReceipt:
-        """Write a run's last receipt and forget its key."""
+        """Write the last receipt of a run and forget its key."""
         signed = self.record(working, body, contents)
         self._run_keys.drop(working.run.id)
         return signed
@@ -194,10 +195,10 @@ class Recording:
         token: int | None = None,
         after: Digest | None = None,
     ) -> SignedReceipt:
-        """Record in a handoff's own stream what somebody did to it.
+        """Record an act on a handoff in the handoff's own stream.
 
-        `make` gets the handoff as it stands and, if an attempt is running, where its run stands. With `after`, that is
-        the last thing that happened to the handoff; if it is not, `StaleHeadError` says so.
+        `make` gets the handoff and, if an attempt is running, the head of its run. With `after`, the act is recorded
+        only if that is the handoff's last receipt. Raises `StaleHeadError` otherwise.
         """
         for _ in range(_TRIES):
             with self._store.view() as view:
@@ -221,12 +222,12 @@ class Recording:
             except StaleHeadError as stale:
                 if ended is None or stale.stream != ended.run:
                     raise
-                continue  # the run wrote on while we read: it is to be fenced where it stands now
+                continue  # the run wrote meanwhile, and must be fenced at its new head
             return signed
         raise StaleHeadError(handoff, 0)
 
     def rekey(self, run: RunId, *, mode: Mode = Mode.OBSERVED, session: SessionId | None = None) -> Working:
-        """Go on with a run whose key is lost: a new key in the next epoch, which fences whoever held the old one."""
+        """Continue a run whose key is lost, with a new key in the next epoch. This fences whoever has the old key."""
         with self._store.view() as view:
             known = view.get_run(run)
             epoch = view.get_stream(StreamId(run)).epoch
@@ -255,20 +256,21 @@ class Recording:
         within: tuple[Within, ...] = (),
         premise: Premise | None = None,
     ) -> SignedReceipt:
-        """Write one receipt into the stream of a run that this process holds.
+        """Write one receipt to the stream of a run that this process holds.
 
-        Raises `StreamClosedError` if the run is over, `BudgetExhaustedError`, and `PremiseError`.
+        Raises `StreamClosedError` if the run is over, `FencedError` if somebody took it over, `BudgetExhaustedError`,
+        and `PremiseError`.
         """
         try:
             signer, epoch = self._run_keys.get(working.run.id)
         except KeyMissingError:
-            # The key of a run is forgotten when the run ends: that it is over is the reason, and no key would help.
+            # A run's key is dropped when the run ends. Then the missing key is not the reason: the run is over.
             with self._store.view() as view:
                 if not view.get_stream(StreamId(working.run.id)).open:
                     raise StreamClosedError(working.run.id) from None
             raise
         if working.epoch is not None and working.epoch != epoch:
-            # Taken up again in this very process: the key is the new one's, and this one is over all the same.
+            # The run was taken over within this process, so the key here is the new holder's. The old holder is fenced.
             raise FencedError(working.run.id, working.epoch, epoch)
         cosigner: Signer | None = signer if body.kind in SIGNED_BY_RUN else None
         draft = Draft(
@@ -287,10 +289,10 @@ class Recording:
         return self._ledger.append_entries((draft,))[0].signed
 
     def supersede(self, handoff: HandoffId, make: Supersedes, contents: tuple[Content, ...] = ()) -> None:
-        """End the attempt of somebody who is gone and let the next one begin, in one commit.
+        """End the attempt of a holder who is gone, and make the handoff ready for the next one, in one commit.
 
-        Whoever still holds the attempt's run is fenced by its new epoch. `make` gets the run and where its children
-        stand, and returns its last receipt and the next one of the handoff.
+        The new epoch fences whoever still holds the attempt's run. `make` gets the run and the heads of its children,
+        and returns two bodies: the last one of the run and the next one of the handoff.
         """
         with self._store.view() as view:
             known, anchor = standing(view, handoff)
@@ -314,7 +316,7 @@ class Recording:
         self._run_keys.drop(dead.id)
 
     def note(self, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:
-        """Record in this relay's own stream what somebody decided about a run that another process may hold."""
+        """Record in this relay's own stream a decision about a run that another process may hold."""
         stream = StreamId(self._ledger.relay)
         (signed,) = self._ledger.append(
             Draft(stream=stream, body=body, anchor=self._genesis(), contents=contents),
@@ -322,11 +324,11 @@ class Recording:
         return signed
 
     def append(self, *drafts: Draft) -> tuple[SignedReceipt, ...]:
-        """Record drafts in one commit, or none of them: for whoever tells what happened long ago, all at once."""
+        """Record drafts in one commit, or none of them. Used to import records of the past."""
         return self._ledger.append(*drafts)
 
     def children(self, run: RunId) -> tuple[ChildHead, ...]:
-        """Return where the streams of a run's children stand."""
+        """Return the heads of the streams of a run's children."""
         with self._store.view() as view:
             return children_of(view, run)
 

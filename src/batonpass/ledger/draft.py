@@ -1,4 +1,4 @@
-"""A draft: what is to be recorded, before it has a place in a stream."""
+"""A draft: something to record, before it has a place in a stream."""
 
 from msgspec import Struct
 
@@ -12,20 +12,20 @@ from batonpass.model.ledger.key import Signer
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """Something to record; the ledger adds the place in the stream, the time and the signatures."""
+    """Something to record. The ledger adds the place in the stream, the time and the signatures."""
 
     stream: StreamId
     body: Body
     root: RunId | None = None
-    anchor: Digest | None = None  # where a stream's first receipt hangs
-    new: bool = False  # the stream must not exist yet; else it goes on as it stands, or begins at the anchor
-    after: Digest | None = None  # only if this is the last thing that its stream, or its anchor, says
-    epoch: int | None = None  # the epoch that the writer holds; None takes the stream's present one
+    anchor: Digest | None = None  # the digest that a stream's first receipt follows
+    new: bool = False  # the stream must not exist yet; else it continues, or begins at the anchor
+    after: Digest | None = None  # write only if this is the stream's head, or the anchor of a stream not there yet
+    epoch: int | None = None  # the epoch that the writer holds; None: the stream's current one
     cosigner: Signer | None = None
     contents: tuple[Content, ...] = ()
-    touches: tuple[Touch, ...] = ()  # under which paths its contents are to be found again
-    within: tuple[Within, ...] = ()  # limits that what it charges has to stay within
-    premise: Premise | None = None  # what it was made under, and is not written without
+    touches: tuple[Touch, ...] = ()  # paths under which its contents can be found
+    within: tuple[Within, ...] = ()  # limits that must hold after its charges
+    premise: Premise | None = None  # what its writer knew; if that is out of date, it is not written
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
     token: int | None = None  # of the lease under which a worker takes a handoff

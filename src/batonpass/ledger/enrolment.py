@@ -1,4 +1,4 @@
-"""Which relays may record, and whose keys approve: the root key says so, and signs the receipt of every change."""
+"""Enrolment: the root key signs which relays may record, and whose keys may approve."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -23,10 +23,10 @@ def found_ledger(
     *,
     vouch: Callable[[LedgerInfo], Content] | None = None,
 ) -> LedgerInfo:
-    """Make an empty store a ledger whose root key is `root` and whose first relay enrols itself; return who it is.
+    """Found a ledger in an empty store, with `root` as its root key, and enrol its first relay.
 
-    What `vouch` makes is kept with that enrolment. Of several processes that found at once, one wins, and all learn
-    which.
+    `vouch` makes a content that is kept with the enrolment. If several processes found a ledger at once, one wins, and
+    all get its info.
     """
     at = clock.now()
     info = LedgerInfo(id=new_ledger_id(at), root_key=root.public_key)
@@ -44,7 +44,7 @@ Change: TypeAlias = RelayEnrolled | RelayRotated | RelayRevoked | ApproverEnroll
 
 
 class Enrolment:
-    """Enrols, rotates and revokes the keys of relays and of people who approve. Every act needs the root key."""
+    """Enrols, rotates and revokes the keys of relays and approvers. Every act needs the root key."""
 
     def __init__(self, store: LedgerStore, ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
         self._store = store
@@ -57,25 +57,25 @@ class Enrolment:
         self._append(RelayEnrolled(relay=relay, public_key=public_key), root, vouched)
 
     def rotate(self, public_key: PublicKey, *, root: Signer, vouched: tuple[Content, ...] = ()) -> None:
-        """Let this relay go on under another key; the present one signs this and then nothing more."""
+        """Give this relay a new key. The current key signs this receipt and then nothing more."""
         old = self._recorder.signer.public_key
         self._append(RelayRotated(relay=self._recorder.id, old_key=old, public_key=public_key), root, vouched)
 
     def revoke(self, relay: RelayId, public_key: PublicKey, *, reason: str, root: Signer) -> None:
-        """Stop a relay key from recording, from now on and for every process."""
+        """Revoke a relay's key: from now on it can record nothing, in any process."""
         self._append(RelayRevoked(relay=relay, public_key=public_key), root, self._words(reason))
 
     def enroll_approver(self, principal: PrincipalId, public_key: PublicKey, *, root: Signer) -> None:
-        """Say whose decisions a key signs. Raises `DuplicateReceiptError` if they have one, or the key is known.
+        """Enrol an approver's key. Raises `DuplicateReceiptError` if they have one, or if the key is known.
 
-        Raises `InvalidValueError` for somebody who is no person. Receipts of older ledgers may name one all the same.
+        Raises `InvalidValueError` for a principal who is no person. Receipts of older ledgers may name one anyway.
         """
         if not is_user(principal):
             raise InvalidValueError("principal", f"{principal} is no person, and nobody else approves")
         self._append(ApproverEnrolled(principal=principal, public_key=public_key), root)
 
     def revoke_approver(self, principal: PrincipalId, public_key: PublicKey, *, reason: str, root: Signer) -> None:
-        """Let what a key signs prove nothing from now on."""
+        """Revoke an approver's key: from now on its signatures prove nothing."""
         self._append(ApproverRevoked(principal=principal, public_key=public_key), root, self._words(reason))
 
     def _words(self, reason: str) -> tuple[Content, ...]:

@@ -1,4 +1,4 @@
-"""Erasing words on purpose: the content goes, the receipt that commits to it stays, and the erasure is a receipt."""
+"""Erasure: a content is removed, the receipt that commits to it stays, and another receipt records the erasure."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from batonpass.store.port import LedgerStore
 
 
 class Erasure:
-    """Erases content. The chain still verifies; what was erased shows as erased, by whom and when."""
+    """Erases contents. The chain still verifies, and shows what was erased, by whom and when."""
 
     def __init__(self, store: LedgerStore, ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
         self._store = store

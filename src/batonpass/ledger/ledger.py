@@ -1,4 +1,4 @@
-"""Recording: a draft gets its place in its stream, its signatures, and is durable when `append` returns."""
+"""Recording: a draft gets its place in a stream and its signatures. It is durable when `append` returns."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
-# Each time another process came first, somebody made progress; this many times in a row is a fault, not a race.
+# If another process writes first, somebody made progress. This many times in a row is a fault, not a race.
 _TRIES: Final = 64
 
 _receipt: Final = unchecked_maker(Receipt)
@@ -35,7 +35,7 @@ _HANDOFF: Final = f"{HANDOFF}_"
 
 
 class Recorder(Protocol):
-    """Who records: the relay's id, and its key."""
+    """The relay that records: its id and its key."""
 
     @property
     def id(self) -> RelayId:
@@ -47,7 +47,7 @@ class Recorder(Protocol):
 
 
 class StreamHead(Struct, frozen=True):
-    """Where a stream stands, as far as its next receipt has to know."""
+    """The part of a stream's state that its next receipt needs."""
 
     id: StreamId
     seq: int
@@ -64,7 +64,7 @@ class _Slot:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.head: StreamHead | None = None
-        self.latest: datetime | None = None  # when its last receipt was recorded, as that says
+        self.latest: datetime | None = None  # time of its last receipt
         self.users = 0
 
 
@@ -83,21 +83,21 @@ class Ledger:
 
     @property
     def relay(self) -> RelayId:
-        """Return who records here."""
+        """Return the id of the relay that records here."""
         return self._recorder.id
 
     def append(self, *drafts: Draft) -> tuple[SignedReceipt, ...]:
-        """Record drafts in one commit, or none of them; return them signed, when they are durable.
+        """Record drafts in one commit, or none of them. Return the signed receipts when they are durable.
 
-        Raises what `LedgerStore.append` raises, except that a stream which merely moved on is caught up with.
+        Raises what `LedgerStore.append` raises. If a stream only has a newer head, the append is tried again.
         """
         return tuple([entry.signed for entry in self.append_entries(drafts)])
 
     def append_entries(self, drafts: Sequence[Draft]) -> Sequence[Entry]:
-        """Do what `append` does, and return each receipt with what it changed."""
+        """Do the same as `append`, and return each receipt with its changes."""
         slots: dict[StreamId, _Slot] = {}
         try:
-            # In the order of their names, so that no two threads wait for each other.
+            # Locks are taken in the order of the stream names, so that two threads cannot deadlock.
             for stream in (drafts[0].stream,) if len(drafts) == 1 else sorted({draft.stream for draft in drafts}):
                 with self._slots_lock:
                     slot = self._slots.get(stream)
@@ -112,8 +112,8 @@ class Ledger:
                 slot.lock.release()
                 with self._slots_lock:
                     slot.users -= 1
-                    # Anybody may append to a handoff's stream and it never closes: a head kept for it would be stale,
-                    # and forever.
+                    # A handoff's stream never closes, and any process may append to it. Its slot would stay forever,
+                    # with a head that is soon stale.
                     if slot.users == 0 and (slot.head is None or not slot.head.open or stream.startswith(_HANDOFF)):
                         self._slots.pop(stream, None)
 
@@ -152,12 +152,14 @@ class Ledger:
         for draft in drafts:
             head = heads.get(draft.stream) or slots[draft.stream].head
             if not draft.new and (head is None or head.epoch < (draft.epoch or 0)):
-                # Unknown here, or taken over since and now taken back by whoever wrote this draft. What we knew of it
-                # is of the past: kept, it would look like a takeover as soon as somebody else writes.
+                # The stream is unknown here, or it was taken over and the writer of this draft has taken it back. The
+                # head that we remember is from an older epoch. If we kept it, the next write of somebody else would
+                # look like a takeover.
                 head = self._refresh(draft.stream, slots[draft.stream])
             if draft.after is not None and draft.after != (draft.anchor if head is None else head.head):
                 raise StaleHeadError(draft.stream, 1 if head is None else head.seq + 1)
-            # In a run that is held to something, a clock that was set back does not bring back what had ended.
+            # In an enforced run, time never goes back: if the clock is set back, a grant or a deadline that has ended
+            # stays ended.
             known = slots[draft.stream].latest if draft.mode is Mode.ENFORCED else None
             signed = sign_receipt(draft, head, self._recorder, max(now, known or now))
             entry = Entry(
@@ -177,7 +179,7 @@ class Ledger:
         return entries, heads
 
     def _refresh(self, stream: StreamId, slot: _Slot) -> StreamHead | None:
-        """Return where a stream stands in the store, and remember that and when it got there."""
+        """Return a stream's head from the store, and remember it with the time of that receipt."""
         with self._store.view() as view:
             try:
                 found = view.get_stream(stream)
@@ -194,7 +196,11 @@ class Ledger:
             return digest(view.get_receipt_at(known.id, known.seq).payload) == known.head
 
     def _catch_up(self, slots: dict[StreamId, _Slot], drafts: Sequence[Draft], stale: StaleHeadError) -> None:
-        """Take a stream's new head, unless that would hide a takeover, a rewind, or a stream that began without us."""
+        """Take a stream's new head.
+
+        Raises `FencedError` if the stream was taken over, `RewoundError` if it lost receipts, and the given error if
+        the stream should not exist yet. Taking the new head would hide all of these.
+        """
         slot = slots.get(StreamId(stale.stream))
         if slot is None or any(draft.new and draft.stream == stale.stream for draft in drafts):
             raise stale
@@ -211,13 +217,14 @@ class Ledger:
 
 
 def sign_receipt(draft: Draft, head: StreamHead | Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:
-    """Return a draft as the signed successor of a stream's head, or as its first receipt.
+    """Return a draft as a signed receipt: the successor of the stream's head, or its first receipt.
 
-    Raises `FencedError` if somebody took the stream over, and `NotFoundError` if it is neither there nor to be begun.
+    Raises `FencedError` if somebody took the stream over, and `NotFoundError` if there is neither a stream nor an
+    anchor.
     """
     signer = recorder.signer
-    # Where a stream begins, and in which epoch a writer may write, is decided here and not in the store, because both
-    # are signed. The store compares them with what it has, inside the commit.
+    # Sequence number, previous digest and epoch are decided here and not in the store, because they are signed. The
+    # store compares them with its own state inside the commit.
     if head is None:
         if draft.anchor is None:
             raise NotFoundError("stream", draft.stream)
@@ -226,7 +233,8 @@ def sign_receipt(draft: Draft, head: StreamHead | Stream | None, recorder: Recor
         if draft.epoch is not None and draft.epoch != head.epoch:
             raise FencedError(draft.stream, draft.epoch, head.epoch)
         seq, previous, epoch = head.seq + 1, head.head, head.epoch + isinstance(draft.body, RunRekeyed)
-    # What a draft holds was checked when it was made; only the clock is somebody else's, and what goes together is new.
+    # The fields of a draft were checked when it was made. Two things are new: the time, since anybody can supply a
+    # clock, and whether the fields go together.
     receipt = _receipt(
         id=ReceiptId(new_id(RECEIPT, at)),
         stream=draft.stream,

@@ -1,7 +1,7 @@
-"""The Merkle tree of RFC 6962 over the receipts of a ledger, in position order.
+"""The Merkle tree of RFC 6962 over the receipts of a ledger, in the order of their positions.
 
-Everything here is about *leaf hashes*: `leaf_hash(digest)` of each receipt's 32-byte digest. The leaf of the receipt at
-position p has the index p - 1. The specification, with a worked example, is docs/spec/seal.md.
+All functions work on *leaf hashes*: `leaf_hash(digest)` of each receipt's 32-byte digest. The receipt at position p has
+the leaf with index p - 1. docs/spec/seal.md has the specification and a worked example.
 """
 
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from batonpass.errors import InvalidValueError, SealError
 HASH_LENGTH: Final = 32
 EMPTY_ROOT: Final = sha256(b"").digest()
 
-# One prefix for leaves and another for nodes: without them a node's two children could be passed off as a leaf's data.
+# Leaves and nodes have different prefixes. Without them, the two children of a node could pass for the data of a leaf.
 LEAF_PREFIX: Final = b"\x00"
 NODE_PREFIX: Final = b"\x01"
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """Return the hash under which data stands in the tree; for a receipt, data is its 32-byte digest."""
+    """Return the leaf hash of data. For a receipt, data is its 32-byte digest."""
     return sha256(LEAF_PREFIX + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Return the hash of the node that has these two subtrees."""
+    """Return the hash of the node with these two subtrees."""
     return sha256(NODE_PREFIX + left + right).digest()
 
 
 class Frontier:
-    """All that appending to a tree needs to remember: the roots of the complete subtrees along its right edge.
+    """All state that is needed to append to a tree: the roots of the complete subtrees along its right edge.
 
     A tree of n leaves has one such subtree for every 1 in the binary form of n, the largest first.
     """
@@ -51,9 +51,9 @@ class Frontier:
 
     @classmethod
     def from_bytes(cls, size: int, data: bytes) -> Self:
-        """Return the frontier that `to_bytes` wrote down at this size.
+        """Return the frontier that `to_bytes` gave at this size.
 
-        Raises `InvalidValueError` if the number of hashes in data is not the one that the size asks for.
+        Raises `InvalidValueError` if data does not have the number of hashes that the size requires.
         """
         return cls(size, [data[at : at + HASH_LENGTH] for at in range(0, len(data), HASH_LENGTH)])
 
@@ -64,13 +64,14 @@ class Frontier:
 
     def append(self, leaf: bytes) -> None:
         """Add one leaf hash at the right. Raises `InvalidValueError` unless it has 32 bytes."""
-        # The hot loop of sealing and verifying. `node_hash` and `_require_hash` are written out, since the calls cost
-        # as much as the hashing.
+        # This is the hot loop of sealing and verifying. `node_hash` and `_require_hash` are inlined, because the calls
+        # cost as much as the hashing.
         if len(leaf) != HASH_LENGTH:
             raise InvalidValueError("leaf", f"a hash has {HASH_LENGTH} bytes, this one {len(leaf)}")
         roots = self._roots
         carry = self._size
-        # Binary addition of one: every trailing 1 is a complete subtree that is now the left half of a larger one.
+        # Adding a leaf is adding one in binary: each trailing 1 is a complete subtree, which becomes the left half of a
+        # larger one.
         while carry & 1:
             leaf = sha256(NODE_PREFIX + roots.pop() + leaf).digest()
             carry >>= 1
@@ -82,17 +83,19 @@ class Frontier:
         if not self._roots:
             return EMPTY_ROOT
         *lefts, root = self._roots
+        # From right to left: the smallest subtree is the right child of its neighbour. That gives the shape of RFC 6962
+        # for a size that is no power of two.
         for left in reversed(lefts):
             root = node_hash(left, root)
         return root
 
     def to_bytes(self) -> bytes:
-        """Return the subtree roots, the largest subtree first; together with `size` they are the whole state."""
+        """Return the roots of the subtrees, the largest first. Together with `size` this is the whole state."""
         return b"".join(self._roots)
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Return the hashes that lead from the leaf at this index to the root over all leaf hashes, the lowest first.
+    """Return the hashes from the leaf at this index up to the root over all leaf hashes, the lowest first.
 
     Raises `InvalidValueError` if there is no such leaf.
     """
@@ -100,10 +103,10 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes:
-    """Return the root that a tree of this size has if the leaf hash stands at this index, by the proof.
+    """Return the root of a tree of this size in which the leaf hash is at this index, computed with the proof.
 
-    It proves nothing until it is compared with a root that is trusted. Raises `InvalidValueError` if the proof has not
-    exactly the hashes that such a path needs.
+    It proves nothing until it is compared with a trusted root. Raises `InvalidValueError` if the proof does not have
+    exactly the hashes that the path needs.
     """
     _require_hash("leaf", leaf)
     path = _siblings(index, size)
@@ -115,7 +118,7 @@ def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[byte
 
 
 def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """Return the hashes that show the tree over all leaf hashes to be the one of its first old_size leaves, extended.
+    """Return the hashes that prove that the tree over all leaf hashes extends the tree of the first old_size.
 
     Raises `InvalidValueError` if there are fewer leaves than that.
     """
@@ -123,17 +126,17 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
     if old_size == 0:
         return []
     edge, above = _edge(old_size, len(leaves))
-    # A verifier holds the root of the old tree already, so a subtree that is the whole old tree is not sent.
+    # If the subtree is the whole old tree, its root is the old root, which the verifier has. So it is not sent.
     return [_root_of(leaves, span) for span in ([edge, *above] if edge.start else above)]
 
 
 def verify_consistency(
     *, old_size: int, old_root: bytes, new_size: int, new_root: bytes, proof: Sequence[bytes]
 ) -> None:
-    """Return if the new tree begins with exactly the leaves of the old one, which any tree does with an empty one.
+    """Return if the new tree begins with exactly the leaves of the old one. Every tree extends the empty one.
 
-    Raises `InvalidValueError` if the proof has not the form that these sizes ask for, `SealError` if it leads to other
-    roots.
+    Raises `InvalidValueError` if the proof does not have the number of hashes that these sizes require, and `SealError`
+    if it leads to other roots.
     """
     _require_growth(old_size, new_size)
     if old_size == 0:
@@ -145,6 +148,8 @@ def verify_consistency(
     edge, above = _edge(old_size, new_size)
     _require_proof(proof, length=len(above) + (edge.start > 0))
     first, *siblings = proof if edge.start else [old_root, *proof]
+    # Both roots are computed along the same path. A sibling on the left belongs to both trees. A sibling on the right
+    # has only leaves that are new.
     old = new = first
     for span, sibling in zip(above, siblings, strict=True):
         if span.stop <= edge.start:
@@ -157,13 +162,13 @@ def verify_consistency(
 
 
 def _siblings(index: int, size: int) -> list[range]:
-    """Return the subtrees, as ranges of leaves, that hang beside the way from a leaf up to the root."""
+    """Return the subtrees beside the path from a leaf up to the root, as ranges of leaves, the lowest first."""
     if not 0 <= index < size:
         raise InvalidValueError("index", f"a tree of {size} leaves has no leaf {index}")
     beside: list[range] = []
     start, stop = 0, size
     while stop - start > 1:
-        # RFC 6962, 2.1: the left subtree takes the largest power of two that leaves something for the right one.
+        # RFC 6962, 2.1: the left subtree has the largest power of two of leaves that is less than their number.
         middle = start + (1 << (stop - start - 1).bit_length() - 1)
         if index < middle:
             beside.append(range(middle, stop))
@@ -180,7 +185,7 @@ def _edge(old_size: int, new_size: int) -> tuple[range, list[range]]:
     above = _siblings(old_size - 1, new_size)
     start = old_size - 1
     height = 0
-    # With its left neighbour a subtree still ends at old_size; with the first right one it does not.
+    # Joined with a left neighbour, the subtree still ends at old_size. Joined with a right one, it does not.
     while height < len(above) and above[height].stop == start:
         start = above[height].start
         height += 1

@@ -1,8 +1,8 @@
 """Seals as text: a transparency-log checkpoint in a C2SP signed note.
 
-Any tool that reads c2sp.org/tlog-checkpoint reads our seals. In the other direction we are narrower than C2SP: the
-origin obeys the rule for key names, and extension lines are refused, because no seal of ours has any and nothing would
-check them. Whatever parses has exactly one spelling. The specification is docs/spec/seal.md.
+Any tool that reads c2sp.org/tlog-checkpoint reads our seals. We accept less than C2SP allows: the origin must follow
+the rule for key names, and extension lines are refused, because our seals have none and nothing would check them. Each
+note that is accepted has exactly one spelling. The specification is docs/spec/seal.md.
 """
 
 import re
@@ -24,16 +24,16 @@ _PUBLIC_KEY_LENGTH: Final = 32
 _SIGNATURE_LENGTH: Final = 64
 _ED25519: Final = b"\x01"
 _DASH: Final = "\N{EM DASH} "
-# At most 19 digits: `int` takes quadratic time, and the sender chooses how many digits we read.
+# At most 19 digits: `int` takes quadratic time, and the sender chooses the number of digits.
 _DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _BODY_LINES: Final = 3
 _TRAILER_PARTS: Final = 4
 
 
 class Checkpoint(Struct, frozen=True):
-    """The head of a ledger's Merkle tree: whose it is, how many receipts, which root.
+    """The head of a ledger's Merkle tree: its origin, the number of receipts, and the root.
 
-    Raises `InvalidValueError` for parts that could not be written down and read back the same.
+    Raises `InvalidValueError` for fields that could not be written and read back unchanged.
     """
 
     origin: str
@@ -41,19 +41,19 @@ class Checkpoint(Struct, frozen=True):
     root: bytes
 
     def __post_init__(self) -> None:
-        # A newline in the origin would forge the two lines under it.
+        # With a newline in it, the origin could forge the two lines below.
         _require_name("origin", self.origin)
         if not 0 <= self.size <= MAX_SIZE:
             raise InvalidValueError("size", f"must be between 0 and {MAX_SIZE}")
         _require_length("root", self.root, _ROOT_LENGTH)
 
     def body(self) -> str:
-        """Return the text that is signed: three lines, each with its newline."""
+        """Return the signed text: three lines, each with its newline."""
         return f"{self.origin}\n{self.size}\n{write_base64(self.root)}\n"
 
 
 class NoteSignature(Struct, frozen=True):
-    """One signature line of a note; nobody has checked it yet."""
+    """One signature line of a note, not verified yet."""
 
     name: str
     key_hash: bytes
@@ -61,34 +61,34 @@ class NoteSignature(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """A checkpoint and the signatures that stand under it, read but not verified."""
+    """A checkpoint and its signatures, parsed but not verified."""
 
     checkpoint: Checkpoint
     signatures: tuple[NoteSignature, ...]
     signed_bytes: bytes
 
     def find_signatures(self, name: str, public_key: bytes) -> Iterator[NoteSignature]:
-        """Yield the signatures that claim to be made with this key; all of them must verify over `signed_bytes`."""
+        """Yield the signatures that claim to be made with this key. All of them must verify over `signed_bytes`."""
         wanted = key_hash(name, public_key)
         return (line for line in self.signatures if line.name == name and line.key_hash == wanted)
 
 
 def key_hash(name: str, public_key: bytes) -> bytes:
-    """Return the four bytes by which a note names an Ed25519 key; they identify it and prove nothing."""
+    """Return the four bytes by which a note names an Ed25519 key. They identify the key, and prove nothing."""
     _require_name("name", name)
     _require_length("public key", public_key, _PUBLIC_KEY_LENGTH)
     return sha256(name.encode() + b"\n" + _ED25519 + public_key).digest()[:_KEY_HASH_LENGTH]
 
 
 def verifier_key(name: str, public_key: bytes) -> str:
-    """Return the key in the form in which other C2SP tools take it."""
+    """Return the key in the form that other C2SP tools take."""
     return f"{name}+{key_hash(name, public_key).hex()}+{write_base64(_ED25519 + public_key)}"
 
 
 def sign_checkpoint(checkpoint: Checkpoint, sign: Callable[[bytes], bytes], name: str, public_key: bytes) -> str:
-    """Return the whole note: the checkpoint, and under it the one signature that `sign` made.
+    """Return the whole note: the checkpoint, and below it the one signature that `sign` made.
 
-    Raises `InvalidValueError` if name, key or signature cannot stand in an Ed25519 signature line.
+    Raises `InvalidValueError` if the name, the key or the signature does not fit an Ed25519 signature line.
     """
     body = checkpoint.body()
     prefix = key_hash(name, public_key)
@@ -98,7 +98,7 @@ def sign_checkpoint(checkpoint: Checkpoint, sign: Callable[[bytes], bytes], name
 
 
 def parse_note(text: str) -> Note:
-    """Return what the note says; no signature is checked here.
+    """Return the note in a text. No signature is checked here.
 
     Raises `InvalidValueError` with the part that is malformed.
     """
@@ -120,9 +120,9 @@ def parse_note(text: str) -> Note:
 
 
 def to_trailer(text: str) -> str:
-    """Return the note as one line of four words, for a git trailer; `from_trailer` gives back the same note.
+    """Return the note as one line of four words, for a git trailer. `from_trailer` returns the same note again.
 
-    Raises `InvalidValueError` unless the note has exactly one signature, by the name that is also the origin.
+    Raises `InvalidValueError` unless the note has exactly one signature, whose name is the origin.
     """
     note = parse_note(text)
     if [line.name for line in note.signatures] != [note.checkpoint.origin]:
@@ -132,9 +132,9 @@ def to_trailer(text: str) -> str:
 
 
 def from_trailer(line: str) -> str:
-    """Return the note that `to_trailer` made into this line.
+    """Return the note from which `to_trailer` made this line.
 
-    Raises `InvalidValueError` if the line is not one that `to_trailer` could have made.
+    Raises `InvalidValueError` if `to_trailer` could not have made it.
     """
     parts = line.split(" ")
     if len(parts) != _TRAILER_PARTS:
@@ -166,8 +166,8 @@ def _parse_signature(line: str) -> NoteSignature:
 def _require_name(field: str, name: str) -> None:
     if not name:
         raise InvalidValueError(field, "must not be empty")
-    # C2SP asks for the controls below U+0020. We add delete and the C1 range, which some terminals obey, and the lone
-    # surrogates, which are not UTF-8.
+    # C2SP forbids the controls below U+0020. We also forbid delete and the C1 controls, which some terminals obey, and
+    # lone surrogates, which are not UTF-8.
     if any(char < " " or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff" for char in name):
         raise InvalidValueError(field, "must not contain control characters or surrogates")
     if any(char.isspace() or char == "+" for char in name):

@@ -1,4 +1,4 @@
-"""Offline proof that one receipt is under a seal, as a c2sp.org/tlog-proof@v1 file."""
+"""Offline proof that a seal covers one receipt, as a c2sp.org/tlog-proof@v1 file."""
 
 from typing import Final
 
@@ -16,12 +16,12 @@ _INDEX: Final = "index "
 
 
 class SealProof(Struct, frozen=True):
-    """The way from one receipt up to the root of a seal, and the seal as it was issued."""
+    """The path from one receipt up to the root of a seal, and the seal as it was issued."""
 
     index: int  # the receipt's position - 1
     hashes: tuple[bytes, ...]
     seal: str
-    extra: bytes = b""  # vouched for by nobody; empty means none
+    extra: bytes = b""  # data that nobody has signed; empty: none
 
 
 def format_proof(proof: SealProof) -> str:
@@ -37,7 +37,7 @@ def format_proof(proof: SealProof) -> str:
 
 
 def parse_proof(text: str) -> SealProof:
-    """Return what a proof file says; neither the path nor a signature is checked here.
+    """Return the proof in a file. Neither the path nor a signature is checked here.
 
     Raises `InvalidValueError` with the part that is malformed.
     """
@@ -65,8 +65,8 @@ def parse_proof(text: str) -> SealProof:
 def verify_proof(proof: SealProof, receipt_digest: bytes) -> Note:
     """Return the seal's note if its root commits to this receipt at this index.
 
-    The note's signature is still the caller's to check: only the caller knows which relays are enrolled. Raises
-    `InvalidValueError` if the path does not fit the size of the tree, `SealError` if it leads to another root.
+    The caller must still check the note's signature: only the caller knows which relays are enrolled. Raises
+    `InvalidValueError` if the path does not fit the size of the tree, and `SealError` if it leads to another root.
     """
     note = parse_note(proof.seal)
     root = root_from_inclusion(leaf_hash(receipt_digest), proof.index, note.checkpoint.size, proof.hashes)

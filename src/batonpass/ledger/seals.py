@@ -1,4 +1,7 @@
-"""Sealing: a signed Merkle root over every sequenced receipt, built on the last seal without reading the past again."""
+"""Sealing: a signed Merkle root over all sequenced receipts.
+
+It continues from the frontier of the last seal, so that only newer receipts are read.
+"""
 
 import contextlib
 from hashlib import sha256
@@ -13,12 +16,12 @@ from batonpass.model.ledger.key import KeyStatus
 from batonpass.model.ledger.seal import Seal
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
-# Another process sealed in between: each time somebody made progress.
+# If another process sealed in between, somebody made progress.
 _TRIES: Final = 16
 
 
 def origin_of(ledger: LedgerId) -> str:
-    """Return the name under which a ledger's seals are signed."""
+    """Return the origin under which a ledger's seals are signed."""
     return f"batonpass/{ledger}"
 
 
@@ -30,7 +33,10 @@ class Sealing:
         self._recorder = recorder
 
     def seal(self) -> Seal:
-        """Seal everything recorded so far, keep the seal, and return it. A ledger that did not grow keeps its seal."""
+        """Seal all receipts so far, store the seal and return it. Without new receipts, return the last seal.
+
+        Raises `UnknownRelayError` if this relay's key is not active.
+        """
         self._store.sequence()
         for _ in range(_TRIES):
             with self._store.view() as view:
@@ -47,7 +53,8 @@ class Sealing:
         raise StaleHeadError("seals", 0)
 
     def _require_active(self, view: LedgerView) -> None:
-        # In the same view that is sealed: if it holds the key's revocation, it holds the revoked key too.
+        # The key is checked in the view that is sealed. So a seal that covers the revocation of a key is never signed
+        # with that key.
         key = self._recorder.signer.key
         if not any(known.id == key and known.status is KeyStatus.ACTIVE for known in view.find_keys()):
             raise UnknownRelayError(key, enrolled=True)

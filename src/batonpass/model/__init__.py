@@ -1,1 +1,1 @@
-"""Frozen values: what Batonpass talks about. No I/O; the standard library and msgspec only."""
+"""Frozen values for everything that Batonpass talks about. No I/O; only the standard library and msgspec."""

@@ -1,1 +1,1 @@
-"""Keys: making them, keeping them, signing and checking with them."""
+"""Keys: making them, keeping them, signing with them and checking signatures."""

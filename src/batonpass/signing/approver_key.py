@@ -1,7 +1,7 @@
-"""The key of somebody who approves: in a file that only their passphrase opens, and in memory for one decision.
+"""Keys of approvers: at rest in a file that a passphrase protects, in memory for one ruling.
 
-A file is one line of ASCII; docs/spec/keys.md spells it out. What is not secret stands before the secret, so that a key
-is found without its passphrase: whose it is, its public half, and what opening it costs.
+A file is one line of ASCII; docs/spec/keys.md has the format. The public fields come first, so that a key can be found
+without its passphrase: the owner, the public key, and the cost of opening it.
 """
 
 import os
@@ -41,22 +41,25 @@ _MOST_PASSES: Final = 4 * argon2id.OPSLIMIT_MODERATE
 
 
 def find_approvers_home(environment: Mapping[str, str] | None = None) -> Path:
-    """Return where the keys of people who approve are kept: a place of theirs, and not of any ledger or project."""
+    """Return the directory of approvers' keys. It belongs to the person, and to no ledger or project."""
     environment = os.environ if environment is None else environment
     given = environment.get("XDG_CONFIG_HOME", "")
-    # The standard says to pass over a path that is not absolute.
+    # The XDG standard says that a relative path must be ignored.
     base = Path(given) if given and Path(given).is_absolute() else Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - without an error, where nobody has a home
     return base / "batonpass" / "approvers"
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What every guess of a passphrase costs: passes over so many bytes of memory."""
+    """The cost of each guess of a passphrase: passes over an amount of memory.
+
+    Raises `KeyRefusedError` if one of them is out of range.
+    """
 
     passes: int = argon2id.OPSLIMIT_MODERATE
     memory: int = argon2id.MEMLIMIT_MODERATE
 
     def __post_init__(self) -> None:
-        # A file that somebody else prepared must not take all of the memory there is.
+        # A file that somebody else prepared must not make us use all memory.
         if not argon2id.OPSLIMIT_MIN <= self.passes <= _MOST_PASSES:
             raise KeyRefusedError(f"{self.passes} passes are not from {argon2id.OPSLIMIT_MIN} to {_MOST_PASSES}")
         if not argon2id.MEMLIMIT_MIN <= self.memory <= _MOST_MEMORY:
@@ -68,7 +71,7 @@ MODERATE: Final = Cost()
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """Somebody who decides, with the key that proves it: give it as `by` where something is approved or denied."""
+    """An approver with their key. Give it as `by` to approve or deny with proof."""
 
     principal: PrincipalId
     signer: Signer = field(repr=False)
@@ -77,14 +80,14 @@ class Approver:
         require_principal("principal", self.principal)
 
     def prove(self, ruling: Ruling) -> RulingProof:
-        """Sign a ruling."""
+        """Return the proof of a ruling: its signature with this key."""
         signature = self.signer.sign(signing_bytes(encode_ruling(ruling)))
         return RulingProof(key=self.signer.key, at=ruling.at, signature=signature.hex())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproverFile:
-    """A key at rest: whose it is, and what it takes to open it."""
+    """An approver's key at rest: its owner, and the parameters to open it."""
 
     path: Path
     principal: PrincipalId
@@ -99,7 +102,10 @@ class ApproverFile:
         return key_id(self.public_key)
 
     def unlock(self, passphrase: str) -> Approver:
-        """Return who decides, with their key. Raises `KeyRefusedError` if the passphrase is another one."""
+        """Return the approver with their key. Raises `KeyRefusedError` if the passphrase is wrong.
+
+        Raises it too if the file has another key than it says: somebody changed the file.
+        """
         try:
             seed = _box(passphrase, self.salt, self.cost).decrypt(self.sealed)
         except CryptoError:
@@ -113,7 +119,7 @@ class ApproverFile:
 def make_approver(
     directory: Path, principal: PrincipalId, passphrase: str, *, cost: Cost | None = None
 ) -> ApproverFile:
-    """Make a key for somebody and keep it in a new file that only the passphrase opens.
+    """Make a key for an approver, and write it to a new file that the passphrase protects.
 
     Raises `KeyRefusedError` for a passphrase that is too short.
     """
@@ -132,7 +138,10 @@ def make_approver(
 
 
 def read_approver(path: Path) -> ApproverFile:
-    """Return a key at rest. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it or it is none."""
+    """Return a key at rest. Raises `KeyMissingError`.
+
+    Raises `KeyRefusedError` if others can read the file, or if it is not an approver's key.
+    """
     words = read_private(path).split()
     try:
         kind, principal, public_key, derivation, passes, memory, salt, sealed = words
@@ -151,7 +160,7 @@ def read_approver(path: Path) -> ApproverFile:
 
 
 def find_approver(directory: Path, key: KeyId) -> ApproverFile | None:
-    """Return a key that lies here, or None. Raises `KeyRefusedError` if its file is not to be trusted."""
+    """Return the key with this id, or None. Raises `KeyRefusedError` if its file cannot be trusted."""
     try:
         found = read_approver(path_of(directory, key))
     except KeyMissingError:
@@ -160,7 +169,7 @@ def find_approver(directory: Path, key: KeyId) -> ApproverFile | None:
 
 
 def find_approvers(directory: Path, principal: PrincipalId) -> Iterator[ApproverFile]:
-    """Yield the keys of somebody that lie here; files that are not to be trusted are passed over."""
+    """Yield the keys of a principal in a directory. Files that cannot be trusted are skipped."""
     for path in sorted(directory.glob(f"*{_SUFFIX}")) if directory.is_dir() else ():
         with suppress(KeyFailedError):
             found = read_approver(path)
@@ -169,7 +178,7 @@ def find_approvers(directory: Path, principal: PrincipalId) -> Iterator[Approver
 
 
 def path_of(directory: Path, key: KeyId) -> Path:
-    """Return where a key is kept: under the beginning of its id, so that no two ever share a file."""
+    """Return the path of a key's file: its name is the first 16 digits of the key's id."""
     return directory / f"{key[:_NAMED]}{_SUFFIX}"
 
 

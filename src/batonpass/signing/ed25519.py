@@ -1,4 +1,4 @@
-"""Ed25519 by libsodium: sign, check, and refuse keys with which anybody could sign."""
+"""Ed25519 by libsodium: sign, check signatures, and refuse weak keys, with which anybody could sign."""
 
 import os
 from hashlib import sha256
@@ -25,7 +25,7 @@ class Ed25519Signer:
     def __init__(self, seed: bytes) -> None:
         if len(seed) != SEED_BYTES:
             raise KeyRefusedError(f"an Ed25519 seed has {SEED_BYTES} bytes, this one has {len(seed)}")
-        # The bindings, not nacl's own classes: those wrap and copy what we take apart again, for every receipt.
+        # The bindings and not nacl's classes: those wrap and copy each signature, and we would unwrap it again.
         public, self._secret = crypto_sign_seed_keypair(seed)
         self.public_key = PublicKey(public.hex())
         self.key = KeyId(sha256(public).hexdigest())
@@ -37,7 +37,7 @@ class Ed25519Signer:
 
     @property
     def seed(self) -> bytes:
-        """Return the secret, for whoever keeps it in a file."""
+        """Return the secret seed, to be kept in a file."""
         return self._secret[:SEED_BYTES]
 
     def sign(self, message: bytes) -> bytes:
@@ -49,9 +49,9 @@ class Ed25519Signer:
 
 
 def require_strong(public_key: PublicKey) -> PublicKey:
-    """Return a public key that is a proper point of the main subgroup. Raises `KeyRefusedError`.
+    """Return a public key if it is a valid point of the main subgroup. Raises `KeyRefusedError`.
 
-    For a point of small order anybody can make signatures that match; such a key must never be enrolled.
+    For a point of small order, anybody can make valid signatures. Such a key must never be enrolled.
     """
     try:
         strong = crypto_core_ed25519_is_valid_point(bytes.fromhex(public_key))

@@ -1,4 +1,4 @@
-"""One secret key in one file that only its owner can read."""
+"""Secret keys in files: one key in each, which only its owner can read."""
 
 import os
 import stat
@@ -17,10 +17,14 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_key(path: Path, label: str, signer: Ed25519Signer) -> bool:
-    """Write a key if there is none, durably and readable by its owner alone; return whether it was written."""
+    """Write a key if the file does not exist yet; return whether it was written.
+
+    It is durable, and only its owner can read it. Raises `StoreFullError` and `StoreReadOnlyError`.
+    """
     with _private_file(path, _line(label, signer)) as waiting:
         try:
-            # A link fails where a rename would replace: of two processes that make a key at once, one wins.
+            # `link` fails if the file exists, and `rename` would replace it. If two processes make a key at once, one
+            # wins.
             os.link(waiting, path)
         except FileExistsError:
             return False
@@ -28,12 +32,12 @@ def write_key(path: Path, label: str, signer: Ed25519Signer) -> bool:
 
 
 def replace_key(path: Path, label: str, signer: Ed25519Signer) -> None:
-    """Put a key in the place of any that is there, durably."""
+    """Write a key durably, in place of any key in that file."""
     write_private(path, _line(label, signer))
 
 
 def write_private(path: Path, line: str) -> None:
-    """Put a secret in the place of any that is there, durably and readable by its owner alone."""
+    """Write a secret durably, in place of any in that file. Only its owner can read it."""
     with _private_file(path, line) as waiting:
         waiting.rename(path)
 
@@ -44,7 +48,7 @@ def _line(label: str, signer: Ed25519Signer) -> str:
 
 @contextmanager
 def _private_file(path: Path, line: str) -> Iterator[Path]:
-    """Write a key beside its place, for the caller to put there; whatever happens, nothing is left beside it."""
+    """Write a secret to a temporary file beside its path, for the caller to move. No temporary file is left."""
     waiting = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -67,7 +71,10 @@ def _private_file(path: Path, line: str) -> Iterator[Path]:
 
 
 def read_key(path: Path) -> tuple[str, Ed25519Signer]:
-    """Return a key and its label. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it."""
+    """Return a key and its label. Raises `KeyMissingError`.
+
+    Raises `KeyRefusedError` if the file is not a key file of a known format, and as `read_private` does.
+    """
     line = read_private(path)
     try:
         kind, label, seed = line.split()
@@ -80,13 +87,13 @@ def read_key(path: Path) -> tuple[str, Ed25519Signer]:
 
 
 def read_private(path: Path) -> str:
-    """Return a secret's line.
+    """Return the line of a secret file.
 
-    Raises `KeyMissingError`, or `KeyRefusedError` if it is somebody else's, if others can read or write it, or if it
-    is no text.
+    Raises `KeyMissingError`. Raises `KeyRefusedError` if the file belongs to somebody else, if others can read or write
+    it, or if it is not text.
     """
     try:
-        # Asked of the file that is open, not of its name: between two looks somebody could put another one there.
+        # The open file is checked, not its path: somebody could exchange the file between the check and the read.
         with path.open("rb") as file:
             _require_private(path, os.fstat(file.fileno()))
             return file.read(_LONGEST).decode("ascii")
@@ -99,7 +106,8 @@ def read_private(path: Path) -> str:
 
 
 def _require_private(path: Path, status: os.stat_result) -> None:
-    # Root could read and replace it anyway. Anybody else who owns it knows the key, or has put their own in its place.
+    # Root can read and replace every file anyway. Any other owner knows the key, or may have put their own in its
+    # place.
     if status.st_uid not in {0, os.geteuid()}:
         raise KeyRefusedError(
             f"{path} belongs to user {status.st_uid} and we are {os.geteuid()}: whoever owns a key can sign with it; "

@@ -1,4 +1,4 @@
-"""The keys of one place: this relay's, and, where the ledger was founded, the root key."""
+"""The keys in one home directory: the relay's, and the root key if the ledger was founded here."""
 
 import threading
 from pathlib import Path
@@ -15,14 +15,14 @@ from batonpass.store.home import prepare_home
 
 
 class RelayIdentity(Struct, frozen=True):
-    """Who records: the relay's id, and its key."""
+    """The identity of a relay: its id and its key."""
 
     id: RelayId
     signer: Signer
 
 
 class Keyring:
-    """Keys as files in a home directory that ignores itself in git; without a home, in memory only."""
+    """Keys as files in a home directory that git ignores; without a home, in memory only."""
 
     def __init__(self, home: Path | None, clock: Clock) -> None:
         self._home = home
@@ -37,7 +37,7 @@ class Keyring:
         return self._home
 
     def relay(self) -> RelayIdentity:
-        """Return this relay's identity, made on first use."""
+        """Return this relay's identity. It is made on first use."""
         with self._lock:
             if self._relay is None:
                 self._relay = self._make_relay() if self._home is None else self._keep_relay(self._home)
@@ -58,7 +58,7 @@ class Keyring:
         return self._root
 
     def make_root(self) -> Signer:
-        """Return the root key, made if there is none yet: for founding a ledger."""
+        """Return the root key, and make it if there is none. Use it to found a ledger."""
         made = Ed25519Signer.generate()
         if self._home is None:
             with self._lock:
@@ -69,14 +69,14 @@ class Keyring:
         return self.root()
 
     def propose_relay_key(self) -> Ed25519Signer:
-        """Return a new key that is durable beside the present one, so that a rotation can survive a crash."""
+        """Return a new key, durable beside the current one, so that a rotation survives a crash."""
         made = Ed25519Signer.generate()
         if self._home is not None:
             replace_key(self._home / "relay.next.key", self.relay().id, made)
         return made
 
     def adopt_relay_key(self, signer: Ed25519Signer) -> None:
-        """Go on under the proposed key."""
+        """Make the proposed key the relay's current one."""
         identity = RelayIdentity(self.relay().id, signer)
         if self._home is not None:
             replace_key(self._home / "relay.key", identity.id, signer)
@@ -84,7 +84,7 @@ class Keyring:
         self._relay = identity
 
     def proposed(self) -> Ed25519Signer | None:
-        """Return a proposed key that was never adopted: a rotation was interrupted."""
+        """Return a proposed key that was never adopted, because a rotation was interrupted; None if there is none."""
         if self._home is None or not (self._home / "relay.next.key").exists():
             return None
         return read_key(self._home / "relay.next.key")[1]

@@ -1,9 +1,10 @@
-"""Where a run's own key lives: with the process that runs it, or, between short processes, in a private file.
+"""The keys of open runs: in memory, or, for runs over many short processes such as hooks, in private files.
 
-In process: the key is in memory and dies with the process. Across short processes (hooks): the key is in
-`runs/<run>.key` under the home directory, readable by its owner alone, until the run closes. Lost either way: the
-run is rekeyed, with a new key in the next epoch, which fences whoever still holds the old one. A key is kept only
-once the receipt that names it is durable: of two processes that rekey a run at once, the winner's key stays.
+In memory, a key is lost with its process. In files, it is `runs/<run>.key` in the home directory until the run closes.
+If a key is lost, the run is rekeyed: it gets a new key in the next epoch, which fences whoever still has the old one.
+
+A key is kept only when the receipt that names it is durable. So if two processes rekey a run at once, the key of the
+winner is kept.
 """
 
 from pathlib import Path
@@ -17,7 +18,7 @@ from batonpass.store.home import prepare_home
 
 
 class RunKeysInMemory:
-    """Keys that die with this process."""
+    """Keeps keys in memory: they are lost with this process."""
 
     def __init__(self) -> None:
         self._keys: dict[RunId, tuple[Signer, int]] = {}
@@ -27,12 +28,12 @@ class RunKeysInMemory:
         return Ed25519Signer.generate()
 
     def keep(self, run: RunId, epoch: int, signer: Signer) -> None:
-        """Keep a run's key in place of any of an earlier epoch."""
+        """Keep a run's key in place of one of an earlier epoch."""
         if run not in self._keys or self._keys[run][1] < epoch:
             self._keys[run] = (signer, epoch)
 
     def get(self, run: RunId) -> tuple[Signer, int]:
-        """Return a run's key and its epoch."""
+        """Return a run's key and its epoch. Raises `KeyMissingError`."""
         try:
             return self._keys[run]
         except KeyError:
@@ -44,7 +45,7 @@ class RunKeysInMemory:
 
 
 class RunKeysInFiles:
-    """Keys that outlive a process: one private file for each open run."""
+    """Keeps keys in private files, one for each open run: they outlive this process."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -55,7 +56,10 @@ class RunKeysInFiles:
         return Ed25519Signer.generate()
 
     def keep(self, run: RunId, epoch: int, signer: Signer) -> None:
-        """Keep a run's key in place of any of an earlier epoch."""
+        """Keep a run's key in place of one of an earlier epoch.
+
+        Raises `KeyRefusedError` for a key that is not in this process's memory.
+        """
         if not isinstance(signer, Ed25519Signer):
             raise KeyRefusedError("only a key of this process can be kept in a file")
         try:
@@ -66,7 +70,7 @@ class RunKeysInFiles:
         replace_key(self._path(run), str(epoch), signer)
 
     def get(self, run: RunId) -> tuple[Signer, int]:
-        """Return a run's key and its epoch."""
+        """Return a run's key and its epoch. Raises `KeyMissingError` and `KeyRefusedError`."""
         path = self._path(run)
         if not path.exists():
             raise _lost(run)

@@ -1,1 +1,1 @@
-"""Values to bytes that outlive us, and back."""
+"""The byte formats: values become canonical bytes that are signed and kept, and are read back."""

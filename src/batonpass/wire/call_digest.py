@@ -1,7 +1,6 @@
-"""The digest of a call: tool, action, resource and arguments, in the bytes of RFC 8785.
+"""The digest of a call: tool, action, resource and arguments, in canonical JSON as of RFC 8785.
 
-Arguments are whatever JSON holds, numbers with a fraction too, so they are written here and not by `canonical.encode`,
-whose documents have none.
+Arguments can be any JSON, including floating-point numbers. `canonical.encode` refuses those, so they are spelled here.
 """
 
 import math
@@ -17,13 +16,13 @@ from batonpass.wire.canonical import digest, encode_typed
 
 _LAST_OF_BMP: Final = "\uffff"
 _DEEPEST: Final = 100
-# Where ECMAScript, and so RFC 8785, begins to write an exponent.
+# The exponents at which ECMAScript, and so RFC 8785, begins to write an `e`.
 _LARGEST_PLAIN: Final = 21
 _SMALLEST_PLAIN: Final = -6
 
 
 def digest_call(call: Call) -> Digest:
-    """Return the digest of a call. Raises `InvalidValueError` for arguments that JSON cannot hold exactly."""
+    """Return the digest of a call. Raises `InvalidValueError` for arguments that JSON cannot represent exactly."""
     said = {
         "action": call.action,
         "arguments": _closed(dict(call.arguments), "arguments", 0),
@@ -65,7 +64,11 @@ def _key(name: object, path: str) -> str:
 
 
 def spell_float(value: float, path: str) -> bytes:
-    """Return a number as ECMAScript writes it: the shortest digits that lead back to it, with few exponents."""
+    """Return a number as ECMAScript writes it: the shortest digits that read back as the same number.
+
+    Raises `InvalidValueError` if it is not finite. RFC 8785 requires this spelling, and Python's `repr` has the same
+    digits but other rules for the exponent. So only the decimal point is moved here.
+    """
     if not math.isfinite(value):
         raise InvalidValueError(path, "is not a finite number")
     if value == 0:
@@ -75,7 +78,7 @@ def spell_float(value: float, path: str) -> bytes:
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     raw = whole + fraction
     digits = raw.lstrip("0")
-    # The value is 0.DIGITS times ten to the power of point.
+    # The value is 0.DIGITS times ten to the power of `point`.
     point = len(whole) + int(exponent or 0) - (len(raw) - len(digits))
     digits = digits.rstrip("0")
     return f"{sign}{_placed(digits, point)}".encode()

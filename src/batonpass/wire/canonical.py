@@ -1,7 +1,8 @@
-"""Canonical JSON: one value, one sequence of bytes, equal to RFC 8785. Bytes in it are base64, of one spelling too.
+"""Canonical JSON as of RFC 8785: each value has exactly one sequence of bytes. Base64 also has one spelling here.
 
-The schema is closed so that a fast encoder gives the canonical bytes: no floating-point numbers, no integers of 2^53
-or more, and no key outside the basic multilingual plane, whose order would depend on the encoding.
+A fast encoder that only sorts keys gives the canonical bytes because some values are refused: floating-point numbers,
+integers of 2^53 or more, and keys outside the basic multilingual plane. RFC 8785 sorts keys by UTF-16 code units and
+the encoder by code points, which is the same order only inside that plane.
 """
 
 from base64 import b64decode, b64encode
@@ -23,7 +24,7 @@ encode_typed: Final = _ENCODER.encode
 
 
 def encode(value: object) -> bytes:
-    """Return the canonical bytes of a JSON value. Raises `InvalidValueError` naming the path of what does not fit."""
+    """Return the canonical bytes of a JSON value. Raises `InvalidValueError` with the path of a refused value."""
     _require_closed(value, "$", 0)
     try:
         return _ENCODER.encode(value)
@@ -32,22 +33,23 @@ def encode(value: object) -> bytes:
 
 
 def digest(data: bytes) -> Digest:
-    """Return the sha256 of bytes."""
+    """Return the sha256 digest of bytes."""
     return Digest(sha256(data).hexdigest())
 
 
 def write_base64(data: bytes) -> str:
-    """Return the standard base64 of data, padded and on one line."""
+    """Return data as standard base64, padded and on one line."""
     return b64encode(data).decode("ascii")
 
 
 def read_base64(field: str, text: str) -> bytes:
-    """Return the bytes of canonical standard base64. Raises `InvalidValueError` for any other spelling of them."""
+    """Return the bytes of standard base64. Raises `InvalidValueError` for any spelling but the canonical one."""
     try:
         data = b64decode(text, validate=True)
     except ValueError:
         raise InvalidValueError(field, "not base64") from None
-    # Decoders ignore the unused bits before the padding, so several texts mean the same bytes; one of them is ours.
+    # Decoders ignore the unused bits before the padding, so several texts decode to the same bytes. Only one of them is
+    # accepted, so that equal bytes always have equal text.
     if write_base64(data) != text:
         raise InvalidValueError(field, "not canonical base64")
     return data

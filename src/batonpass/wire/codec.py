@@ -1,7 +1,7 @@
 """Receipts as bytes: an in-toto Statement v1 in canonical JSON, signed as DSSE.
 
-Written from values, which are closed. Read tolerantly: a stored receipt keeps fields that this version does not know,
-is verified by its bytes, and only known fields are interpreted.
+Only known fields are written. Reading is tolerant: a receipt is verified by its stored bytes, which may have fields
+that this version does not know. Those are kept in the bytes and not interpreted.
 """
 
 import re
@@ -60,7 +60,7 @@ class _Statement(msgspec.Struct):
 
 
 class _WholeStatement(msgspec.Struct):
-    """A statement of the version that we write, read in one go."""
+    """A statement of the version that we write, decoded in one pass."""
 
     type: str = msgspec.field(name="_type")
     predicate_type: str = msgspec.field(name="predicateType")
@@ -69,7 +69,7 @@ class _WholeStatement(msgspec.Struct):
 
 
 class _WrittenPredicate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is written of a receipt. Bodies leave out their defaults too: a receipt says only what is particular."""
+    """The predicate of a receipt as it is written. Fields with default values are left out, in bodies too."""
 
     id: ReceiptId
     kind: str
@@ -111,7 +111,10 @@ _BODY_DECODERS: Final = {kind: msgspec.json.Decoder(body) for kind, body in _BOD
 
 
 def encode_receipt(receipt: Receipt) -> bytes:
-    """Return the canonical bytes of a receipt: what is signed, stored, chained and never encoded again."""
+    """Return the canonical bytes of a receipt. They are signed, stored and chained, and never encoded again.
+
+    Raises `InvalidValueError` for a body of an unknown kind.
+    """
     body = receipt.body
     if isinstance(body, UnknownBody):
         raise InvalidValueError("body", f"{body.kind} is of a newer version and cannot be written")
@@ -139,7 +142,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 
 def told_in_full(body: Body) -> dict[str, Any]:
-    """Return all that a body says as JSON, what has its default included: for whoever reads it, never to be signed."""
+    """Return a body as JSON with all fields, defaults included. It is for readers, and is never signed."""
     return {name: _in_full(part) for name, part in msgspec.structs.asdict(body).items()}
 
 
@@ -150,9 +153,9 @@ def _in_full(value: object) -> Any:  # noqa: ANN401 - JSON
 
 
 def decode_receipt(payload: bytes) -> Receipt:
-    """Return what signed bytes say.
+    """Return the receipt in signed bytes. The signature is not checked here.
 
-    Raises `NewerVersionError` for a format of a later version and `InvalidValueError` naming the field otherwise.
+    Raises `NewerVersionError` for a format of a later version, and `InvalidValueError` with the field otherwise.
     """
     try:
         subjects, predicate = _decode_statement(payload)
@@ -186,7 +189,8 @@ def _decode_statement(payload: bytes) -> tuple[list[_Subject], _Predicate]:
     try:
         whole = _WHOLE.decode(payload)
     except msgspec.DecodeError:
-        # Perhaps of another version, whose predicate we cannot know: look at the version first.
+        # It may be of another version, whose predicate we do not know. Then the version is the problem to report, and
+        # not the first field that does not fit. So it is decoded in two steps, and the version is checked in between.
         statement = _STATEMENTS.decode(payload)
         require_known_version(statement.type, statement.predicate_type)
         return statement.subject, _PREDICATES.decode(statement.predicate)
@@ -200,7 +204,7 @@ def signing_bytes(payload: bytes) -> bytes:
 
 
 def encode_envelope(stored: StoredReceipt | SignedReceipt, receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt as a DSSE envelope that any in-toto tool reads."""
+    """Return a receipt as a DSSE envelope, which any in-toto tool can read."""
     signatures = [(receipt.relay_key, stored.relay_signature)]
     if receipt.cosigner is not None and stored.cosignature is not None:
         signatures.append((receipt.cosigner, stored.cosignature))
@@ -237,12 +241,12 @@ def decode_envelope(data: bytes) -> SignedReceipt:
 
 
 def refused(field: str, error: msgspec.DecodeError) -> InvalidValueError:
-    """Return why an input was refused; a field that its closed schema does not know is named."""
+    """Return the error for a refused input. If the input has an unknown field, the error names it."""
     if (unknown := _UNKNOWN_FIELD.search(str(error))) is not None:
         return UnknownFieldError(f"{field}.{unknown[1]}")
     return InvalidValueError(field, str(error))
 
 
 def known_kind(kind: str) -> bool:
-    """Return whether this version can interpret a kind of receipt."""
+    """Return whether this version knows a kind of receipt."""
     return kind in _BODIES

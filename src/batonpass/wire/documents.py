@@ -1,4 +1,4 @@
-"""Items, briefs and reports as the bytes that are kept as content: canonical, closed, and with a version."""
+"""Items, briefs and reports as content: canonical JSON with a version, in which unknown fields are refused."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,22 +18,23 @@ from batonpass.wire.canonical import encode, encode_typed
 JSON: Final = "application/json"
 VERSION: Final = 0
 
-_FLAT: Final = frozenset({str, int, bool, type(None)})  # what has no fields of its own
+_FLAT: Final = frozenset({str, int, bool, type(None)})  # types without fields of their own
 
 Document = TypeVar("Document")
 
 
 class DocumentReader(Generic[Document]):
-    """Reads values of one kind from JSON. Made when a module is imported, not when something is to be read."""
+    """Reads values of one type from JSON. Make it when a module is imported, not when something is read."""
 
     def __init__(self, kind: type[Document]) -> None:
         self._kind = kind
-        # msgspec works out how a kind is read when it is first needed, and keeps that on the class before it is whole:
-        # a second thread that reads meanwhile takes the process down. A decoder, which nobody needs, works it out now.
+        # msgspec prepares a type when it is first decoded, and stores that on the class before it is complete. A second
+        # thread that decodes at the same time crashes the process. Making a decoder here, which is not used further,
+        # prepares the type in time.
         msgspec.json.Decoder(kind)
 
     def read(self, document: object, where: str) -> Document:
-        """Return a value; unknown fields are refused by name. Raises `InvalidValueError`."""
+        """Return a value. Raises `InvalidValueError`, and `UnknownFieldError` with the name of an unknown field."""
         try:
             value = msgspec.convert(document, self._kind)
         except msgspec.ValidationError as error:
@@ -49,7 +50,7 @@ _REASONING: Final = DocumentReader(ReasoningPlace)
 
 
 def encode_item(value: ItemValue, by: PrincipalId, at: datetime) -> bytes:
-    """Return an item as it is kept."""
+    """Return an item as the bytes of its content."""
     return encode(
         {
             "v": VERSION,
@@ -76,8 +77,9 @@ def decode_item(data: bytes) -> tuple[ItemValue, PrincipalId, datetime]:
 
 
 def encode_brief(brief: Brief) -> bytes:
-    """Return a brief as it is kept."""
-    # Its own class leaves out what has its default, and its checks let nothing in that canonical JSON cannot hold.
+    """Return a brief as the bytes of its content."""
+    # `Brief` omits fields with default values itself, and its checks refuse everything that canonical JSON cannot hold.
+    # So the fast encoder is safe here.
     return encode_typed({"v": VERSION, "brief": brief})
 
 
@@ -87,17 +89,17 @@ def decode_brief(data: bytes) -> Brief:
 
 
 def encode_reasoning(place: ReasoningPlace) -> bytes:
-    """Return where a sender's message stands, as it is kept."""
+    """Return the place of a sender's message as the bytes of its content."""
     return encode({"v": VERSION, "reasoning": _sparse(place)})
 
 
 def decode_reasoning(data: bytes) -> ReasoningPlace:
-    """Return where a sender's message stands. Raises `InvalidValueError`."""
+    """Return the place of a sender's message. Raises `InvalidValueError`."""
     return _REASONING.read(_open(data, {"v", "reasoning"})["reasoning"], "reasoning")
 
 
 def encode_report(report: Report) -> bytes:
-    """Return a report as it is kept."""
+    """Return a report as the bytes of its content."""
     return encode({"v": VERSION, "report": _sparse(report)})
 
 
@@ -107,12 +109,13 @@ def decode_report(data: bytes) -> Report:
 
 
 def is_report(data: bytes) -> bool:
-    """Return whether a kept document is a report; else it is an item."""
+    """Return whether the bytes of a content are a report; else they are an item."""
+    # Canonical JSON sorts its keys. A report has `report` and `v`; an item begins with `at`.
     return data.startswith(b'{"report":')
 
 
 def to_document(value: object) -> Any:  # noqa: ANN401 - JSON
-    """Return one of our values as JSON without what has its default."""
+    """Return one of our values as JSON, without fields that have their default value."""
     return _sparse(value)
 
 
@@ -131,8 +134,8 @@ def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
 
 
 def _require_known(document: object, value: object, where: str) -> None:
-    """Refuse a field that nobody read: inputs are closed."""
-    # Not all that is read here is of the model: what programs send us is told in dataclasses.
+    """Refuse a field that no type has: a misspelled field would be lost otherwise."""
+    # Not only the model's structs are read here: other programs' input is described by dataclasses.
     if isinstance(document, dict) and (parts := parts_of(value)) is not None:
         for name, part in document.items():
             if name not in parts:

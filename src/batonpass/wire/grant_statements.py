@@ -1,8 +1,8 @@
-"""The signed statements of grants as bytes: canonical JSON, closed, with a version, signed as DSSE.
+"""The signed statements of grants as bytes: canonical JSON with a version, signed as DSSE.
 
-Each payload begins with its `_type`, which names kind and version, so no statement can be taken for one of another
-kind. A payload is read only if writing what was read gives the same bytes: a field that we do not know, a default that
-is spelled out, a second spelling of anything is refused.
+Each payload begins with its `_type`, which names kind and version. So no statement can pass for one of another kind. A
+payload is accepted only if encoding the decoded value gives the same bytes. That refuses unknown fields, defaults that
+are written out, and every second spelling.
 """
 
 import re
@@ -33,7 +33,7 @@ _TYPES: Final[Mapping[type[Any], str]] = {
     Revocations: "urn:batonpass:revocations:v0",
 }
 _KINDS: Final = {name: kind for kind, name in _TYPES.items()}
-# Canonical JSON has its keys in order, and `_` comes before every letter: the type is always the first thing.
+# Canonical JSON sorts its keys, and `_` comes before every lower-case letter: the type is always first.
 _HEADS: Final = {kind: f'{{"_type":"{name}",'.encode() for kind, name in _TYPES.items()}
 _TYPED: Final = re.compile(rb'\{"_type":"(urn:batonpass:([a-z]+):v(0|[1-9][0-9]{0,8}))"')
 _NEWEST: Final = 0
@@ -41,7 +41,7 @@ _PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 
 
 def _mirror(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Return the same fields as JSON has them: closed, and without what has its default."""
+    """Return a struct type with the fields as JSON has them: unknown fields are refused, default values omitted."""
     types = get_type_hints(kind)
     return msgspec.defstruct(
         kind.__name__,
@@ -64,7 +64,7 @@ _DECODERS: Final = {kind: msgspec.json.Decoder(mirror) for kind, mirror in _MIRR
 
 
 def encode_statement(statement: Statement) -> bytes:
-    """Return the canonical bytes of a statement: what is signed, sent and never encoded again."""
+    """Return the canonical bytes of a statement. They are signed and sent, and never encoded again."""
     kind = type(statement)
     said: dict[str, Any] = msgspec.structs.asdict(statement)
     if isinstance(statement, Terms):
@@ -75,7 +75,7 @@ def encode_statement(statement: Statement) -> bytes:
 
 
 def kind_of(payload: bytes) -> type[Statement]:
-    """Return what kind of statement bytes claim to be. Raises `GrantMalformedError` and `GrantVersionError`."""
+    """Return the kind of statement that bytes claim to be. Raises `GrantMalformedError` and `GrantVersionError`."""
     found = _TYPED.match(payload)
     if found is None:
         raise GrantMalformedError("a part of the grant does not begin with its type; ask for a new one")
@@ -88,7 +88,7 @@ def kind_of(payload: bytes) -> type[Statement]:
 
 
 def decode_statement(payload: bytes, kind: type[Kind]) -> Kind:
-    """Return the statement of a kind that bytes say. Raises `GrantMalformedError` and `GrantVersionError`."""
+    """Return the statement in bytes, of the given kind. Raises `GrantMalformedError` and `GrantVersionError`."""
     if not payload.startswith(_HEADS[kind]) and (found := kind_of(payload)) is not kind:
         raise GrantMalformedError(f"{_TYPES[found]} stands where {_TYPES[kind]} should; ask for a new one")
     try:
@@ -111,7 +111,7 @@ def _terms(mirror: Any) -> Terms:  # noqa: ANN401 - made from the fields of Term
     return Terms(**given)
 
 
-# Scopes repeat from hop to hop and from call to call: reading one again costs more than checking who signed it.
+# The same scopes come with every hop and every call, and parsing one costs more than checking a signature.
 @lru_cache(maxsize=1024)
 def _scope(lines: tuple[str, ...]) -> Scope:
     scope = read_scope(lines)

@@ -1,6 +1,6 @@
-"""The outline of a receipt: where it stands and which contents it names, read without the rest of its bytes.
+"""The outline of a receipt: its place and the contents that it names, read without the rest of its bytes.
 
-For bytes that are proven to be those that were verified before. Whatever is not proven so is read by `decode_receipt`.
+Use it only for bytes that are proven to be the same that were verified before. All others are read by `decode_receipt`.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from batonpass.wire.versions import require_known_version
 
 
 class OutlinedContent(msgspec.Struct):
-    """A content, as a receipt names it."""
+    """A content as a receipt names it."""
 
     id: ContentId
     digest: Digest
@@ -46,7 +46,7 @@ class _Statement(msgspec.Struct):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """Where a receipt stands, the contents that it names, and the key that a run begins to sign with."""
+    """The place of a receipt, the contents that it names, and the key of a run that it introduces."""
 
     id: ReceiptId
     kind: str

@@ -1,6 +1,7 @@
-"""A ruling as bytes: what an approver's key signs, as an in-toto Statement like a receipt, of a type of its own.
+"""A ruling as bytes: the in-toto Statement that an approver's key signs. Its type differs from a receipt's.
 
-Nobody stores these bytes. Whoever checks a proof makes them from what is recorded, so a proof fits one hold only.
+Nobody stores these bytes. Whoever checks a proof makes them again from the recorded hold and decision. So a proof fits
+one hold only.
 """
 
 from typing import Any

@@ -1,13 +1,13 @@
-"""Chains and proofs as text: what a client sends along with a call, small enough for a header.
+"""Chains and proofs as text that a client sends with a call, small enough for a header.
 
     token  = chain "." proof
     chain  = base64url(check || zlib(part*))    check = the first 16 bytes of sha256 over the rest
     proof  = base64url(part)
     part   = length of the payload, 4 bytes, big-endian || payload || signature, 64 bytes
 
-The chain stays the same for as long as its certificate, so whoever verifies remembers it by its text; only the proof is
-new in each call. The check finds every damaged bit, also those that unpacking would pass over; what proves is the
-signatures. What is refused is refused with `GrantMalformedError`, `GrantTooLargeError` or `GrantVersionError`.
+The chain stays the same as long as its certificate, so a verifier can remember a verified chain by its text. Only the
+proof is new in each call. The check finds every damaged bit, also those that unpacking would ignore. It proves nothing:
+the signatures do. Functions here raise `GrantMalformedError`, `GrantTooLargeError` or `GrantVersionError`.
 """
 
 import zlib
@@ -32,20 +32,20 @@ from batonpass.wire.canonical import digest
 from batonpass.wire.grant_statements import Kind, decode_statement, kind_of
 
 HEADER: Final = "Batonpass-Grant"
-LONGEST_TOKEN: Final = 8_000  # characters; servers take 8 KiB for one header, its name included
+LONGEST_TOKEN: Final = 8_000  # characters; servers accept 8 KiB for one header, its name included
 LONGEST_LIST: Final = 4 * 1024 * 1024
-_MOST_BYTES: Final = 64 * 1024  # of a chain that is unpacked
+_MOST_BYTES: Final = 64 * 1024  # of an unpacked chain
 _MOST_LIST_BYTES: Final = 8 * 1024 * 1024
 _MOST_PARTS: Final = 80
 _LENGTH_BYTES: Final = 4
 _CHECK_BYTES: Final = 16
 _NOT_BASE64: Final = "the grant is not spelled in base64url; send it as it was given"
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
-_FROM_URL: Final = bytes.maketrans(b"-_+/=", b"+/!!!")  # neither the other alphabet nor padding is taken
+_FROM_URL: Final = bytes.maketrans(b"-_+/=", b"+/!!!")  # refuses the standard alphabet, and padding
 
 
 def encode_chain(chain: Chain) -> str:
-    """Return a chain as text. Raises `GrantTooLargeError` if it would leave no room for a proof."""
+    """Return a chain as text. Raises `GrantTooLargeError` if it alone is longer than a token may be."""
     text = _packed([*chain.enrolments, *chain.terms, chain.certificate])
     return _require_short(text)
 
@@ -78,12 +78,12 @@ def decode_proof(text: str) -> Signed[Proof]:
 
 
 def encode_part(part: Signed[Statement]) -> bytes:
-    """Return one signed statement as it is kept beside a receipt."""
+    """Return one signed statement as the bytes that are kept as content of a receipt."""
     return _framed(part)
 
 
 def decode_part(data: bytes, kind: type[Kind]) -> Signed[Kind]:
-    """Return the one signed statement of a kind that was kept, unverified."""
+    """Return the one signed statement in kept bytes, of the given kind and unverified."""
     (part, *more) = _parts(data)
     if more:
         raise GrantMalformedError("more than one statement was kept where one belongs; run `batonpass ledger verify`")
@@ -91,7 +91,7 @@ def decode_part(data: bytes, kind: type[Kind]) -> Signed[Kind]:
 
 
 def join_token(chain: str, proof: str) -> str:
-    """Return what is sent in the header. Raises `GrantTooLargeError`."""
+    """Return the value of the header. Raises `GrantTooLargeError`."""
     return _require_short(f"{chain}.{proof}")
 
 
@@ -104,12 +104,15 @@ def split_token(token: str) -> tuple[str, str]:
 
 
 def encode_revocations(revocations: Signed[Revocations], enrolments: Iterable[Signed[RelayEnrolment]] = ()) -> str:
-    """Return a list of revocations as text, with the enrolment of the relay that signed it if the root key did not."""
+    """Return a list of revocations as text.
+
+    If a relay signed the list and not the root key, give that relay's enrolment too.
+    """
     return _packed([*enrolments, revocations])
 
 
 def decode_revocations(text: str) -> tuple[tuple[Signed[RelayEnrolment], ...], Signed[Revocations]]:
-    """Return the list in a text and who is enrolled with it, unverified."""
+    """Return the list in a text and the enrolments with it, unverified."""
     if len(text) > LONGEST_LIST:
         raise GrantTooLargeError(f"the list of revocations has {len(text):,} characters; {LONGEST_LIST:,} are read")
     *enrolments, revocations = _unpacked(text, _MOST_LIST_BYTES)
@@ -173,7 +176,7 @@ def _from_text(text: str) -> bytes:
         data = a2b_base64(text.encode("ascii").translate(_FROM_URL) + b"=" * tail, strict_mode=True)
     except (ValueError, UnicodeEncodeError):
         raise GrantMalformedError(_NOT_BASE64) from None
-    # Bits at the end that no byte needs must be as they were written: each grant has one text.
+    # Unused bits at the end must be as they were encoded, so that each grant has exactly one text.
     if tail and _to_text(data[-(3 - tail) :]) != text[tail - 4 :]:
         raise GrantMalformedError(_NOT_BASE64)
     return data

@@ -1,4 +1,4 @@
-"""Which formats there are: all that were ever released are read, only the newest is written."""
+"""The versions of our formats. Every released version is read; only the newest is written."""
 
 import re
 from typing import Final
@@ -15,7 +15,10 @@ _NEWEST: Final = 0
 
 
 def require_known_version(statement_type: str, predicate_type: str) -> None:
-    """Refuse what is not a receipt, and name a receipt of a newer version as such."""
+    """Return if a statement is a receipt of a known version.
+
+    Raises `InvalidValueError` if it is no receipt, and `NewerVersionError` if it is of a newer version.
+    """
     if statement_type != STATEMENT_TYPE:
         raise InvalidValueError("_type", f"is not {STATEMENT_TYPE}")
     if predicate_type == PREDICATE_TYPE:

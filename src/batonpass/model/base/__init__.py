@@ -1,1 +1,1 @@
-"""What all other values are made of: ids, checks, kinds, labels, states."""
+"""The building blocks of all other values: ids, checks, kinds, labels, states."""

@@ -1,4 +1,4 @@
-"""What a field may hold: each check returns its value or raises `InvalidValueError` with the field's name."""
+"""Checks of single fields. Each returns its value, or raises `InvalidValueError` with the name of the field."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -26,10 +26,10 @@ _LONGEST_KNOWN = 256
 
 
 class Form:
-    """What a text has to look like, in an expression and in words.
+    """A form that a text must have: a regular expression, and the same in words for the error message.
 
-    It remembers what matched: the same few ids and names stand in every receipt of a run, and to see that one was good
-    costs a tenth of looking again.
+    It remembers the texts that matched. The same few ids and names are in every receipt of a run, and a look into a set
+    costs a tenth of matching again.
     """
 
     __slots__ = ("known", "pattern", "wanted")
@@ -40,8 +40,9 @@ class Form:
         self.known: set[str] = set()
 
     def require(self, field: str, value: Value) -> Value:
-        """Return value if all of it matches."""
-        # Text itself and nothing built on it: a class of its own could say that it equals what is known.
+        """Return value if all of it matches. Raises `InvalidValueError`."""
+        # Only `str` itself, no subclass: a subclass can define `__eq__` and `__hash__` so that it passes for a known
+        # text.
         exact = type(value) is str
         if exact and value in self.known:
             return value
@@ -55,7 +56,7 @@ class Form:
 
 
 def shorten(value: object) -> str:
-    """Return value as it can stand in a message: quoted, and never longer than a line."""
+    """Return value as text for an error message: quoted, and at most 80 characters long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits, a list within a list within a list
@@ -76,7 +77,7 @@ def require_digest(field: str, value: Value) -> Value:
 
 
 def require_digests(**given: str | None) -> None:
-    """Refuse what is given and is no digest, naming its field."""
+    """Check each digest that is given; None is skipped. Raises `InvalidValueError` with the name of the field."""
     for field, digest in given.items():
         if digest is not None:
             require_digest(field, digest)
@@ -84,7 +85,7 @@ def require_digests(**given: str | None) -> None:
 
 def require_code(field: str, value: Value) -> Value:
     """Return value if it is a short lower-case name that a program chose."""
-    # Asked here as well as there, as in all checks of this kind: it saves a call for what is known, which most is.
+    # The set is asked here too, as in all checks of this kind: most values are known, and this saves a call.
     return value if type(value) is str and value in _CODE.known else _CODE.require(field, value)
 
 
@@ -94,15 +95,15 @@ def require_media_type(field: str, value: Value) -> Value:
 
 
 def require_integer(field: str, value: int, *, least: int = 0) -> int:
-    """Return value if it is a whole number from least to what canonical JSON keeps exact."""
+    """Return value if it is a whole number from least to 2^53 - 1, which canonical JSON keeps exact."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_INTEGER:
         raise InvalidValueError(field, f"{shorten(value)} is not a whole number from {least} to 2^53-1")
     return value
 
 
 def require_utc(field: str, value: datetime) -> datetime:
-    """Return value if it is an aware moment in UTC."""
-    # Nearly every time is ours, and says so by the very object that its zone is.
+    """Return value if it is an aware time in UTC."""
+    # Nearly every time was made by us, with the `UTC` object itself: one comparison is enough.
     if type(value) is datetime and value.tzinfo is UTC:
         return value
     if not isinstance(value, datetime) or value.utcoffset() != timedelta(0):
@@ -118,7 +119,7 @@ def require_member(field: str, value: Member, members: type[Member]) -> Member:
 
 
 def as_member(field: str, value: Member | str, members: type[Member]) -> Member:
-    """Return the member that a value is or spells."""
+    """Return value if it is a member of the enumeration, or the member that it spells."""
     if isinstance(value, members):
         return value
     try:
@@ -128,20 +129,20 @@ def as_member(field: str, value: Member | str, members: type[Member]) -> Member:
 
 
 def require_instance(field: str, value: Thing, kind: type[Thing] | tuple[type, ...] | UnionType) -> Thing:
-    """Return value if it is of a kind."""
+    """Return value if it is an instance of kind."""
     if not isinstance(value, kind):
         raise InvalidValueError(field, f"{shorten(value)} is not {getattr(kind, '__name__', 'one of its kinds')}")
     return value
 
 
 def require_unique(field: str, values: Collection[str]) -> None:
-    """Refuse two equal values."""
+    """Refuse a collection that contains the same value twice."""
     if len(set(values)) != len(values):
         raise InvalidValueError(field, "names one thing twice")
 
 
 def require_codes(field: str, values: tuple[str, ...]) -> None:
-    """Refuse what is not a tuple of different codes."""
+    """Refuse anything but a tuple of different codes."""
     if type(values) is tuple and not values:
         return
     for value in require_instance(field, values, tuple):
@@ -150,7 +151,7 @@ def require_codes(field: str, values: tuple[str, ...]) -> None:
 
 
 def require_text(field: str, value: str, *, empty: bool = False) -> str:
-    """Return value if it is Unicode text with something in it."""
+    """Return value if it is Unicode text that is not blank; with `empty`, blank text is allowed too."""
     if not isinstance(value, str):
         raise InvalidValueError(field, f"{shorten(value)} is not text")
     if not empty and (not value or value.isspace()):
@@ -167,7 +168,10 @@ def require_text(field: str, value: str, *, empty: bool = False) -> str:
 
 
 def require_texts(field: str, values: Iterable[str]) -> tuple[str, ...]:
-    """Return values as a tuple if each is text with something in it; one text alone is a mistake, and is refused."""
+    """Return values as a tuple if each is text that is not blank.
+
+    A single `str` is refused: it is iterable, so a caller who forgot the list would get its characters.
+    """
     if type(values) is tuple and not values:
         return values
     if isinstance(values, str):

@@ -1,9 +1,9 @@
-"""The names under which receipts refer to their contents. They stand in signed bytes, so none is ever renamed."""
+"""The names under which receipts refer to their contents. They are in signed bytes, so none is ever renamed."""
 
 from typing import Final
 
-# Of a run and its handoffs.
-INTENT: Final = "intent"  # what the human said
+# Contents of runs and handoffs.
+INTENT: Final = "intent"  # the human's own words
 TASK: Final = "task"
 BRIEF: Final = "brief"
 REPORT: Final = "report"
@@ -15,21 +15,21 @@ COMMAND: Final = "command"
 ITEM: Final = "item"
 BODY: Final = "body"
 PATH: Final = "path"
-MESSAGES: Final = "messages"  # a model's messages, as a checkpoint keeps them
-SOURCE: Final = "source"  # where a receipt comes from that the act itself did not record
+MESSAGES: Final = "messages"  # the messages of a model, as a checkpoint keeps them
+SOURCE: Final = "source"  # the origin of a receipt that was imported, not recorded during the act
 
-# Of a call.
+# Contents of calls.
 ARGUMENTS: Final = "arguments"
 RESULT: Final = "result"
 TARGET: Final = "target"
-MESSAGE: Final = "message"  # how something went wrong, in words
-CREDENTIAL: Final = "credential"  # with whose secret it acts
-SCOPE: Final = "scope"  # what it does to what, as its grant sees it
-PERMIT: Final = "permit"  # which permit of each hop lets it, the last first
-CHANGE: Final = "change."  # a file that it changed, by number
-EFFECT: Final = "effect."  # what else it changed, by number
+MESSAGE: Final = "message"  # error message of a failed call
+CREDENTIAL: Final = "credential"  # name of the credential that the call uses, and its identity
+SCOPE: Final = "scope"  # action and resource of the call, as its grant sees them
+PERMIT: Final = "permit"  # the permit of each hop that allows the call, the last hop first
+CHANGE: Final = "change."  # prefix, followed by a number: one changed file
+EFFECT: Final = "effect."  # prefix, followed by a number: one other effect
 
-# Of a grant.
+# Contents of grants.
 TERMS: Final = "terms"
 CERTIFICATE: Final = "certificate"
 USE: Final = "use"

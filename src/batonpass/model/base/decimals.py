@@ -1,4 +1,4 @@
-"""Decimals as they stand in signed bytes: a text, exact, with one spelling for each number."""
+"""Decimals in signed bytes: exact texts, with one spelling for each number."""
 
 import math
 import re
@@ -9,11 +9,11 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import shorten
 
 _DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?")
-_MOST_BITS: Final = 1024  # converting more takes longer than a check may take
+_MOST_BITS: Final = 1024  # converting larger integers takes too long for a check
 
 
 def as_decimal(field: str, value: str | int | Decimal) -> str:
-    """Return the one spelling of a decimal: no zero that could be left out. Raises `InvalidValueError`."""
+    """Return the canonical spelling of a decimal, without superfluous zeros. Raises `InvalidValueError`."""
     text = format(value, "f") if isinstance(value, Decimal) else str(value) if type(value) is int else value
     if not isinstance(text, str) or _DECIMAL.fullmatch(text) is None:
         raise InvalidValueError(field, f"{shorten(value)} is not a decimal such as 100 or 12.50")
@@ -23,14 +23,14 @@ def as_decimal(field: str, value: str | int | Decimal) -> str:
 
 
 def number_of(value: object) -> Decimal | None:
-    """Return the number that an argument is, or plainly spells; None for anything else, infinities included."""
+    """Return the value of an argument as a number; None if it is no finite number and no plain decimal text."""
     match value:
         case bool():
             return None
         case int():
             return Decimal(value) if value.bit_length() <= _MOST_BITS else None
         case float():
-            # As it is written, not as it is stored: 0.1 is a tenth for whoever sets a bound.
+            # By its decimal spelling, not by its binary value: whoever writes the bound 0.1 means a tenth.
             return Decimal(repr(value)) if math.isfinite(value) else None
         case Decimal():
             return value if value.is_finite() else None

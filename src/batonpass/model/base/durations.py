@@ -1,4 +1,4 @@
-"""Durations as people write them, and moments that are said by how long it is until then."""
+"""Durations as people write them, such as "30m", and moments that are given as a duration from now."""
 
 import re
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 
 
 def read_duration(field: str, text: str) -> timedelta:
-    """Return a duration such as "30m". Raises `InvalidValueError` for anything else, and for none at all."""
+    """Return a duration such as "30m". Raises `InvalidValueError` for any other text, and for zero."""
     found = _FORM.fullmatch(text) if isinstance(text, str) else None
     if found is None or int(found[1]) == 0:
         raise InvalidValueError(field, f'{text!r} is no duration; write one like "30m", "12h" or "7d"'[:200])
@@ -19,7 +19,7 @@ def read_duration(field: str, text: str) -> timedelta:
 
 
 def moment_after(field: str, given: datetime | timedelta | str | None, now: datetime) -> datetime | None:
-    """Return a moment as it is, or the one that is so long after now. Raises `InvalidValueError`."""
+    """Return a given moment as it is, or now plus a given duration. Raises `InvalidValueError`."""
     if given is None or isinstance(given, datetime):
         return given
     duration = given if isinstance(given, timedelta) else read_duration(field, given)

@@ -20,7 +20,7 @@ ContentId = NewType("ContentId", str)
 CallId = NewType("CallId", str)
 LedgerId = NewType("LedgerId", str)
 SessionId = NewType("SessionId", str)
-StreamId = NewType("StreamId", str)  # a RunId, a HandoffId or a RelayId
+StreamId = NewType("StreamId", str)  # the id of a run, a handoff or a relay
 AgentId = NewType("AgentId", str)
 PrincipalId = NewType("PrincipalId", str)
 Digest = NewType("Digest", str)  # sha256, lower-case hexadecimal
@@ -55,19 +55,20 @@ _PRINCIPAL: Final = Form(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CHARACTERS: Final = bytes(ord(_ALPHABET[byte & 31]) for byte in range(256))
 _DRAWN_AT_ONCE: Final = 64
-_RANDOM: Final = 13  # characters of which an id takes two bits of the first, and the others as they are
-# Drawn ahead: to ask the system for each id takes longer than to spell it, and lets go of the interpreter's lock.
+_RANDOM: Final = 13  # characters; an id takes two bits of the first, and the other twelve whole
+# Random characters are drawn ahead. A system call for each id takes longer than spelling the id, and it releases the
+# interpreter lock.
 _DRAWN: Final[list[str]] = []
-# The last millisecond in which an id was made, and how it is spelled: several ids are made in one.
+# The last millisecond in which an id was made, and its spelling: several ids are made in one millisecond.
 _MOMENT: Final[list[tuple[int, str]]] = [(-1, "")]
 _SECONDS_OF_DAY: Final = 24 * 60 * 60
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_VERSION_7: Final = 7 << 6  # where it stands among the ten bits after the time
-_VARIANT: Final = 0b10 << 2  # and in the ten bits after those
+_VERSION_7: Final = 7 << 6  # the version, at its place in the ten bits after the time
+_VARIANT: Final = 0b10 << 2  # the variant, at its place in the next ten bits
 
 
 def _spell(prefix: str, number: int) -> str:
-    # Written out: every receipt, call, content and run gets a new id, and a loop takes twice as long.
+    # No loop: every receipt, call, content and run gets a new id, and a loop takes twice as long.
     return (
         f"{prefix}_{_PAIRS[number >> 120 & 1023]}{_PAIRS[number >> 110 & 1023]}{_PAIRS[number >> 100 & 1023]}"
         f"{_PAIRS[number >> 90 & 1023]}{_PAIRS[number >> 80 & 1023]}{_PAIRS[number >> 70 & 1023]}"
@@ -78,14 +79,14 @@ def _spell(prefix: str, number: int) -> str:
 
 
 def _draw() -> str:
-    """Draw random characters ahead, and return the first of them."""
+    """Draw random characters for many ids, and return those for the first."""
     # 256 is a multiple of 32, so each character is as likely as any other.
     drawn = os.urandom(_RANDOM * _DRAWN_AT_ONCE).translate(_CHARACTERS).decode("ascii")
     _DRAWN.extend([drawn[start : start + _RANDOM] for start in range(_RANDOM, len(drawn), _RANDOM)])
     return drawn[:_RANDOM]
 
 
-# Two processes that went on with the same characters would make the same ids.
+# After a fork, parent and child would otherwise use the same characters and make the same ids.
 os.register_at_fork(after_in_child=_DRAWN.clear)
 
 
@@ -109,12 +110,12 @@ def new_id(prefix: str, at: datetime) -> str:
     if millis != known:
         moment = _spell_moment(millis, at)
     try:
-        drawn = _DRAWN.pop()  # a list gives one element to one thread
+        drawn = _DRAWN.pop()  # atomic: no two threads get the same element
     except IndexError:
         drawn = _draw()
-    # UUIDv7 by parts: 48 bits of time are the first ten characters; then version, fraction, variant and two random
-    # bits are four; the rest is random. RFC 9562, method 3: the fraction of the millisecond goes where random bits
-    # would, so ids of one process sort.
+    # UUIDv7, part by part. The first ten characters are 48 bits of time. The next four are version, fraction, variant
+    # and two random bits. The rest is random. RFC 9562, method 3: the fraction of the millisecond replaces random bits,
+    # so that the ids of one process sort by time.
     fraction = micros % 1000 * 4096 // 1000
     return (
         f"{prefix}_{moment}{_PAIRS[_VERSION_7 | fraction >> 6]}"
@@ -158,7 +159,7 @@ def new_ledger_id(at: datetime) -> LedgerId:
 
 
 def session_named(name: str) -> SessionId:
-    """Return the session that callers call so: an id of a session as it is, for any other name always the same id."""
+    """Return the session id for a caller's name. A session id stays as it is; any other name is hashed to one id."""
     if _IDS[SESSION].pattern.fullmatch(name):
         return SessionId(name)
     number = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:16])
@@ -166,13 +167,13 @@ def session_named(name: str) -> SessionId:
 
 
 def first_id(prefix: str, at: datetime) -> str:
-    """Return the id before which no id of that millisecond sorts."""
+    """Return the lowest id of that millisecond: every id of it sorts at or after this one."""
     millis = max((require_utc("at", at) - _EPOCH) // _MILLISECOND, 0)
     return _spell(prefix, millis << 80)
 
 
 def time_of(identifier: str) -> datetime:
-    """Return the moment, to the millisecond, at which an id was made."""
+    """Return the time at which an id was made, to the millisecond."""
     number = 0
     for character in identifier.rpartition("_")[2]:
         number = number << 5 | _VALUE_OF[character]
@@ -182,17 +183,17 @@ def time_of(identifier: str) -> datetime:
 def require_id(field: str, value: AnyId, prefix: str) -> AnyId:
     """Return value if it is an id with this prefix."""
     form = _IDS[prefix]
-    # Asked here as well as there, because it saves a call of Python's twenty times in a handoff.
+    # The set is asked here too: that saves a function call, about twenty times in each handoff.
     return value if type(value) is str and value in form.known else form.require(field, value)
 
 
 def pattern_of(*prefixes: str) -> str:
-    """Return what ids with one of these prefixes look like, as an expression."""
+    """Return a regular expression for ids with one of these prefixes."""
     return f"(?:{'|'.join(prefixes)})_{_BODY}"
 
 
 def require_ids(field: str, values: tuple[AnyId, ...], prefix: str) -> None:
-    """Refuse what is not a tuple of different ids with this prefix."""
+    """Refuse anything but a tuple of different ids with this prefix."""
     if type(values) is tuple and not values:
         return
     for value in require_instance(field, values, tuple):
@@ -201,7 +202,7 @@ def require_ids(field: str, values: tuple[AnyId, ...], prefix: str) -> None:
 
 
 def require_stream(field: str, value: AnyId) -> AnyId:
-    """Return value if it names a stream: a run, a handoff or a relay."""
+    """Return value if it is the id of a stream: a run, a handoff or a relay."""
     return value if type(value) is str and value in _STREAM.known else _STREAM.require(field, value)
 
 
@@ -211,10 +212,10 @@ def require_agent(field: str, value: AnyId) -> AnyId:
 
 
 def is_user(principal: str) -> bool:
-    """Return whether a principal is a person: neither an agent, nor a service, nor any other program."""
+    """Return whether a principal is a person, and not an agent, a service or another program."""
     return principal.startswith("user:")
 
 
 def require_principal(field: str, value: AnyId) -> AnyId:
-    """Return value if it names a principal, such as user:ana."""
+    """Return value if it is the name of a principal, such as user:ana."""
     return value if type(value) is str and value in _PRINCIPAL.known else _PRINCIPAL.require(field, value)

@@ -1,4 +1,4 @@
-"""The kinds of receipt, and the small values that several of them hold."""
+"""The kinds of receipt, and small values that several kinds share."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -102,7 +102,7 @@ class Part(StrEnum):
 
 
 class Relation(StrEnum):
-    """Who hands off to whom: it decides what a baton must hold, and how far its results are trusted."""
+    """Who hands off to whom. It decides which parts a baton must have, and how far its results are trusted."""
 
     LEAD_TO_WORKER = "lead-to-worker"
     WORKER_TO_LEAD = "worker-to-lead"
@@ -111,7 +111,7 @@ class Relation(StrEnum):
 
 
 class ErrorType(StrEnum):
-    """What can be wrong with a baton, found before anybody acts on it."""
+    """Problems of a baton that are found before anybody acts on it."""
 
     DATA_GAP = "data-gap"
     SIGNAL_CORRUPTION = "signal-corruption"
@@ -128,15 +128,15 @@ class Method(StrEnum):
 
 
 class Sanitising(StrEnum):
-    """What was done about what a scan found in what a sender says."""
+    """What the relay did after it scanned a sender's text."""
 
-    PASSED = "passed"  # nothing was found, which proves nothing
-    REPORTED = "reported"  # something was found; the text travels as it is
-    QUARANTINED = "quarantined"  # the text travels as data from outside, unchanged
+    PASSED = "passed"  # the scan found nothing, which proves nothing
+    REPORTED = "reported"  # the scan found something; the text travels unchanged
+    QUARANTINED = "quarantined"  # the text travels unchanged, as data from outside
 
 
 class Gate(StrEnum):
-    """Who has to let something go on: nobody, whoever asked for it, a person, or nobody can."""
+    """Who must approve: nobody (`none`), whoever asked (`confirm`), a person (`approve`); `deny` stops it for good."""
 
     NONE = "none"
     CONFIRM = "confirm"
@@ -145,16 +145,16 @@ class Gate(StrEnum):
 
 
 class Settlement(StrEnum):
-    """What somebody decided about a call in doubt: make it again, or take it as done."""
+    """Somebody's decision about a call in doubt: make it again (`repeat`), or take it as done (`skip`)."""
 
     REPEAT = "repeat"
     SKIP = "skip"
 
 
 class ScanFound(Struct, frozen=True, kw_only=True):
-    """What a scan found in one of the texts of an offer."""
+    """A match of one scan rule in one text of an offer."""
 
-    place: str  # task or context
+    place: str  # `task` or `context`
     rule: str
     count: int
     score: int  # in thousandths
@@ -167,7 +167,7 @@ class ScanFound(Struct, frozen=True, kw_only=True):
 
 
 class ChildHead(Struct, frozen=True, kw_only=True):
-    """Where another run's stream stood: a close-out that lists its children's heads proves the children."""
+    """The head of another run's stream. A close-out lists those of its children, and so proves their receipts."""
 
     run: RunId
     seq: int
@@ -180,12 +180,12 @@ class ChildHead(Struct, frozen=True, kw_only=True):
 
 
 def require_children(children: tuple[ChildHead, ...]) -> None:
-    """Refuse a list of children that names one twice."""
+    """Refuse a list of child heads that names a run twice."""
     require_heads("children", children)
 
 
 def require_heads(field: str, heads: tuple[ChildHead, ...]) -> None:
-    """Refuse a list of where runs stand that names one twice."""
+    """Refuse a list of heads that names a run twice."""
     require_instance(field, heads, tuple)
     for head in heads:
         require_instance(field, head, ChildHead)
@@ -193,7 +193,7 @@ def require_heads(field: str, heads: tuple[ChildHead, ...]) -> None:
 
 
 def require_hold(gate: Gate | None, until: datetime | None) -> None:
-    """Refuse what does not say properly who has to let something go on, and by when."""
+    """Refuse a gate or an end of a hold that is not valid; None is allowed for both."""
     if gate is not None:
         require_member("gate", gate, Gate)
     if until is not None:
@@ -201,7 +201,7 @@ def require_hold(gate: Gate | None, until: datetime | None) -> None:
 
 
 class Carried(Struct, frozen=True, kw_only=True):
-    """An item that travels with a handoff: the same id and digest at every hop prove that not a byte has changed."""
+    """An item that travels with a handoff. The same id and digest at every hop prove that no byte has changed."""
 
     item: ContentId
     digest: Digest
@@ -215,19 +215,19 @@ class Carried(Struct, frozen=True, kw_only=True):
 
 
 class ItemFate(StrEnum):
-    """What became of a result after it was recorded. The text is signed, so it is forever."""
+    """The reason why an item's result no longer stands. The text is signed, so it is forever."""
 
-    REFUTED = "refuted"  # somebody refuted the result that it belongs to
-    SUPERSEDED = "superseded"  # that result was refuted, and a later attempt has delivered another one
-    STALE = "stale"  # the result that it belongs to was made from one of those
+    REFUTED = "refuted"  # its result was refuted
+    SUPERSEDED = "superseded"  # its result was refuted, and a later attempt has delivered another one
+    STALE = "stale"  # its result was made from a refuted or superseded one
 
 
 class CarriedFate(Struct, frozen=True, kw_only=True):
-    """The fate of an item that travels with a handoff, as its sender knew it, and the verdict that decided it."""
+    """The fate of an item that travels with a handoff, as the sender knew it, and the verdict that decided it."""
 
     item: ContentId
     fate: ItemFate
-    verdict: ReceiptId  # the `verification.failed`; of a stale item, that of the result it was made from
+    verdict: ReceiptId  # the `verification.failed` receipt; for a stale item, the one about the result it was made from
 
     def __post_init__(self) -> None:
         require_id("fates.item", self.item, CONTENT)
@@ -236,7 +236,7 @@ class CarriedFate(Struct, frozen=True, kw_only=True):
 
 
 def require_fates(fates: tuple[CarriedFate, ...]) -> None:
-    """Refuse two fates of one item."""
+    """Refuse a list with two fates for one item."""
     require_instance("fates", fates, tuple)
     if fates:
         for fate in fates:
@@ -245,16 +245,16 @@ def require_fates(fates: tuple[CarriedFate, ...]) -> None:
 
 
 def require_carried(field: str, carried: tuple[Carried, ...]) -> None:
-    """Refuse a list of items that names one twice."""
+    """Refuse a list that names an item twice."""
     require_instance(field, carried, tuple)
     for item in carried:
-        if type(item) is not Carried:  # there may be two hundred
+        if type(item) is not Carried:  # the full check is a call for each, and there may be two hundred
             require_instance(field, item, Carried)
     require_unique(field, [item.item for item in carried])
 
 
 class Mode(StrEnum):
-    """Whether the run that a receipt belongs to is only watched, or held to a grant."""
+    """Whether a receipt's run is only observed, or enforced: stopped by its grant or its policy."""
 
     OBSERVED = "observed"
     ENFORCED = "enforced"

@@ -1,4 +1,4 @@
-"""Labels: where words came from, and so how far they are to be trusted. Set by the relay, never by the sender."""
+"""Labels: where content came from, and therefore how far it is trusted. The relay sets them, never the sender."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -22,17 +22,17 @@ from batonpass.model.base.ids import (
     require_principal,
 )
 
-# What came from outside: a call whose result it is, an item, or a run that took in more than can be listed.
+# A source of content from outside: a call that returned it, an item, or a run that took in more than can be listed.
 Source: TypeAlias = CallId | ContentId | RunId
 
-# A list of sources has so many at most: what is signed must not grow with the tree.
+# The longest list of sources: signed bytes must not grow with the size of the tree.
 MOST_SOURCES: Final = 16
 
 _SOURCE: Final = Form(pattern_of(CALL, CONTENT, RUN), "the id of a call, a content or a run")
 
 
 class SourceType(StrEnum):
-    """Where words came from. The text is kept with them, so it is forever."""
+    """Where content came from. The text is kept with it, so it is forever."""
 
     SYSTEM = "system"
     USER_INPUT = "user_input"
@@ -42,12 +42,12 @@ class SourceType(StrEnum):
 
     @property
     def trust(self) -> int:
-        """Return how far it is trusted, in thousandths."""
+        """Return how far content of this origin is trusted, in thousandths."""
         return _TRUST[self]
 
     @property
     def trust_level(self) -> float:
-        """Return how far it is trusted, between 0 and 1."""
+        """Return how far content of this origin is trusted, between 0 and 1."""
         return self.trust / 1000
 
 
@@ -63,15 +63,18 @@ _TRUST: Final[Mapping[SourceType, int]] = MappingProxyType(
 
 
 def join(*labels: SourceType) -> SourceType:
-    """Return the label of what was made from several: that of the least trusted. A summary launders nothing."""
+    """Return the origin of content that was made from several: the least trusted one. A summary cleans nothing."""
     return min(labels, key=_TRUST.__getitem__)
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
-    """How far something is trusted, and who may read it. What is made of several has the least of both."""
+    """How far content is trusted, and who may read it.
+
+    Content made from several pieces has the least trust of all, and only the readers that all of them have.
+    """
 
     integrity: SourceType
-    readers: tuple[PrincipalId, ...] | None = None  # in order; None: everybody
+    readers: tuple[PrincipalId, ...] | None = None  # sorted; None: everybody may read it
 
     def __post_init__(self) -> None:
         require_member("label.integrity", self.integrity, SourceType)
@@ -84,11 +87,11 @@ class Label(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_external(self) -> bool:
-        """Return whether it came from outside, or was made of what did."""
+        """Return whether the content came from outside, or was made from such content."""
         return self.integrity is SourceType.EXTERNAL
 
     def joined(self, *others: Self) -> "Label":
-        """Return the label of what is made of this and others: the least trust, and whoever may read all of it."""
+        """Return the label of content made from this and others: the least trust, and the readers that all have."""
         readers = self.readers
         for other in others:
             if readers is None or other.readers is None:
@@ -99,27 +102,27 @@ class Label(Struct, frozen=True, omit_defaults=True):
         return PLAIN[integrity] if readers is None else Label(integrity, readers)
 
     def may_read(self, reader: str) -> bool:
-        """Return whether somebody may read it."""
+        """Return whether a reader may read the content."""
         return self.readers is None or reader in self.readers
 
 
-# What everybody may read, by where it came from.
+# The labels without a list of readers, by origin.
 PLAIN: Final[Mapping[SourceType, Label]] = MappingProxyType({integrity: Label(integrity) for integrity in SourceType})
 
 
 def require_label(field: str, label: Label | None) -> None:
-    """Refuse what is neither a label nor nothing."""
+    """Refuse anything but a label or None."""
     if label is not None:
         require_instance(field, label, Label)
 
 
 def require_source(field: str, value: AnyId) -> AnyId:
-    """Return value if it names something that may have come from outside: a call, a content or a run."""
+    """Return value if it is the id of a possible source: a call, a content or a run."""
     return _SOURCE.require(field, value)
 
 
 def require_sources(field: str, values: tuple[Source, ...]) -> None:
-    """Refuse what is not a short tuple of different sources."""
+    """Refuse anything but a tuple of different sources."""
     if type(values) is tuple and not values:
         return
     for value in require_instance(field, values, tuple):
@@ -128,6 +131,6 @@ def require_sources(field: str, values: tuple[Source, ...]) -> None:
 
 
 def named_sources(run: RunId, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return sources as receipts name them; the run itself stands for more of them than fit."""
+    """Return sources as receipts name them. If there are too many to list, the run itself stands for them."""
     found = tuple(sorted(set(sources)))
     return found if len(found) <= MOST_SOURCES else (run,)

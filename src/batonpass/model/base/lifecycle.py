@@ -1,6 +1,6 @@
-"""The states of a handoff, and the one table of how it moves between them.
+"""The states of a handoff, and the one table of transitions between them.
 
-Everything else asks this table: the stores, the verifier, the SQL checks and the chart in docs/spec/lifecycle.md.
+The stores, the verifier, the SQL checks and the chart in docs/spec/lifecycle.md all follow this table.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from batonpass.errors import IllegalTransitionError
 
 
 class State(StrEnum):
-    """Where a handoff is. The text is stored, so it is forever."""
+    """The state of a handoff. The text is stored, so it is forever."""
 
     HELD = "held"
     OFFERED = "offered"
@@ -31,7 +31,7 @@ class State(StrEnum):
 
 
 class HandoffEvent(StrEnum):
-    """What happens to a handoff."""
+    """An event that moves a handoff to another state."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -67,7 +67,7 @@ _BOTH: Final = tuple(Carrier)
 _CALLER: Final = (Carrier.CALLER,)
 _WORKER: Final = (Carrier.WORKER,)
 
-# A target of None is the state in which a handoff of that carrier waits to be taken.
+# Target None: the handoff waits to be taken, in the state that `WAITING` has for its carrier.
 _ROWS: Final[tuple[tuple[State, HandoffEvent, tuple[Carrier, ...], State | None], ...]] = (
     (State.HELD, HandoffEvent.APPROVE, _BOTH, None),
     (State.HELD, HandoffEvent.DENY, _BOTH, State.DENIED),
@@ -91,7 +91,7 @@ _ROWS: Final[tuple[tuple[State, HandoffEvent, tuple[Carrier, ...], State | None]
     (State.RUNNING, HandoffEvent.HOLD, _BOTH, State.HELD),
     (State.RUNNING, HandoffEvent.CANCEL, _BOTH, State.CANCELLED),
     (State.RUNNING, HandoffEvent.EXPIRE, _BOTH, State.EXPIRED),
-    (State.RUNNING, HandoffEvent.LAPSE, _WORKER, State.READY),  # the worker died; that is normal
+    (State.RUNNING, HandoffEvent.LAPSE, _WORKER, State.READY),  # its worker died, which is normal
     (State.COMPLETED, HandoffEvent.VERIFY, _BOTH, State.VERIFIED),
     (State.COMPLETED, HandoffEvent.REFUTE, _BOTH, State.REFUTED),
     (State.FAILED, HandoffEvent.RETRY, _BOTH, None),
@@ -112,7 +112,7 @@ TRANSITIONS: Final[Mapping[tuple[State, HandoffEvent, Carrier], State]] = Mappin
 
 
 def advance(state: State, event: HandoffEvent, carrier: Carrier) -> State:
-    """Return the state that follows. Raises `IllegalTransitionError` if the table has no such step."""
+    """Return the next state. Raises `IllegalTransitionError` if the table has no such transition."""
     try:
         return TRANSITIONS[state, event, carrier]
     except KeyError:
@@ -120,21 +120,26 @@ def advance(state: State, event: HandoffEvent, carrier: Carrier) -> State:
 
 
 def follow(state: State, event: HandoffEvent, carrier: Carrier) -> State:
-    """Return the state that follows as far as receipts tell: a claim leaves none, so it is implied where it is needed.
+    """Return the next state as the receipts show it: a claim that has no receipt is implied.
 
-    Raises `IllegalTransitionError` if not even a claim in between would make the step legal.
+    Raises `IllegalTransitionError` if the event is not possible even after a claim.
     """
+    # A claim is a lease in the store and leaves no receipt. Whoever has only receipts sees a handoff go from `ready`
+    # straight to an event that needs a claim, so the claim is put in between.
     if state is State.READY and (State.CLAIMED, event, carrier) in TRANSITIONS:
         return advance(advance(state, HandoffEvent.CLAIM, carrier), event, carrier)
     return advance(state, event, carrier)
 
 
 def sources(event: HandoffEvent, carrier: Carrier) -> tuple[State, ...]:
-    """Return the states from which `follow` lets an event happen."""
+    """Return the states in which `follow` accepts an event."""
     direct = tuple(state for state, known, by in TRANSITIONS if (known, by) == (event, carrier))
     return (*direct, State.READY) if State.CLAIMED in direct and State.READY not in direct else direct
 
 
 def target(event: HandoffEvent, carrier: Carrier) -> State | None:
-    """Return where an event leads, which never depends on where it came from; None if it cannot happen at all."""
+    """Return the state that an event leads to; None if it is impossible for this carrier.
+
+    It does not depend on the state before: for one carrier, all rows of an event have the same target.
+    """
     return next((to for (_, known, by), to in TRANSITIONS.items() if (known, by) == (event, carrier)), None)

@@ -1,10 +1,11 @@
 """The trust boundary: values are checked where they enter, and not again where we pass them on.
 
-They enter by their constructors, from bytes, from rows of any store, from files and from other processes. All of these
-call `Receipt(...)`, `Run(...)` and so on, which check every part. Once it is inside, a value cannot be changed.
+They enter from callers, from bytes, from rows of any store, from files and from other processes. Each of these ways
+calls the constructor, `Receipt(...)` or `Run(...)`, which checks every field. After that a value cannot change.
 
-What this process then makes of such values alone, a receipt of a draft, a row of a receipt, has parts that were checked
-already; `unchecked_maker` is how it is made without doing so twice. A house test lists who calls it. See ADR 52.
+When this process makes a value from checked values alone, such as a receipt from a draft or a row from a receipt, all
+fields were checked before. `unchecked_maker` makes such a value without a second check. A house test lists its callers.
+See ADR 52.
 """
 
 from collections.abc import Callable
@@ -18,11 +19,13 @@ Value = TypeVar("Value", bound=Struct)
 
 
 def unchecked_maker(kind: Callable[Given, Value]) -> Callable[Given, Value]:
-    """Return what makes values of a kind as its constructor does, and looks at none of their parts."""
+    """Return a function that makes values as the constructor of kind does, without the checks."""
     checked = cast("type[Struct]", kind)
-    # A constructor always runs the checks of its class. So a twin makes the value, which has the same parts and no
-    # checks, and hands it over to the class: nobody who gets it can tell that it was not made there.
-    # In place of the checks stands `id`, which looks at nothing and, unlike a function of ours, costs nothing.
+    # msgspec always runs `__post_init__`, and it cannot be switched off for one call. So a subclass with the same
+    # fields and no checks makes the value, and the value's class is then set to the real one. Nobody who gets the value
+    # can tell the difference.
+    # The subclass has `id` in place of the checks: it does nothing with its argument and, being written in C, costs
+    # next to nothing.
     twin: Any = defstruct(checked.__name__, [], bases=(checked,), namespace={"__post_init__": id})
 
     def make(*args: Given.args, **parts: Given.kwargs) -> Value:

@@ -1,4 +1,4 @@
-"""Values: what those outside of the model are made of, and the named parts of ours and of other people's."""
+"""The base of values outside the model, and helpers that read the fields of any struct or dataclass."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -8,12 +8,12 @@ from msgspec import NODEFAULT, Struct
 
 
 class Value(Struct, frozen=True):
-    """A value: told by its parts, never changed. Guards, which lean on no library themselves, are made of these."""
+    """A frozen value, equal to others with equal fields. Guards, which must not import msgspec, derive from it."""
 
 
 def parts_of(value: object) -> dict[str, object] | None:
-    """Return the parts of a struct or a dataclass by name, in their order; None for anything else, a class included."""
-    # By its real type: an object can claim to be of any class.
+    """Return the fields of a struct or a dataclass by name, in order; None for anything else, also for a class."""
+    # `type(value)` and not `__class__`: an object can claim to be of any class.
     kind = type(value)
     if issubclass(kind, Struct):
         names: Iterable[str] = kind.__struct_fields__
@@ -24,13 +24,13 @@ def parts_of(value: object) -> dict[str, object] | None:
         names = [part.name for part in fields(made)]
     else:
         return None
-    # A part that was deleted, or never set, hides nothing: it is None.
+    # A field that was deleted or never set is given as None, so that it cannot hide.
     return {name: getattr(value, name, None) for name in names}
 
 
 @lru_cache(maxsize=512)
 def defaults_of(kind: type[Struct]) -> Mapping[str, object]:
-    """Return what each part of a kind of value is where nobody says otherwise; `NODEFAULT` where it has to be said."""
+    """Return the default of each field of a struct type; `NODEFAULT` for a field that is required."""
     names, defaults = kind.__struct_fields__, kind.__struct_defaults__
     required = len(names) - len(defaults)
     return dict(zip(names, (*(NODEFAULT,) * required, *defaults), strict=True))

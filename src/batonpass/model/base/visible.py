@@ -1,4 +1,4 @@
-"""What people, models and repositories wrote, made harmless: for a terminal, a page or a chart."""
+"""Makes text of people, models and repositories harmless before a terminal, a page or a chart shows it."""
 
 import re
 from typing import Final
@@ -12,5 +12,5 @@ _HOSTILE: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return text with everything spelled out that a screen would obey or hide."""
+    """Return text with each control and each invisible character replaced by its escape sequence."""
     return _HOSTILE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

@@ -1,1 +1,1 @@
-"""What travels with a handoff, and what outlives a session."""
+"""The baton that travels with a handoff, and the state that outlives a session."""

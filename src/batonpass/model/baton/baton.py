@@ -1,4 +1,4 @@
-"""The baton: everything that travels with a handoff."""
+"""The baton: everything that travels with a handoff, and which of its parts are missing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,13 +44,14 @@ Value = TypeVar("Value", bound=ItemValue)
 RATIONALE: Final = "rationale"
 CRITERIA: Final = "criteria"
 
-# These are inherited by everybody further down, whoever hands off to whom; the rest is the sender's to give.
+# These parts are inherited by everybody further down. All other parts travel only if the sender gives them.
 INHERITED: Final = frozenset({Part.INTENT, Part.CONSTRAINT, Part.EXCLUSION})
 
-# Among the missing parts: the sender knows more items than travel by themselves; `carry` selects others.
+# Reported as a missing part if the sender knows more items than travel by default; `carry` selects others.
 ABRIDGED: Final = "older-items"
 
-# What each kind of handoff is expected to say. What is not said, nor said to be none, is reported as missing.
+# The parts that each kind of handoff should have. A part is reported as missing if the baton has no item of it and the
+# sender does not say that there is none.
 EXPECTED: Final[Mapping[Relation, tuple[str, ...]]] = MappingProxyType(
     {
         Relation.LEAD_TO_WORKER: (
@@ -71,7 +72,7 @@ PARTS: Final = frozenset({RATIONALE, CRITERIA, *Part})
 
 
 class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How much an attempt may use; what is not given is not limited."""
+    """How much an attempt may use. None: no limit."""
 
     calls: int | None = None
     seconds: int | None = None
@@ -85,30 +86,30 @@ class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the sender says about a task beyond the task itself."""
+    """Everything that the sender says about a task besides the task itself."""
 
-    serves: str | None = None  # which criterion of the parent's own task
-    criteria: tuple[str, ...] = ()  # when is it done well
-    inputs: tuple[str, ...] = ()  # names of artifacts or keys of claims that it cannot do without
+    serves: str | None = None  # the criterion of the parent's own task that this serves
+    criteria: tuple[str, ...] = ()  # acceptance criteria
+    inputs: tuple[str, ...] = ()  # required: names of artifacts, or keys of claims
     expects: tuple[str, ...] = ()  # targets that must have changed at the end
-    stop_when: tuple[str, ...] = ()
+    stop_when: tuple[str, ...] = ()  # conditions under which the agent should stop
     budget: Budget | None = None
-    verify_by: tuple[str, ...] = ()  # the command that decides whether the result holds
-    rationale: str | None = None
-    reasoning: ContentId | None = None  # the parent's own reasoning at that moment, an artifact
+    verify_by: tuple[str, ...] = ()  # the command that verifies the result
+    rationale: str | None = None  # why the task is handed off
+    reasoning: ContentId | None = None  # an artifact: the sender's own reasoning at that moment
     role: str | None = None
     phase: str | None = None
     instructions: Digest | None = None
-    config: Digest | None = None  # model, prompt and tools of whoever hands off
+    config: Digest | None = None  # of the sender's model, prompt and tools
     needs_tools: tuple[str, ...] = ()
     needs_skills: tuple[str, ...] = ()
-    may: tuple[str, ...] = ()  # what the sender asks the child to be granted
-    none: tuple[str, ...] = ()  # parts of which the sender says that there are none
+    may: tuple[str, ...] = ()  # permits that the sender asks for on behalf of the child
+    none: tuple[str, ...] = ()  # parts that are empty on purpose, as the sender says
 
     def __post_init__(self) -> None:
         for name in ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "may"):
             given = getattr(self, name)
-            if type(given) is not tuple or given:  # most are left empty
+            if type(given) is not tuple or given:  # most are empty, and need no check
                 force_setattr(self, name, require_texts(name, given))
         for name in ("serves", "rationale", "role", "phase"):
             if (given := getattr(self, name)) is not None:
@@ -129,7 +130,7 @@ class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A question that the receiver asked before it acted, and what it was told."""
+    """A question that the receiver asked before it started, and the answer."""
 
     question: str
     answer: str
@@ -147,13 +148,13 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     principal: PrincipalId
     to: AgentId
     relation: Relation
-    revision: int
+    revision: int  # rises with each answer and each revision of the items
     task: str
     brief: Brief
     items: tuple[Item, ...] = ()
     fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items whose result no longer stands
     answers: tuple[Answer, ...] = ()
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # expected parts that the sender left out
     deadline: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -167,57 +168,57 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def intent(self) -> tuple[Statement, ...]:
-        """Return what the human said, word for word."""
+        """Return the human's statements, word for word."""
         return self._values(Statement)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return what must hold."""
+        """Return the constraints."""
         return self._values(Constraint)
 
     @property
     def exclusions(self) -> tuple[Exclusion, ...]:
-        """Return what is out of scope."""
+        """Return the exclusions: work that is out of scope."""
         return self._values(Exclusion)
 
     @property
     def completed(self) -> tuple[WorkItem, ...]:
-        """Return what is done, verified or not."""
+        """Return the completed work, verified or not."""
         return self._values(WorkItem)
 
     @property
     def open_questions(self) -> tuple[OpenQuestion, ...]:
-        """Return what is not known."""
+        """Return the open questions."""
         return self._values(OpenQuestion)
 
     @property
     def rejected_paths(self) -> tuple[RejectedPath, ...]:
-        """Return what is not to be tried again."""
+        """Return the paths that nobody should try again."""
         return self._values(RejectedPath)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """Return what was decided."""
+        """Return the decisions."""
         return self._values(Decision)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """Return what is taken to be so."""
+        """Return the assumptions."""
         return self._values(Assumption)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Return what is said to be so."""
+        """Return the claims."""
         return self._values(Claim)
 
     @property
     def attached(self) -> tuple[Artifact, ...]:
-        """Return all files and results that travel along, ours and those from outside."""
+        """Return all artifacts, ours and those from outside."""
         return self._values(Artifact)
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """Return files and results that are ours."""
+        """Return our own artifacts."""
         return (
             tuple([artifact for artifact in found if not artifact.untrusted])
             if (found := self._values(Artifact))
@@ -226,18 +227,18 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def untrusted(self) -> tuple[Artifact, ...]:
-        """Return data from outside: never instructions."""
+        """Return the artifacts from outside: they are data, never instructions."""
         return (
             tuple([artifact for artifact in found if artifact.untrusted]) if (found := self._values(Artifact)) else ()
         )
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """Return what children of whoever hands off gave back, unverified unless it says otherwise."""
+        """Return the reports of the sender's children. They are unverified unless they say otherwise."""
         return self._values(Report)
 
     def _values(self, kind: type[Value]) -> tuple[Value, ...]:
-        # A baton is asked for each kind, some of them several times: they are sorted out once.
+        # A baton is asked for each kind, for some several times. So its items are sorted by kind once.
         by_kind: Mapping[type, tuple[Any, ...]] = self.__dict__.get("by_kind") or self._sort_out()
         return by_kind.get(kind, ())
 
@@ -245,7 +246,7 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
         by_kind: defaultdict[type, list[Any]] = defaultdict(list)
         for item in self.items:
             value = item.value
-            # Most items hold no others: only reports do.
+            # Only a report contains other values.
             for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
                 by_kind[type(each)].append(each)
         found = self.__dict__["by_kind"] = {kind: tuple(values) for kind, values in by_kind.items()}
@@ -253,7 +254,7 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def within(value: ItemValue | None) -> Iterator[ItemValue]:
-    """Yield an item, and what a report says besides."""
+    """Yield a value; for a report, also each value in it."""
     if value is None:
         return
     yield value
@@ -274,10 +275,13 @@ def missing_parts(
     items: Iterable[Item],
     required: Iterable[str] = (),
 ) -> tuple[str, ...]:
-    """Return what a baton of this kind is expected or required to say, and neither says nor says to be none."""
+    """Return the parts that this kind of handoff should have, or is required to have, and that are missing.
+
+    A part is not missing if the brief says that there is none.
+    """
     said: set[str] = set(brief.none)
     for item in items:
-        if isinstance(item.value, Report):  # it says several things at once
+        if isinstance(item.value, Report):  # one report can have several parts
             said |= parts_of(item.value)
         else:
             said.add(item.part)

@@ -1,4 +1,4 @@
-"""A brief as callers write it: the recorded brief, what kind of handoff it is, and free text."""
+"""A brief as callers write it: the fields of the recorded brief, the relation, and free text."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,36 +15,39 @@ from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
 
 
 class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
-    """What the sender says about a task beyond the task itself; two offers that say the same are the same handoff."""
+    """Everything that the sender says about a task besides the task itself.
 
-    rationale: str | None = None  # why it is handed off
-    reasoning: Item | ReasoningPlace | None = None  # what the sender thinks now: an artifact, or where a message stands
-    serves: str | None = None  # which criterion of the sender's own task
-    criteria: Sequence[str] = ()  # when is it done well
-    inputs: Sequence[str] = ()  # names of artifacts or keys of claims that it cannot do without
+    Two offers that say the same are the same handoff.
+    """
+
+    rationale: str | None = None  # why the task is handed off
+    reasoning: Item | ReasoningPlace | None = None  # the sender's reasoning: an artifact, or the place of a message
+    serves: str | None = None  # the criterion of the sender's own task that this serves
+    criteria: Sequence[str] = ()  # acceptance criteria
+    inputs: Sequence[str] = ()  # required: names of artifacts, or keys of claims
     expects: Sequence[str] = ()  # targets that must have changed at the end
-    stop_when: Sequence[str] = ()
-    verify_by: Sequence[str] = ()  # the command that decides whether the result holds
+    stop_when: Sequence[str] = ()  # conditions under which the agent should stop
+    verify_by: Sequence[str] = ()  # the command that verifies the result
     needs_tools: Sequence[str] = ()
     needs_skills: Sequence[str] = ()
     budget: Budget | None = None
     role: str | None = None
     phase: str | None = None
-    none: Sequence[str] = ()  # parts of which the sender says that there are none
+    none: Sequence[str] = ()  # parts that are empty on purpose
     relation: Relation | str = Relation.LEAD_TO_WORKER
-    context: str | None = None  # free text: labelled, and scanned where a policy says so
+    context: str | None = None  # free text; the relay labels it, and scans it if a policy says so
 
     def __post_init__(self) -> None:
         recorded = self.__dict__["made"] = self._made()
         for name in _LISTS:
             if (checked := getattr(recorded, name)) is not getattr(self, name):
-                force_setattr(self, name, checked)  # nobody changes it afterwards
+                force_setattr(self, name, checked)  # a tuple in place of the caller's list, which could still change
         force_setattr(self, "relation", as_member("relation", self.relation, Relation))
         if self.context is not None:
             require_text("context", self.context)
 
     def recorded(self, *, may: Sequence[str] = (), criteria: Sequence[str] = ()) -> Brief:
-        """Return it as a baton has it. Raises `InvalidValueError` for the first thing that cannot be right."""
+        """Return the brief as it is recorded. Raises `InvalidValueError` if criteria are given twice."""
         if criteria and self.criteria:
             raise InvalidValueError("criteria", "are given by criteria= and by brief=; say them in one place")
         made: Brief = self.__dict__["made"]
@@ -59,7 +62,7 @@ class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def thought(self) -> Thought | None:
-        """Return where the message stands that the sender hands off with; None where it does not say."""
+        """Return the place of the message that the sender hands off with; None if it gave no place."""
         return Thought(place=self.reasoning) if isinstance(self.reasoning, ReasoningPlace) else None
 
 

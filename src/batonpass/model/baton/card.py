@@ -1,4 +1,4 @@
-"""An agent's card: what it is for and what it can take."""
+"""An agent's card: its purpose, its skills and tools, and the inputs it accepts."""
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -10,14 +10,14 @@ from batonpass.model.grants.scope_text import read_scope
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """What an agent says about itself; a part that is None is not known, and is not checked."""
+    """An agent's description of itself. A field that is None is unknown, and is not checked."""
 
     agent: AgentId
     description: str = ""
     skills: tuple[str, ...] | None = None
     tools: tuple[str, ...] | None = None
     accepts: tuple[str, ...] | None = None  # media types of artifacts
-    ceiling: tuple[str, ...] | None = None  # permits: what it may ever hold, whoever grants it
+    ceiling: tuple[str, ...] | None = None  # permits: the most that anybody may ever grant to it
 
     def __post_init__(self) -> None:
         require_agent("agent", self.agent)
@@ -31,5 +31,5 @@ class Card(Struct, frozen=True, kw_only=True):
 
     @property
     def most(self) -> Scope | None:
-        """Return what it may ever hold; None if nobody said."""
+        """Return the ceiling as a scope; None if the card has none."""
         return None if self.ceiling is None else read_scope(self.ceiling)

@@ -1,4 +1,4 @@
-"""The fate of what travels: whether the result that an item belongs to still stands."""
+"""The fate of an item that travels: why the result that it belongs to no longer stands."""
 
 from datetime import datetime
 
@@ -9,26 +9,26 @@ from batonpass.model.base.kinds import ItemFate
 
 
 class Refutation(Struct, frozen=True, kw_only=True):
-    """A verdict that the result of one attempt does not hold."""
+    """A verdict that refuted the result of one attempt."""
 
     receipt: ReceiptId
     handoff: HandoffId
-    attempt: int
-    agent: AgentId  # whose result it was
-    by: PrincipalId
+    attempt: int  # attempt number, from 1
+    agent: AgentId  # who delivered the result
+    by: PrincipalId  # who refuted it
     at: datetime
     reason: str
 
 
 class KnownFate(Struct, frozen=True, kw_only=True):
-    """What became of an item, and the verdict that decided it."""
+    """The fate of an item, and the verdict that decided it."""
 
     fate: ItemFate
     refutation: Refutation
 
     @property
     def sentence(self) -> str:
-        """Return it in words, for whoever is about to build on the item."""
+        """Return the fate as a sentence, for whoever is about to build on the item."""
         refuted = self.refutation
         verdict = f"{refuted.by} refuted the result of {refuted.agent}, attempt {refuted.attempt}"
         because = f": {refuted.reason}" if refuted.reason else ""

@@ -1,6 +1,6 @@
-"""What a run knows and hands on: each item says one thing, and travels unchanged.
+"""Items: single things that a run knows and hands on unchanged.
 
-Nothing here is ever filled in automatically. What nobody said is missing, and is reported as missing.
+No item is ever filled in automatically. If nobody gave a part, it is missing, and is reported as missing.
 """
 
 import re
@@ -36,7 +36,7 @@ _BINDS_TO: Final = re.compile(r"(?:call|returned):.+\.[^.]+|result:.+")
 
 
 class Operator(StrEnum):
-    """How a typed constraint compares."""
+    """The comparison of a typed constraint."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -49,7 +49,7 @@ class Operator(StrEnum):
 
 
 class Statement(Struct, frozen=True):
-    """Something a human said they want, in their own words."""
+    """A human's statement of what they want, in their own words."""
 
     part: ClassVar = Part.INTENT
     text: str
@@ -59,7 +59,9 @@ class Statement(Struct, frozen=True):
 
 
 class Constraint(Struct, frozen=True):
-    """What must hold: in prose, or typed and bound to an argument or a result, and then it is checked as well.
+    """Something that must hold, in prose or typed.
+
+    A typed constraint that is bound to an argument or a result is also checked:
 
     `Constraint(key="threshold", operator="<=", value="3", unit="sigma", binds_to="call:find_anomalies.threshold")`
     """
@@ -87,7 +89,7 @@ class Constraint(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Return it as people read it."""
+        """Return the constraint as a sentence for people."""
         if self.key is None:
             return self.text
         typed = " ".join(str(part) for part in (self.key, self.operator, self.value, self.unit) if part is not None)
@@ -95,7 +97,7 @@ class Constraint(Struct, frozen=True):
 
 
 class Exclusion(Struct, frozen=True):
-    """What is out of scope."""
+    """Something that is out of scope."""
 
     part: ClassVar = Part.EXCLUSION
     text: str
@@ -105,13 +107,13 @@ class Exclusion(Struct, frozen=True):
 
 
 class WorkItem(Struct, frozen=True):
-    """Work that is done, and who verified it, or nobody."""
+    """Completed work, and who verified it; None if nobody did."""
 
     part: ClassVar = Part.COMPLETED
     what: str
     outputs: tuple[str, ...] = ()
-    verified_by: str | None = None
-    how: str | None = None
+    verified_by: str | None = None  # None: nobody
+    how: str | None = None  # how it was verified
     evidence: str | None = None
 
     def __post_init__(self) -> None:
@@ -130,7 +132,7 @@ class WorkItem(Struct, frozen=True):
 
 
 class OpenQuestion(Struct, frozen=True):
-    """What is not known; a blocking one must be answered before anybody goes on."""
+    """A question without an answer. A blocking one must be answered before anybody goes on."""
 
     part: ClassVar = Part.QUESTION
     text: str
@@ -142,7 +144,7 @@ class OpenQuestion(Struct, frozen=True):
 
 
 class RejectedPath(Struct, frozen=True):
-    """What was tried or considered and is not to be tried again, and why."""
+    """A path that was tried or considered and should not be tried again, and why."""
 
     part: ClassVar = Part.REJECTED
     what: str
@@ -154,7 +156,7 @@ class RejectedPath(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """What was decided, why, and the conditions that it hangs on."""
+    """A decision of a run, its reason, and the conditions under which it holds."""
 
     part: ClassVar = Part.DECISION
     what: str
@@ -168,11 +170,11 @@ class Decision(Struct, frozen=True):
 
 
 class Assumption(Struct, frozen=True):
-    """What is taken to be so without having been checked; confidence in thousandths."""
+    """Something that is assumed and was not checked."""
 
     part: ClassVar = Part.ASSUMPTION
     what: str
-    confidence: int | None = None
+    confidence: int | None = None  # in thousandths
 
     def __post_init__(self) -> None:
         require_text("what", self.what)
@@ -180,14 +182,14 @@ class Assumption(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """What somebody says is so; with a key and a value it can be compared with other claims."""
+    """Something that somebody claims to be true. With a key and a value it can be compared with other claims."""
 
     part: ClassVar = Part.CLAIM
     what: str
     key: str | None = None
     value: str | None = None
     unit: str | None = None
-    confidence: int | None = None
+    confidence: int | None = None  # in thousandths
     as_of: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -203,17 +205,17 @@ class Claim(Struct, frozen=True):
 
 
 class Artifact(Struct, frozen=True):
-    """A file or a result, by digest; its bytes are a content of their own."""
+    """A file or a text, known by its digest. Its bytes are a content of their own."""
 
     part: ClassVar = Part.ARTIFACT
     name: str
-    body: ContentId
+    body: ContentId  # the content that has the bytes
     sha256: Digest
     size: int
     media_type: str
-    source: str  # where it came from: an agent, a tool, a person
+    source: str  # an agent, a tool or a person
     untrusted: bool = False  # it came from outside: data, never instructions
-    label: SourceType | None = None  # whose words these are, where the relay knows more than who attached them
+    label: SourceType | None = None  # its origin, if the relay knows more than who attached it
 
     def __post_init__(self) -> None:
         require_text("name", self.name)
@@ -228,7 +230,7 @@ class Artifact(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What a child gives back: it travels on as a whole, as work that is completed and not yet verified."""
+    """Everything that a run gives back. It travels on as a whole, as completed work that is not verified yet."""
 
     part: ClassVar = Part.COMPLETED
 
@@ -240,8 +242,8 @@ class Report(Struct, frozen=True, kw_only=True):
     decisions: tuple[Decision, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     claims: tuple[Claim, ...] = ()
-    confidence: int | None = None
-    none: tuple[str, ...] = ()
+    confidence: int | None = None  # in thousandths
+    none: tuple[str, ...] = ()  # parts that are empty on purpose
 
     def __post_init__(self) -> None:
         require_text("result", self.result, empty=True)
@@ -251,7 +253,7 @@ class Report(Struct, frozen=True, kw_only=True):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise InvalidValueError(name, f"{shorten(given)} is no list; write a list of texts or items")
-            # The shortest way to say one: its text alone.
+            # A plain text is short for an item with only that text.
             values = tuple(kind(value) if isinstance(value, str) else value for value in given)
             for value in values:
                 require_instance(name, value, kind)
@@ -291,12 +293,12 @@ VALUE_TYPES: Final[tuple[type[ItemValue], ...]] = get_args(ItemValue)
 
 
 def part_of(value: ItemValue) -> Part:
-    """Return the part of a baton that an item stands in."""
+    """Return the part of a baton to which a value belongs."""
     return Part.UNTRUSTED if isinstance(value, Artifact) and value.untrusted else value.part
 
 
 def parts_of(value: ItemValue) -> frozenset[Part]:
-    """Return all parts of a baton about which an item says something, be it that there are none."""
+    """Return all parts that a value covers, including those that a report says are empty."""
     if not isinstance(value, Report):
         return frozenset({part_of(value)})
     said = {kind.part for name, kind in _REPORTED.items() if getattr(value, name)}
@@ -304,14 +306,14 @@ def parts_of(value: ItemValue) -> frozenset[Part]:
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """Something that was recorded: what, by whom, when, and under which id and digest."""
+    """A recorded value: its author, its time, its id and its digest."""
 
     id: ContentId
     digest: Digest
     part: Part
     by: PrincipalId
     at: datetime
-    value: ItemValue | None  # None once its words were erased
+    value: ItemValue | None  # None after its content was erased
 
     def __post_init__(self) -> None:
         require_id("id", self.id, CONTENT)
@@ -325,20 +327,20 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 def label_of(item: Item) -> SourceType:
-    """Return how far an item is to be trusted: by who recorded it, and for a file by where it came from."""
+    """Return how far an item is trusted: by who recorded it, and for an artifact by where it came from."""
     label = SourceType.LLM_GENERATED if item.by.startswith("agent:") else SourceType.USER_INPUT
     value = item.value
     if isinstance(value, Artifact):
         if value.source.startswith("tool:"):
             label = join(label, SourceType.TOOL_OUTPUT)
         label = label if value.label is None else value.label
-        # Whatever it is called: what was quarantined stays so.
+        # A label on the artifact cannot lift the quarantine.
         label = join(label, SourceType.EXTERNAL) if value.untrusted else label
     return label
 
 
 def require_confidence(value: int | None) -> None:
-    """Refuse a confidence that is not a whole number of thousandths."""
+    """Refuse a confidence that is not a whole number from 0 to 1000."""
     if value is None:
         return
     if isinstance(value, float):

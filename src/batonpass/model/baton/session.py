@@ -1,4 +1,4 @@
-"""What survives a session boundary, and what does not: kept, to be decided again, or to be worked out anew."""
+"""The state of a session: what the next root inherits, what it must decide again, and what it must work out anew."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ REVISIT: Final = "revisit: "
 
 
 class Fate(StrEnum):
-    """Why something does not come along."""
+    """The reason why something is not inherited."""
 
     HYPOTHESIS = "hypothesis"
     REASONING = "reasoning"
@@ -50,35 +50,35 @@ WHY: Final[Mapping[Fate, str]] = MappingProxyType(
 
 
 class Stop(Struct, frozen=True):
-    """A root at which a session stopped; of one that wrote on since, only what comes after this receipt is new."""
+    """A root at which a session stopped. If the root wrote more later, only receipts after `after` are new."""
 
     root: RunId
-    after: int = 0
+    after: int = 0  # sequence number of the last receipt that was read; 0: none
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """Something that was said, by whom and when, and where that stands in the record."""
+    """An item value, its author and its time, and the recorded item that contains it."""
 
     value: ItemValue
     by: PrincipalId
-    at: datetime  # when it was first said, however often it came along since
-    source: Carried | None = None  # the item, or the report in which it stands; None if it stands in neither
+    at: datetime  # when it was first recorded, however often it was inherited since
+    source: Carried | None = None  # the item, or the report that contains it; None if it is in neither
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """Something that comes along, and the conditions of it that nobody can check."""
+    """Something that is inherited, and its conditions that nobody can check."""
 
     said: Said
     unchecked: tuple[str, ...] = ()
 
     @property
     def value(self) -> ItemValue:
-        """Return what was said."""
+        """Return the inherited value."""
         return self.said.value
 
 
 class Revisit(Struct, frozen=True, kw_only=True):
-    """A decision whose conditions do not hold any more, or of which nobody can tell: it is open again."""
+    """A decision that is open again: its conditions no longer hold, or nobody can tell."""
 
     decision: Decision
     said: Said
@@ -86,22 +86,22 @@ class Revisit(Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> OpenQuestion:
-        """Return it as what comes along: a question, so that nobody acts on the decision unknowingly."""
+        """Return the question that is inherited in place of the decision, so that nobody acts on it unknowingly."""
         why = f" (it was decided because: {self.decision.why})" if self.decision.why else ""
         return OpenQuestion(f"{revisit_mark(self.decision.what)} {'; '.join(self.reasons)}{why}")
 
 
 class Dropped(Struct, frozen=True, kw_only=True):
-    """Something that does not come along, and why."""
+    """Something that is not inherited, and why."""
 
     what: str
     why: Fate
     item: ContentId | None = None
-    source: str | None = None  # of what came from outside: where to fetch it
+    source: str | None = None  # for content from outside: where to fetch it again
 
 
 class InFlight(Struct, frozen=True, kw_only=True):
-    """Something that was handed off and is not over: whoever forgets about it does it twice."""
+    """A handoff that is not over. A successor that does not know of it would do the work twice."""
 
     handoff: HandoffId
     to: AgentId
@@ -112,7 +112,7 @@ class InFlight(Struct, frozen=True, kw_only=True):
 
 
 class CachedResult(Struct, frozen=True, kw_only=True):
-    """A result of a call that is given again until then, instead of making the call."""
+    """The result of a call, which is returned until then in place of a new call."""
 
     tool: str
     call: CallId
@@ -122,35 +122,35 @@ class CachedResult(Struct, frozen=True, kw_only=True):
 
 
 class SessionState(Struct, frozen=True, kw_only=True):
-    """What one or more roots leave to whoever goes on."""
+    """Everything that one or more roots leave to their successor."""
 
     session: SessionId | None = None
-    roots: tuple[RunId, ...] = ()  # from which it comes; none: nothing is inherited
+    roots: tuple[RunId, ...] = ()  # where it was inherited from; empty: nothing is inherited
     at: datetime | None = None  # when the conditions were evaluated
     kept: tuple[Kept, ...] = ()
     revisit: tuple[Revisit, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     in_flight: tuple[InFlight, ...] = ()
     caches: tuple[CachedResult, ...] = ()
-    bytes: int = 0  # how much comes along, as it is recorded
+    bytes: int = 0  # size of everything inherited, as it is recorded
 
     @property
     def items(self) -> int:
-        """Return how many things come along, decisions that are open again included."""
+        """Return how many things are inherited, decisions to revisit included."""
         return len(self.kept) + len(self.revisit)
 
     @property
     def oldest(self) -> datetime | None:
-        """Return when the oldest of them was first said; None if there are none."""
+        """Return when the oldest inherited thing was first recorded; None if nothing is inherited."""
         said = [*(one.said for one in self.kept), *(one.said for one in self.revisit)]
         return min((one.at for one in said), default=None)
 
     @property
     def age(self) -> timedelta:
-        """Return how old the oldest of them was when the conditions were evaluated."""
+        """Return the age of the oldest inherited thing when the conditions were evaluated."""
         if self.at is None or self.oldest is None:
             return timedelta(0)
-        # A clock that was ahead when it was said makes nothing younger than new.
+        # If a clock was ahead when it was recorded, the age would be negative.
         return max(self.at - self.oldest, timedelta(0))
 
 
@@ -158,15 +158,15 @@ NO_SESSION: Final = SessionState()
 
 
 def session_of(run: Run) -> SessionId:
-    """Return the session that a run belongs to: the caller's, or, where nobody named one, that of its tree alone."""
+    """Return a run's session: the one that its caller named, else the session of its own tree."""
     return run.session or SessionId(f"session_{run.root.partition('_')[2]}")
 
 
 def root_of(session: SessionId) -> RunId:
-    """Return the root that would be a session of its own under this id."""
+    """Return the root run whose own tree would be this session."""
     return RunId(f"run_{session.partition('_')[2]}")
 
 
 def revisit_mark(what: str) -> str:
-    """Return how the question begins that a decision has become; no other decision's begins so."""
+    """Return how the question about a decision begins. It is different for every decision."""
     return f"{REVISIT}{json.dumps(what, ensure_ascii=False)}:"

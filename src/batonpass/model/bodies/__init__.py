@@ -1,1 +1,1 @@
-"""What receipts say, one value for each kind."""
+"""The bodies of receipts, one class for each kind."""

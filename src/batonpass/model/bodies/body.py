@@ -1,7 +1,7 @@
-"""What a receipt says, one value for each kind.
+"""All bodies of receipts in one union, one class for each kind.
 
-Only ids, enums, codes, integers, times and digests: every word that a person or a model wrote is content, which the
-receipt names by digest and which can be erased.
+A body has only ids, enums, codes, integers, times and digests. Every word that a person or a model wrote is content.
+The receipt names it by digest, and so it can be erased.
 """
 
 from typing import TypeAlias
@@ -173,7 +173,7 @@ __all__ = [
 
 
 class UnknownBody(Struct, frozen=True):
-    """A body of a kind that this version does not know; its bytes verify, its meaning waits for a newer version."""
+    """A body of a kind that this version does not know. Its bytes verify; a newer version can read its meaning."""
 
     kind: str
 

@@ -1,4 +1,4 @@
-"""What receipts about decisions say: somebody let what waited go on, or did not, and how far that is proven."""
+"""The bodies of rulings: somebody approved or denied a hold, and the signature that proves it."""
 
 from datetime import datetime
 from typing import ClassVar, Final
@@ -33,10 +33,10 @@ _SIGNATURE_DIGITS: Final = 128
 
 
 class RulingProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The signature of an approver's key over a ruling, which docs/spec/keys.md spells out."""
+    """The signature of an approver's key over a ruling. docs/spec/keys.md has the format."""
 
     key: KeyId
-    at: datetime  # when it was decided, by the clock where it was signed
+    at: datetime  # when the approver decided, by the clock of the machine that signed
     signature: str  # 64 bytes in lower-case hexadecimal
 
     def __post_init__(self) -> None:
@@ -48,15 +48,15 @@ class RulingProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who decided, having been shown what, for how long."""
+    """Who decided, what they were shown, and for how long."""
 
     by: PrincipalId
-    hold: Digest | None = None  # the receipt of what it answers: this very hold, and no other; None: an older relay
-    shown: Digest | None = None  # what was on the screen; None if nothing was shown
-    looked_ms: int | None = None  # how long they looked at it, as whoever asked them says
-    measured_ms: int | None = None  # from the moment the relay showed it until the answer; None: it did not show it
-    proof: RulingProof | None = None  # None: it is only said to be theirs
-    flags: tuple[str, ...] = ()  # what is to be known of it, such as that nothing proves it
+    hold: Digest | None = None  # the receipt of the hold that is decided, and no other; None: an older relay wrote it
+    shown: Digest | None = None  # of the screen that they saw; None if nothing was shown
+    looked_ms: int | None = None  # how long they looked at it, as the program that asked them claims
+    measured_ms: int | None = None  # from showing it to the answer, measured by the relay; None: it did not show it
+    proof: RulingProof | None = None  # None: only a name says whose decision it is
+    flags: tuple[str, ...] = ()  # for instance `approval.unproven`
 
     def __post_init__(self) -> None:
         require_principal("by", self.by)
@@ -74,7 +74,7 @@ class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def proven(self) -> bool:
-        """Return whether an approver's key signed it; whether that signature is good is for a verifier to say."""
+        """Return whether it has an approver's signature. A verifier checks whether the signature is good."""
         return self.proof is not None
 
 
@@ -87,25 +87,25 @@ class _OfHandoff(RecordedDecision, frozen=True, kw_only=True):
 
 
 class HandoffBacked(_OfHandoff, frozen=True, kw_only=True):
-    """Somebody would let a held handoff go on, and it takes somebody else as well."""
+    """Somebody approved a held handoff that needs more approvals."""
 
     kind: ClassVar = Kind.HANDOFF_BACKED
 
 
 class HandoffApproved(_OfHandoff, frozen=True, kw_only=True):
-    """Somebody let a held handoff go on."""
+    """Somebody approved a held handoff: it goes on."""
 
     kind: ClassVar = Kind.HANDOFF_APPROVED
 
 
 class HandoffDenied(_OfHandoff, frozen=True, kw_only=True):
-    """Somebody did not let a held handoff go on."""
+    """Somebody denied a held handoff."""
 
     kind: ClassVar = Kind.HANDOFF_DENIED
 
 
 class _OfCall(RecordedDecision, frozen=True, kw_only=True):
-    run: RunId  # whose call it is
+    run: RunId  # the run that wanted to make the call
     call: CallId
 
     def __post_init__(self) -> None:
@@ -115,18 +115,18 @@ class _OfCall(RecordedDecision, frozen=True, kw_only=True):
 
 
 class ToolBacked(_OfCall, frozen=True, kw_only=True):
-    """Somebody would let a held call be made, and it takes somebody else as well."""
+    """Somebody approved a held call that needs more approvals."""
 
     kind: ClassVar = Kind.TOOL_BACKED
 
 
 class ToolApproved(_OfCall, frozen=True, kw_only=True):
-    """Somebody let a held call of a run that goes on be made."""
+    """Somebody approved a held call of a run that goes on."""
 
     kind: ClassVar = Kind.TOOL_APPROVED
 
 
 class ToolRefused(_OfCall, frozen=True, kw_only=True):
-    """Somebody did not let such a call be made, for good."""
+    """Somebody denied a held call of a run that goes on, for good."""
 
     kind: ClassVar = Kind.TOOL_REFUSED

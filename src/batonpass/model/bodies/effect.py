@@ -1,4 +1,4 @@
-"""Effects: what a call changed in the world besides files, as its tool says it."""
+"""Effects: what a call changed in the world besides files, as its tool reports it."""
 
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ from batonpass.model.base.ids import CONTENT, ContentId, Digest, require_id
 
 
 class EffectKind(StrEnum):
-    """What was changed. The text is signed, so it is forever."""
+    """The kind of thing that was changed. The text is signed, so it is forever."""
 
     FILE = "file"
     HTTP = "http"
@@ -25,12 +25,12 @@ class EffectKind(StrEnum):
 
 
 class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that a call changed: which kind of thing, how many of them; what exactly, and how, is content."""
+    """One effect of a call: its kind and a count. The details are content."""
 
-    effect: ContentId
+    effect: ContentId  # the content with the details
     kind: EffectKind
-    target: Digest  # of what was changed, keyed with the tree's secret, as the target of a request is
-    count: int | None = None  # rows, recipients; None: nobody said
+    target: Digest  # of the changed thing, keyed with the tree's secret, as in a request
+    count: int | None = None  # rows or recipients; None: not reported
 
     def __post_init__(self) -> None:
         require_id("effects.effect", self.effect, CONTENT)
@@ -41,7 +41,7 @@ class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def require_effects(effects: tuple[Effect, ...]) -> None:
-    """Refuse a list of effects that names one content twice."""
+    """Refuse a list of effects that names a content twice."""
     for effect in require_instance("effects", effects, tuple):
         require_instance("effects", effect, Effect)
     require_unique("effects", [effect.effect for effect in effects])

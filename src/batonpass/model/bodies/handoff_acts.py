@@ -1,4 +1,4 @@
-"""What receipts in a handoff's own stream say: what somebody else than its runs did to it."""
+"""The bodies in a handoff's own stream: acts of others than its runs."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -40,18 +40,18 @@ from batonpass.model.base.label import Source, require_source, require_sources
 
 
 class HandoffHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An attempt stopped before a call that somebody has to approve; its run is over, the handoff waits."""
+    """An attempt stopped before a call that needs approval. Its run is over, and the handoff is held."""
 
     kind: ClassVar = Kind.HANDOFF_HELD
     handoff: HandoffId
     attempt: int
-    ended: ChildHead
-    reason: str
-    call: CallId | None = None  # which call it is
-    gate: Gate | None = None  # who has to let it be made
-    until: datetime | None = None  # when it is denied, if nobody has by then
-    proven: bool = False  # it takes a decision that an approver's key signed
-    approvals: int = 1  # so many people have to let it go on, none of whom asked for it if they are several
+    ended: ChildHead  # the head of the run that is over
+    reason: str  # the rule that holds the call
+    call: CallId | None = None  # the call that is held
+    gate: Gate | None = None  # who must approve
+    until: datetime | None = None  # denied then, if nobody has approved
+    proven: bool = False  # an approval needs the signature of an approver's key
+    approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -80,7 +80,7 @@ class HandoffAsked(_ByWhom, frozen=True, kw_only=True):
     kind: ClassVar = Kind.HANDOFF_ASKED
     error: ErrorType
     check: str  # the check that failed
-    question: Digest  # of the question's words, keyed with the tree's secret: the same question is asked once
+    question: Digest  # of the question's text, keyed with the tree's secret: no question is asked twice
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,11 +90,11 @@ class HandoffAsked(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffAnswered(_ByWhom, frozen=True, kw_only=True):
-    """The question has an answer: this is the next revision of the baton."""
+    """The question was answered. This makes the next revision of the baton."""
 
     kind: ClassVar = Kind.HANDOFF_ANSWERED
-    revision: int
-    taint: tuple[Source, ...] = ()  # what whoever answers knew from outside, and nobody endorsed
+    revision: int  # revision number of the baton, from 1
+    taint: tuple[Source, ...] = ()  # sources that had reached whoever answered, and that nobody endorsed
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,7 +103,7 @@ class HandoffAnswered(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffDeclined(_ByWhom, frozen=True, kw_only=True):
-    """The receiver did not take the handoff, and says why."""
+    """The receiver declined the handoff, with a reason."""
 
     kind: ClassVar = Kind.HANDOFF_DECLINED
     code: str
@@ -114,12 +114,12 @@ class HandoffDeclined(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffLapsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A worker's lease ran out: its attempt is over, the handoff is not."""
+    """A worker's lease ran out. Its attempt is over, and the handoff is ready for the next one."""
 
     kind: ClassVar = Kind.HANDOFF_LAPSED
     handoff: HandoffId
     attempt: int
-    ended: ChildHead  # the dead run, and where it stood
+    ended: ChildHead  # the head of the dead run
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -128,11 +128,11 @@ class HandoffLapsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HandoffExpired(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The deadline passed; a run that worked on it is over."""
+    """The deadline passed. A run that worked on the handoff is over."""
 
     kind: ClassVar = Kind.HANDOFF_EXPIRED
     handoff: HandoffId
-    ended: ChildHead | None = None
+    ended: ChildHead | None = None  # the head of that run; None if none was running
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -141,10 +141,10 @@ class HandoffExpired(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HandoffCancelled(_ByWhom, frozen=True, kw_only=True):
-    """Somebody withdrew a handoff; a run that worked on it is over."""
+    """Somebody withdrew the handoff. A run that worked on it is over."""
 
     kind: ClassVar = Kind.HANDOFF_CANCELLED
-    ended: ChildHead | None = None
+    ended: ChildHead | None = None  # the head of that run; None if none was running
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,14 +159,14 @@ class HandoffRetried(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffRevised(_ByWhom, frozen=True, kw_only=True):
-    """Results that a handoff was offered with no longer stand: this is the next revision of the baton, without them."""
+    """A revision of the baton without results that no longer stand."""
 
     kind: ClassVar = Kind.HANDOFF_REVISED
-    revision: int
-    drops: tuple[ContentId, ...] = ()  # items that travel no more
-    carries: tuple[Carried, ...] = ()  # what was delivered in their place
-    fates: tuple[CarriedFate, ...] = ()  # of items that still travel, as nothing was delivered in their place
-    taint: tuple[Source, ...] = ()  # what of the new items came from outside, and nobody endorsed
+    revision: int  # revision number of the baton, from 1
+    drops: tuple[ContentId, ...] = ()  # items that no longer travel
+    carries: tuple[Carried, ...] = ()  # items that replace them
+    fates: tuple[CarriedFate, ...] = ()  # of items that still travel because nothing replaced them
+    taint: tuple[Source, ...] = ()  # sources of the new items that nobody endorsed
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -189,7 +189,7 @@ class HandoffReplaced(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffSettled(_ByWhom, frozen=True, kw_only=True):
-    """Somebody decided what becomes of a call in doubt."""
+    """Somebody settled a call in doubt."""
 
     kind: ClassVar = Kind.HANDOFF_SETTLED
     call: CallId
@@ -202,7 +202,7 @@ class HandoffSettled(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffEndorsed(_ByWhom, frozen=True, kw_only=True):
-    """Somebody says that content from outside may be treated as theirs, by every attempt at a handoff from now on."""
+    """Somebody endorsed a source, for every attempt at this handoff from now on."""
 
     kind: ClassVar = Kind.HANDOFF_ENDORSED
     source: Source
@@ -213,13 +213,13 @@ class HandoffEndorsed(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffLate(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An attempt that was over learned what became of a call that it had requested: evidence, and no result."""
+    """An attempt that was already over learned the outcome of its call. This is evidence, and no result."""
 
     kind: ClassVar = Kind.HANDOFF_LATE
     handoff: HandoffId
     run: RunId
     call: CallId
-    completed: bool
+    completed: bool  # whether the call returned; else it failed
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -229,11 +229,11 @@ class HandoffLate(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Verification(_ByWhom, frozen=True, kw_only=True):
-    attempt: int
+    attempt: int  # attempt number, from 1
     method: Method
-    by_producer: bool  # whoever made it also says that it is right
+    by_producer: bool  # whoever delivered the result also verified it
     exit_code: int | None = None
-    output: Digest | None = None  # sha256 of all that the command wrote
+    output: Digest | None = None  # sha256 of the command's whole output
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -247,19 +247,19 @@ class _Verification(_ByWhom, frozen=True, kw_only=True):
 
 
 class VerificationPassed(_Verification, frozen=True, kw_only=True):
-    """A result was checked, and holds."""
+    """A result was checked, and it holds."""
 
     kind: ClassVar = Kind.VERIFICATION_PASSED
 
 
 class VerificationFailed(_Verification, frozen=True, kw_only=True):
-    """A result was checked, and does not hold."""
+    """A result was checked, and it does not hold."""
 
     kind: ClassVar = Kind.VERIFICATION_FAILED
 
 
 class VerificationRepeated(_Verification, frozen=True, kw_only=True):
-    """A result that had its verdict was checked again; the verdict stays, and what was found now stands beside it."""
+    """A result with a verdict was checked again. The verdict stays; this finding is recorded beside it."""
 
     kind: ClassVar = Kind.VERIFICATION_REPEATED
     passed: bool
@@ -270,7 +270,7 @@ class VerificationRepeated(_Verification, frozen=True, kw_only=True):
 
 
 class VerificationWaived(_ByWhom, frozen=True, kw_only=True):
-    """Whoever asked for a result accepts it unverified, for a reason that is recorded."""
+    """Whoever asked for a result accepted it without a check, and gave a reason."""
 
     kind: ClassVar = Kind.VERIFICATION_WAIVED
     attempt: int

@@ -1,4 +1,4 @@
-"""What receipts about a handoff say that stand in the streams of its runs: the offer, the acceptance, the close-out."""
+"""The bodies about a handoff in the streams of its runs: the offer, the acceptance, the close-out."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -64,27 +64,27 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: RunId  # the parent
     to: AgentId
     carrier: Carrier
-    state: State  # waiting, or held
+    state: State  # waiting or held
     relation: Relation = Relation.LEAD_TO_WORKER
     scope: StreamId | None = None  # where its key is unique: the parent's own handoff, or the root run
-    key: Digest | None = None  # twice the same key in a scope is the same handoff
-    fingerprint: Digest | None = None  # of what the caller gave, keyed with the tree's secret
+    key: Digest | None = None  # the same key in the same scope is the same handoff
+    fingerprint: Digest | None = None  # of the caller's input, keyed with the tree's secret
     deadline: datetime | None = None
     carries: tuple[Carried, ...] = ()
-    missing: tuple[str, ...] = ()  # parts that the sender left out without saying that there are none
-    unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody had verified or accepted
-    fates: tuple[CarriedFate, ...] = ()  # of carried items whose result was refuted, superseded, or made from such
-    replaces: HandoffId | None = None  # the same task, offered before with inputs that have changed since
-    flags: tuple[str, ...] = ()  # what would have held or refused it, had the policy been enforced
-    rule: str | None = None  # which rule holds or refuses it
-    gate: Gate | None = None  # who has to let it go on
-    until: datetime | None = None  # when it is denied, if nobody has by then
-    proven: bool = False  # it takes a decision that an approver's key signed
-    approvals: int = 1  # so many people have to let it go on, none of whom asked for it if they are several
-    label: Label | None = None  # of all that its sender knew
-    taint: tuple[Source, ...] = ()  # what of that came from outside, and nobody endorsed
-    terms: Digest | None = None  # of what is granted; None: the child is not held to a grant
-    reasoning: ReasoningPointer | None = None  # what its sender thought last; None: nobody knows where that stands
+    missing: tuple[str, ...] = ()  # expected parts that the sender left out and did not declare as empty
+    unverified: tuple[HandoffId, ...] = ()  # results that it builds on, and that are neither verified nor waived
+    fates: tuple[CarriedFate, ...] = ()  # of carried items whose result no longer stands
+    replaces: HandoffId | None = None  # an earlier offer of the same task, whose inputs have changed since
+    flags: tuple[str, ...] = ()  # such as `would_hold.RULE`: what would have stopped it if it were enforced
+    rule: str | None = None  # the rule that holds it
+    gate: Gate | None = None  # who must approve
+    until: datetime | None = None  # denied then, if nobody has approved
+    proven: bool = False  # an approval needs the signature of an approver's key
+    approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
+    label: Label | None = None  # of everything that its sender knew
+    taint: tuple[Source, ...] = ()  # sources that had reached the sender, and that nobody endorsed
+    terms: Digest | None = None  # of the grant; None: the child has no grant of its own
+    reasoning: ReasoningPointer | None = None  # where the sender's last reasoning is; None: unknown
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -125,22 +125,22 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HandoffAccepted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent took a handoff; this begins the run of that attempt."""
+    """An agent accepted a handoff. This is the first receipt of the attempt's run."""
 
     kind: ClassVar = Kind.HANDOFF_ACCEPTED
     handoff: HandoffId
     parent: RunId
     run: RunId
-    attempt: int
+    attempt: int  # attempt number, from 1
     agent: AgentId
     principal: PrincipalId
     run_key: PublicKey
-    baton: Digest | None = None  # the receipt of the latest revision of the baton, countersigned by this one
-    problems: tuple[str, ...] = ()  # what validation found and did not stop it
-    would_ask: bool = False  # it would have asked; a budget, or mere observation, kept it from it
-    policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
-    label: Label | None = None  # of what it begins with
-    certificate: Digest | None = None  # what binds the attempt's key to the terms of the offer
+    baton: Digest | None = None  # the receipt of the baton's latest revision, countersigned by this one
+    problems: tuple[str, ...] = ()  # findings of validation that did not stop it
+    would_ask: bool = False  # it had a question, and a limit or the mere observation kept it from asking
+    policy: Digest | None = None  # sha256 of the policy file that applies to this run
+    label: Label | None = None  # of the content that it starts with
+    certificate: Digest | None = None  # binds the key of this attempt to the terms of the offer
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -163,15 +163,15 @@ class _CloseOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent: RunId
     run: RunId
     attempt: int
-    children: tuple[ChildHead, ...] = ()
+    children: tuple[ChildHead, ...] = ()  # the heads of its children's streams
     effects: tuple[CallId, ...] = ()  # the calls that changed something
-    unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
-    kept: int = 0  # calls whose results came from an earlier attempt
-    keeps: tuple[CallId, ...] = ()  # which calls those were
-    gives: tuple[Carried, ...] = ()  # what it found out and attached: its parent hands that on
-    flags: tuple[str, ...] = ()  # what is wrong with the result: a constraint it breaks, a target it left untouched
-    label: Label | None = None  # of what it gives back
-    taint: tuple[Source, ...] = ()  # what it took in from outside, and nobody endorsed
+    unverified: tuple[HandoffId, ...] = ()  # results that it used, and that are neither verified nor waived
+    kept: int = 0  # how many calls have results of an earlier attempt
+    keeps: tuple[CallId, ...] = ()  # those calls
+    gives: tuple[Carried, ...] = ()  # items that it recorded and attached: its parent can hand them on
+    flags: tuple[str, ...] = ()  # problems of the result: a constraint that it breaks, a target that it left untouched
+    label: Label | None = None  # of its report
+    taint: tuple[Source, ...] = ()  # sources that reached it, and that nobody endorsed
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -190,20 +190,21 @@ class _CloseOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HandoffCompleted(_CloseOut, frozen=True, kw_only=True):
-    """A child delivered; provisional until somebody verifies it."""
+    """An attempt delivered. The result is unverified until somebody checks it."""
 
     kind: ClassVar = Kind.HANDOFF_COMPLETED
 
 
 class HandoffFailed(_CloseOut, frozen=True, kw_only=True):
-    """A child ended without delivering, or was never begun because a policy refused the offer (attempt 0).
+    """An attempt ended without delivering, or a policy refused the offer (attempt 0).
 
-    The error code says what, the content says how. A refusal stands in the stream of the run that wanted to hand off.
+    The error code says which error it was; the content has the details. A refusal is in the stream of the run that
+    wanted to hand off.
     """
 
     kind: ClassVar = Kind.HANDOFF_FAILED
     error: str | None = None
-    to: AgentId | None = None  # of a refusal: who was not to be handed the work
+    to: AgentId | None = None  # of a refused offer: the agent that should have got the work
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -216,21 +217,21 @@ class HandoffFailed(_CloseOut, frozen=True, kw_only=True):
 
     @property
     def is_refusal(self) -> bool:
-        """Return whether nothing ever ran: a policy refused the offer."""
+        """Return whether a policy refused the offer, so that nothing ever ran."""
         return self.attempt == 0
 
 
 class HandoffContextSanitized(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a sender says was scanned: what was found, and what was done about it."""
+    """The relay scanned the sender's text: its findings, and what it did about them."""
 
     kind: ClassVar = Kind.HANDOFF_CONTEXT_SANITIZED
     handoff: HandoffId
     run: RunId  # the parent
     action: Sanitising
-    label: SourceType  # whose words these count as
-    scanned: int  # how many texts
+    label: SourceType  # the origin that these words are given
+    scanned: int  # number of texts
     found: tuple[ScanFound, ...] = ()
-    context: ContentId | None = None  # the item of the baton that holds what was said besides the task
+    context: ContentId | None = None  # the item that has the free text
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)

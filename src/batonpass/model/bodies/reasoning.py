@@ -1,4 +1,4 @@
-"""Where the reasoning of a sender stood when it handed work on: what is signed about it, and where it can be read."""
+"""Pointers to the sender's reasoning at a handoff: the signed part, and where the text can be read."""
 
 from msgspec import Struct
 
@@ -8,10 +8,10 @@ from batonpass.model.base.ids import RECEIPT, Digest, ReceiptId, require_id
 
 
 class ReasoningPointer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The sender's last checkpoint, and the message that it handed off with: ids, digests and numbers, no words."""
+    """The sender's last checkpoint, and the message with which it handed off. Ids, digests and numbers, no words."""
 
-    checkpoint: ReceiptId | None = None  # the last of its run, or of the attempt which that goes on from
-    digest: Digest | None = None  # of the message, keyed with the tree's secret: nobody can confirm a guess without it
+    checkpoint: ReceiptId | None = None  # the last one of the run, or of the attempt that the run continues
+    digest: Digest | None = None  # of the message, keyed with the tree's secret, so nobody else can confirm a guess
     message: int | None = None  # its number in the conversation, from 1
     line: int | None = None  # its line in a transcript, from 1
     offset: int | None = None  # where that line begins, in bytes
@@ -29,14 +29,14 @@ class ReasoningPointer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReasoningPlace(Struct, frozen=True, kw_only=True):
-    """Where the message stands that a sender hands off with, as the program that keeps it would say."""
+    """The place of the message with which a sender hands off, as the program that keeps it gives it."""
 
-    sha256: Digest  # of the message's bytes, or of its line without the line's end
+    sha256: Digest  # of the message's bytes, or of its line without the line end
     message: int | None = None  # its number in the conversation, from 1
-    line: int | None = None
-    offset: int | None = None
+    line: int | None = None  # its line in a transcript, from 1
+    offset: int | None = None  # where that line begins, in bytes
     path: str | None = None  # of the transcript
-    uuid: str | None = None  # what that program calls the message
+    uuid: str | None = None  # that program's id of the message
 
     def __post_init__(self) -> None:
         require_digest("reasoning.sha256", self.sha256)
@@ -47,7 +47,7 @@ class ReasoningPlace(Struct, frozen=True, kw_only=True):
 
 
 class Thought(Struct, frozen=True, kw_only=True):
-    """The message that a run's model wrote last: where it stands, and its bytes if nobody else keeps them."""
+    """The last message of a run's model: its place, and its bytes if nobody else keeps them."""
 
     place: ReasoningPlace
     body: bytes | None = None

@@ -1,4 +1,4 @@
-"""What receipts in a relay's own stream say: who may record and approve, what was revoked, erased or endorsed."""
+"""The bodies in a relay's own stream: keys that are enrolled or revoked, revoked grants, erasures, endorsed files."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ from batonpass.model.grants.charge import require_account, whole_of
 
 
 class RelayEnrolled(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The root key lets a relay record in this ledger."""
+    """The root key enrolled a relay: it may record in this ledger."""
 
     kind: ClassVar = Kind.RELAY_ENROLLED
     relay: RelayId
@@ -35,7 +35,7 @@ class RelayEnrolled(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RelayRotated(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A relay goes on under another key; what its old key signed before stays good."""
+    """A relay continues with a new key. Everything that its old key signed before stays valid."""
 
     kind: ClassVar = Kind.RELAY_ROTATED
     relay: RelayId
@@ -49,7 +49,7 @@ class RelayRotated(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RelayRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A relay key may record nothing more."""
+    """A relay's key was revoked: it may record nothing more."""
 
     kind: ClassVar = Kind.RELAY_REVOKED
     relay: RelayId
@@ -72,19 +72,19 @@ class _OfApprover(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ApproverEnrolled(_OfApprover, frozen=True, kw_only=True):
-    """The root key says whose decisions a key signs."""
+    """The root key enrolled an approver's key, and says whose it is."""
 
     kind: ClassVar = Kind.APPROVER_ENROLLED
 
 
 class ApproverRevoked(_OfApprover, frozen=True, kw_only=True):
-    """What this key signs from now on proves nothing; what it signed before stays good."""
+    """An approver's key was revoked. Its later signatures prove nothing; earlier ones stay valid."""
 
     kind: ClassVar = Kind.APPROVER_REVOKED
 
 
 class GrantRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was granted to a handoff, or to a root, holds no more, and nothing that hangs from it does."""
+    """The grant of a handoff or a root was revoked, and with it every grant below."""
 
     kind: ClassVar = Kind.GRANT_REVOKED
     account: StreamId  # the handoff, or the root run
@@ -97,10 +97,10 @@ class GrantRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person answers for what a file holds, which a run wrote that knew content from outside."""
+    """A person endorsed the content of a file that a tainted run wrote."""
 
     kind: ClassVar = Kind.FILE_ENDORSED
-    holds: tuple[Digest, ...]  # the sha256 of its bytes, and of what that run left there, if somebody changed it since
+    holds: tuple[Digest, ...]  # sha256 of its bytes, and of the bytes that the run left if somebody changed them since
     by: PrincipalId
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ class FileEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ContentErased(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Contents were erased on purpose; their receipts stay."""
+    """Contents were erased on purpose. Their receipts stay."""
 
     kind: ClassVar = Kind.CONTENT_ERASED
     contents: tuple[ContentId, ...]

@@ -1,4 +1,4 @@
-"""What receipts about runs say."""
+"""The bodies of receipts about runs."""
 
 from typing import ClassVar
 
@@ -37,19 +37,19 @@ from batonpass.model.grants.charge import Charge, require_charges
 
 
 class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A principal's intent became a root run."""
+    """A root run began, for a principal's intent."""
 
     kind: ClassVar = Kind.RUN_STARTED
     run: RunId
     agent: AgentId
     principal: PrincipalId
     run_key: PublicKey
-    continues: RunId | None = None  # the root whose decisions, questions and verified outputs come along
-    series: str | None = None  # the name under which such roots follow each other
-    policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
-    label: Label | None = None  # of what it begins with; one that has none says nothing of labels later, either
-    terms: Digest | None = None  # of the grant that begins here; None: the run is not held to one
-    certificate: Digest | None = None  # what binds the run's key to those terms
+    continues: RunId | None = None  # the root whose decisions, questions and verified outputs it inherits
+    series: str | None = None  # the name of its series
+    policy: Digest | None = None  # sha256 of the policy file that applies to this run
+    label: Label | None = None  # of the content that it starts with; None: no later receipt of it has labels either
+    terms: Digest | None = None  # of the grant that begins here; None: the run has no grant
+    certificate: Digest | None = None  # binds the run's key to those terms
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -67,7 +67,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunRekeyed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The run's key was lost with its process; the run goes on with another, in the next epoch."""
+    """The run's key was lost with its process. The run continues with a new key, in the next epoch."""
 
     kind: ClassVar = Kind.RUN_REKEYED
     run: RunId
@@ -79,13 +79,13 @@ class RunRekeyed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run wrote down what it knows; later receipts name these items by their ids."""
+    """A run recorded items. Later receipts name them by their ids."""
 
     kind: ClassVar = Kind.RUN_RECORDED
     run: RunId
     by: PrincipalId
     items: tuple[Carried, ...]
-    label: Label | None = None  # whose words these count as
+    label: Label | None = None  # of the items
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -95,7 +95,7 @@ class RunRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunRelaxed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody entitled to it released a run, and whom it hands off to, from a constraint or an exclusion."""
+    """Somebody entitled to it lifted a constraint or an exclusion, for a run and everybody below it."""
 
     kind: ClassVar = Kind.RUN_RELAXED
     run: RunId
@@ -109,7 +109,7 @@ class RunRelaxed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunSettled(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody decided what becomes of a call in doubt of a root, which has no handoff where that could stand."""
+    """Somebody settled a call in doubt of a root, which has no handoff whose stream could say so."""
 
     kind: ClassVar = Kind.RUN_SETTLED
     run: RunId
@@ -125,13 +125,13 @@ class RunSettled(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunTainted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content from outside reached a run by another way than a call of its own: with a result, a memory or a file."""
+    """A source reached a run by another way than its own calls: a result, a memory or a file."""
 
     kind: ClassVar = Kind.RUN_TAINTED
     run: RunId
     sources: tuple[Source, ...]
-    handoff: HandoffId | None = None  # with whose result or words it came
-    wrote: CallId | None = None  # which call left the file that it came with
+    handoff: HandoffId | None = None  # the handoff whose result or words brought it
+    wrote: CallId | None = None  # the call that wrote the file which brought it
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -145,7 +145,7 @@ class RunTainted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody says that content from outside may be treated as theirs, in a run and whatever comes of it later."""
+    """Somebody endorsed a source, for a run and everything that comes of it later."""
 
     kind: ClassVar = Kind.RUN_ENDORSED
     run: RunId
@@ -159,11 +159,11 @@ class RunEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunGap(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The record has a gap here: so many calls were made while nothing could be written."""
+    """The record has a gap here: calls were made while nothing could be written."""
 
     kind: ClassVar = Kind.RUN_GAP
     run: RunId
-    calls: int
+    calls: int  # how many
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -171,13 +171,13 @@ class RunGap(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunSpent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run used up something that no call of a tool counts, such as the tokens of its model."""
+    """A run used something that no tool call counts, such as the tokens of its model."""
 
     kind: ClassVar = Kind.RUN_SPENT
     run: RunId
     tokens: int = 0
     cost: int = 0  # in millionths
-    charges: tuple[Charge, ...] = ()  # of the limits that it is under
+    charges: tuple[Charge, ...] = ()  # to the limits that apply to it
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -192,11 +192,11 @@ class RunClosed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: ClassVar = Kind.RUN_CLOSED
     run: RunId
     outcome: Outcome
-    children: tuple[ChildHead, ...] = ()
+    children: tuple[ChildHead, ...] = ()  # the heads of its children's streams
     effects: tuple[CallId, ...] = ()  # the calls that changed something
-    unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
-    flags: tuple[str, ...] = ()  # what is wrong with its result
-    label: Label | None = None  # of what it says in the end
+    unverified: tuple[HandoffId, ...] = ()  # results that it used, and that are neither verified nor waived
+    flags: tuple[str, ...] = ()  # problems of its result
+    label: Label | None = None  # of its result
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -209,12 +209,12 @@ class RunClosed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CheckpointSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run kept what its next attempt would need to go on from here."""
+    """A run saved what its next attempt needs to continue from here."""
 
     kind: ClassVar = Kind.CHECKPOINT_SAVED
     run: RunId
-    after: CallId | None = None  # the last call that had an outcome then
-    label: Label | None = None  # of what was kept
+    after: CallId | None = None  # the last call with an outcome at that time
+    label: Label | None = None  # of the saved content
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)

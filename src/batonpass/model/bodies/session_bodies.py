@@ -1,4 +1,4 @@
-"""What receipts about sessions say."""
+"""The bodies of receipts about sessions."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -24,15 +24,15 @@ from batonpass.model.base.label import Source, require_sources
 
 
 class SessionSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody marked this point of a session: what would come along if it were resumed now."""
+    """Somebody marked this point of a session, with everything that a resume at this point would inherit."""
 
     kind: ClassVar = Kind.SESSION_SAVED
     run: RunId
     saves: SessionId
-    kept: tuple[Carried, ...] = ()  # the items, and the reports in which such items stand
-    revisit: tuple[ContentId, ...] = ()  # decisions whose conditions do not hold, or in whose reports they stand
-    dropped: int = 0  # how many things are to be worked out, or fetched, anew
-    in_flight: tuple[HandoffId, ...] = ()  # handed off, and not over
+    kept: tuple[Carried, ...] = ()  # items, and reports that contain such items
+    revisit: tuple[ContentId, ...] = ()  # decisions whose conditions do not hold, or the reports that contain them
+    dropped: int = 0  # how many things are not inherited
+    in_flight: tuple[HandoffId, ...] = ()  # handoffs that are not over
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -44,19 +44,19 @@ class SessionSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A root goes on where others stopped: what came along from them, and what has to be decided again."""
+    """A root continues where others stopped: what it inherited from them, and what must be decided again."""
 
     kind: ClassVar = Kind.SESSION_RESUMED
     run: RunId
-    roots: tuple[ChildHead, ...]  # from which it comes, and where each stood: one that wrote on is read again
-    resumes: SessionId | None = None  # None: it is the next of a series, or continues a root, and not a session
+    roots: tuple[ChildHead, ...]  # the roots and their heads: a root that wrote more since is read again
+    resumes: SessionId | None = None  # None: it continues a series or a root, and no session
     kept: tuple[Carried, ...] = ()  # as those roots recorded it
     revisit: tuple[ContentId, ...] = ()
     dropped: int = 0
-    in_flight: tuple[HandoffId, ...] = ()  # handed off by those roots or by the ones before them, and not over
-    bytes: int = 0  # how much it inherits
-    oldest: datetime | None = None  # when the oldest of it was first said
-    taint: tuple[Source, ...] = ()  # what of it was said by runs that knew content from outside
+    in_flight: tuple[HandoffId, ...] = ()  # handoffs of those roots, or of earlier ones, that are not over
+    bytes: int = 0  # size of everything inherited
+    oldest: datetime | None = None  # when the oldest inherited thing was first recorded
+    taint: tuple[Source, ...] = ()  # sources that had reached the runs which recorded it
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)

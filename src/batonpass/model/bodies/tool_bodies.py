@@ -1,4 +1,4 @@
-"""What receipts about tool calls say."""
+"""The bodies of receipts about tool calls."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -40,10 +40,10 @@ _COMMIT: Final = Form(r"[0-9a-f]{40}([0-9a-f]{24})?", "a commit as git names it,
 
 
 class Changed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file that a call changed: its digests before and after; the path and the lines are content."""
+    """A file that a call changed: its digests before and after. Path and lines are content."""
 
-    change: ContentId
-    before: Digest | None = None  # None: it was not there, or nobody looked
+    change: ContentId  # the content with path and lines
+    before: Digest | None = None  # None: it did not exist, or nobody looked
     after: Digest | None = None  # None: it is gone, or nobody looked
 
     def __post_init__(self) -> None:
@@ -55,23 +55,23 @@ class Changed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolRequested(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run is about to call a tool; durable before the call is made."""
+    """A run is about to call a tool. This is durable before the call is made."""
 
     kind: ClassVar = Kind.TOOL_REQUESTED
     run: RunId
     call: CallId
     tool: str
-    key: Digest | None = None  # of tool, arguments and the how-manyth such call it is, keyed with the tree's secret
-    target: Digest | None = None  # of what it changes, keyed likewise; None if it changes nothing that it names
-    idempotent: bool = False  # declared so: the same key twice has one effect
+    key: Digest | None = None  # of tool, arguments and number among equal calls, keyed with the tree's secret
+    target: Digest | None = None  # of the thing it changes, keyed likewise; None if it names none
+    idempotent: bool = False  # declared: made twice with the same key, it has one effect
     reversible: bool = False
     reads: bool = False  # declared to change nothing
-    flags: tuple[str, ...] = ()  # what would have stopped it, had the run been held to a grant
-    tiers: tuple[str, ...] = ()  # how much depends on it, as its tool declares
-    credential: Digest | None = None  # of the secret that it acts with, keyed with the tree's secret
-    charges: tuple[Charge, ...] = ()  # what it uses up of the limits that it is under, counted before it is made
-    label: Label | None = None  # of all that its run knew then
-    untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments, of those that came from outside
+    flags: tuple[str, ...] = ()  # such as `would_deny.RULE`: what would have stopped it if it were enforced
+    tiers: tuple[str, ...] = ()  # how much harm it can do, as its tool declares
+    credential: Digest | None = None  # of the secret that it uses, keyed with the tree's secret
+    charges: tuple[Charge, ...] = ()  # to the limits that apply, counted before the call
+    label: Label | None = None  # of everything that its run knew then
+    untrusted: tuple[Source, ...] = ()  # sources whose words are in its arguments
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -99,18 +99,18 @@ class ToolCompleted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: ClassVar = Kind.TOOL_COMPLETED
     run: RunId
     call: CallId
-    cost: int = 0  # in millionths of whatever its budget counts
-    flags: tuple[str, ...] = ()  # what is wrong with its result
+    cost: int = 0  # in millionths of the unit that its budget counts
+    flags: tuple[str, ...] = ()  # problems of its result
     changes: tuple[Changed, ...] = ()  # the files that it changed
-    cache: Digest | None = None  # of tool and arguments, keyed with the session's secret: what finds the result again
-    fresh_until: datetime | None = None  # from then on the call is made again
-    charges: tuple[Charge, ...] = ()  # what is known only now, less what was set aside
-    label: Label | None = None  # of what it returned
-    took_us: int | None = None  # microseconds, by a clock that nobody can set
-    exit_code: int | None = None  # of a command; of one that a signal ended, 128 and the signal's number
-    effects: tuple[Effect, ...] = ()  # what it changed besides, as its tool says
-    taint: tuple[Source, ...] | None = None  # what its run knew from outside when it left those files; None: not said
-    commits: tuple[str, ...] = ()  # that it made, or brought into the history of the work tree, as git names them
+    cache: Digest | None = None  # of tool and arguments, keyed with the session's secret: finds the result again
+    fresh_until: datetime | None = None  # the call is made again from then on
+    charges: tuple[Charge, ...] = ()  # known only now, less the amount that was set aside
+    label: Label | None = None  # of its result
+    took_us: int | None = None  # microseconds, by a monotonic clock
+    exit_code: int | None = None  # of a command; 128 plus the signal if a signal ended it
+    effects: tuple[Effect, ...] = ()  # other effects, as its tool reports them
+    taint: tuple[Source, ...] | None = None  # sources that had reached its run when it wrote files; None: not said
+    commits: tuple[str, ...] = ()  # made by it, or brought into the work tree's history; names as in git
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -130,15 +130,15 @@ class ToolCompleted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call raised; the error code says what, the content says how."""
+    """A call failed. The error code says which error it was; the content has the details."""
 
     kind: ClassVar = Kind.TOOL_FAILED
     run: RunId
     call: CallId
     error: str
     changes: tuple[Changed, ...] = ()  # the files that it changed before it failed
-    label: Label | None = None  # of what it said
-    flags: tuple[str, ...] = ()  # what is wrong with what it changed
+    label: Label | None = None  # of its error message
+    flags: tuple[str, ...] = ()  # problems of its changes
     took_us: int | None = None
     exit_code: int | None = None
     effects: tuple[Effect, ...] = ()
@@ -157,7 +157,7 @@ class ToolFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolDenied(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call was refused before it was made, by this rule."""
+    """A rule denied a call before it was made."""
 
     kind: ClassVar = Kind.TOOL_DENIED
     run: RunId
@@ -173,16 +173,16 @@ class ToolDenied(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolCached(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call was not made: the result of an earlier one, in this session, was fresh enough."""
+    """A call was not made: an earlier result in this session was fresh enough."""
 
     kind: ClassVar = Kind.TOOL_CACHED
     run: RunId
     call: CallId
     tool: str
-    made: CallId  # the call whose result it is
-    result: ReceiptId  # the receipt that has that result
-    key: Digest | None = None  # of tool, arguments and the how-manyth such call it is, as a request has it
-    flags: tuple[str, ...] = ()  # what would have stopped it, had the run been held to a grant
+    made: CallId  # the call that had that result
+    result: ReceiptId  # the receipt that has the result
+    key: Digest | None = None  # as in a request
+    flags: tuple[str, ...] = ()  # as in a request
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -196,7 +196,7 @@ class ToolCached(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call waits for somebody to let it be made; it was not made, and its attempt ends here unless it stays open."""
+    """A call is held until somebody approves it. It was not made. Its attempt ends here, unless `stays`."""
 
     kind: ClassVar = Kind.TOOL_HELD
     run: RunId
@@ -204,18 +204,16 @@ class ToolHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str
     rule: str
     gate: Gate
-    key: Digest  # what is let go on is exactly this call: tool, arguments and the how-manyth
+    key: Digest  # an approval is for exactly this call: tool, arguments and number among equal calls
     reads: bool = False
     tiers: tuple[str, ...] = ()
-    proven: bool = False  # it takes a decision that an approver's key signed
-    approvals: int = 1  # so many people have to let it go on, none of whom asked for it if they are several
-    target: Digest | None = (
-        None  # of what it would change, keyed as in a request; of a call that names none, of all of it
-    )
-    until: datetime | None = None  # if its run goes on: when it is refused, if nobody has let it be made by then
-    stays: bool = False  # of an attempt at a handoff: it goes on while this waits, so the handoff does not wait
-    label: Label | None = None  # of all that its run knew then
-    untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments, of those that came from outside
+    proven: bool = False  # an approval needs the signature of an approver's key
+    approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
+    target: Digest | None = None  # as in a request; if the call names no target, of the whole call
+    until: datetime | None = None  # of a run that goes on: denied then, if nobody has approved
+    stays: bool = False  # the attempt goes on while the call is held, so its handoff is not held
+    label: Label | None = None  # of everything that its run knew then
+    untrusted: tuple[Source, ...] = ()  # sources whose words are in its arguments
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -259,17 +257,17 @@ def _require_changes(changes: tuple[Changed, ...]) -> None:
     require_unique("changes", [changed.change for changed in changes])
 
 
-UNASKED: Final = "made.unasked"  # nobody was asked before
-REFUSED: Final = "made.refused"  # it was refused or held, and made all the same
-OTHERWISE: Final = "made.otherwise"  # with other arguments than were judged
-BACKGROUND: Final = "made.background"  # the rest of a call that had returned
+UNASKED: Final = "made.unasked"  # no check was asked for before
+REFUSED: Final = "made.refused"  # it was denied or held, and made anyway
+OTHERWISE: Final = "made.otherwise"  # it was made with other arguments than were checked
+BACKGROUND: Final = "made.background"  # the rest of a command that had already returned
 HOW: Final = (UNASKED, REFUSED, OTHERWISE, BACKGROUND)
 
 
 def is_told_outside(flags: Iterable[str], rules: Iterable[str]) -> bool:
-    """Return whether a request says itself that it was made already, and that one of these rules stood against it.
+    """Return whether a request says that it was already made, although one of these rules denied it.
 
-    Such a receipt claims no authority: whoever could not stop a call tells it as it was.
+    Such a receipt claims no authority. A door that could not stop a call records it as it was.
     """
     told = set(flags)
     return not told.isdisjoint(HOW) and any(f"would_deny.{rule}" in told for rule in rules)

@@ -1,1 +1,1 @@
-"""What may be done: resources, patterns, conditions, limits, permits, scopes and grants."""
+"""Grants and their parts: resources, patterns, conditions, limits, permits, scopes and signed statements."""

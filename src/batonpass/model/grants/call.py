@@ -1,4 +1,4 @@
-"""Calls, as a grant sees them: what is done, to what, with which arguments."""
+"""Calls as a grant sees them: an action, a resource and arguments."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -12,13 +12,13 @@ from batonpass.model.base.ids import require_agent
 from batonpass.model.grants.pattern import require_action
 from batonpass.model.grants.resource import Resource, read_resource
 
-# The file system's answer: given a path as a call names it, the path in the work tree that it leads to once every
-# link is followed; an absolute one if it leads out of the work tree.
+# Takes a path as a call names it. Returns the path in the work tree that it leads to once every link is followed, or an
+# absolute path if it leads out of the work tree.
 Resolver: TypeAlias = Callable[[str], str]
 
 
 class Opaque(Struct, frozen=True):
-    """Stands for an argument that may say something else when its tool asks: nothing can be granted by what it says."""
+    """Stands for an argument whose value may change before the tool reads it. It meets no condition."""
 
     type: str
 
@@ -27,7 +27,7 @@ class Opaque(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True, dict=True):
-    """One call of a tool before it is made. Its resource is as it was sent; `place` is how it is compared."""
+    """One call of a tool, before it is made. `resource` is as it was sent; `place` is the form that is compared."""
 
     tool: str
     action: str
@@ -42,7 +42,7 @@ class Call(Struct, frozen=True, dict=True):
 
     @cached_property
     def place(self) -> Resource:
-        """Return the resource as it is compared. Raises `InvalidValueError` for one that could be taken for another."""
+        """Return the resource in the form that is compared. Raises `InvalidValueError` if it is ambiguous."""
         return read_resource("resource", self.resource)
 
     def __str__(self) -> str:
@@ -50,10 +50,10 @@ class Call(Struct, frozen=True, dict=True):
 
 
 def resolved(call: Call, resolver: Resolver, *, paths: Collection[str] = ()) -> Call:
-    """Return a call with its resource, and the arguments that are paths, as the file system knows them.
+    """Return a call whose resource and path arguments have every link followed.
 
-    Asked before the check. Whoever can exchange a link between the check and the call still wins that race: a tool
-    that must not lose it opens what it acts on without following links.
+    This happens before the check. Somebody who can exchange a link between the check and the call still wins that race.
+    A tool that must not lose it opens its target without following links.
     """
     arguments = call.arguments
     for name in paths:
@@ -62,7 +62,7 @@ def resolved(call: Call, resolver: Resolver, *, paths: Collection[str] = ()) -> 
 
 
 def _replaced(arguments: Mapping[str, object], steps: Sequence[str], resolver: Resolver) -> Mapping[str, object]:
-    """Return arguments with the one that steps lead to followed, if there is one."""
+    """Return arguments with the links followed in the one that steps lead to, if it is there."""
     step, *deeper = steps
     if step not in arguments:
         return arguments

@@ -1,4 +1,4 @@
-"""Charges: how much of a limit is used up, counted where everybody who shares the limit can see it."""
+"""Charges: how much of a limit was used, counted where everybody who shares the limit sees it."""
 
 from enum import StrEnum
 from typing import Final
@@ -8,8 +8,8 @@ from msgspec import Struct
 from batonpass.model.base.checks import Form, require_instance, require_integer, require_member, require_unique
 from batonpass.model.base.ids import HANDOFF, RUN, StreamId, require_id
 
-# A grant that is revoked is a limit of nothing that is used up: whoever asks for room in it gets none, in the commit
-# that would have used it.
+# A revoked grant is an account with a limit of zero that is already charged. Every write under the grant needs room in
+# that account, so it fails in its own commit, without a separate check that could come too early.
 REVOKED: Final = "revoked"
 MILLION: Final = 1_000_000
 _PART: Final = Form(rf"{REVOKED}|[0-9a-f]{{16}}", f"a part of an account: {REVOKED}, or 16 hexadecimal digits")
@@ -17,21 +17,24 @@ _BETWEEN: Final = "/"
 
 
 class Unit(StrEnum):
-    """What is counted. The text is signed, so it is forever."""
+    """The unit of a limit. The text is signed, so it is forever."""
 
     CALLS = "calls"
-    SPEND = "spend"  # in parts of a `MILLION`
+    SPEND = "spend"  # in millionths, see `MILLION`
     ROWS = "rows"
     BYTES = "bytes"
     TOKENS = "tokens"
 
 
 class Charge(Struct, frozen=True, kw_only=True):
-    """So much is used up of what one handoff, or one root, and everything below it may use."""
+    """An amount that one call uses of an account's limit.
 
-    account: StreamId  # a handoff, whichever attempt works on it, or a root run; or a part of one
+    The account is shared by the handoff, or the root, and everything below it.
+    """
+
+    account: StreamId  # a handoff with all its attempts, or a root run; or a part of one
     unit: Unit
-    amount: int  # below zero where more was set aside than it took
+    amount: int  # negative if more was set aside than was used
 
     def __post_init__(self) -> None:
         require_account("account", self.account)
@@ -40,7 +43,7 @@ class Charge(Struct, frozen=True, kw_only=True):
 
 
 class Within(Struct, frozen=True, kw_only=True):
-    """A limit that an account may not go beyond with what is written now; else nothing of it is written."""
+    """A limit of an account. A write that would exceed it fails as a whole."""
 
     account: StreamId
     unit: Unit
@@ -53,7 +56,7 @@ class Within(Struct, frozen=True, kw_only=True):
 
 
 class Charged(Struct, frozen=True, kw_only=True):
-    """What is used up of an account in one unit."""
+    """How much of an account was used in one unit."""
 
     account: StreamId
     unit: Unit
@@ -66,32 +69,32 @@ class Charged(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Return what names it among the derived rows."""
+        """Return the name of its row."""
         return name_of(self.account, self.unit)
 
 
 def name_of(account: StreamId, unit: Unit) -> str:
-    """Return the one name of what is counted for an account."""
+    """Return the one name of an account's counter for a unit."""
     return f"{account} {unit}"
 
 
 def part_of(account: StreamId, part: str) -> StreamId:
-    """Return the name of a part of an account, which is counted by itself: one permit, or that it is revoked."""
+    """Return the name of a part of an account that is counted separately: one permit, or the revocation."""
     return StreamId(f"{account}{_BETWEEN}{part}")
 
 
 def whole_of(account: str) -> StreamId:
-    """Return the account that a part belongs to; of one that is no part, itself."""
+    """Return the account that a part belongs to; an account that is no part is returned as it is."""
     return StreamId(account.partition(_BETWEEN)[0])
 
 
 def is_revocation(account: str) -> bool:
-    """Return whether an account counts that something is revoked."""
+    """Return whether an account counts a revocation."""
     return account.endswith(f"{_BETWEEN}{REVOKED}")
 
 
 def require_account(field: str, account: str) -> StreamId:
-    """Return the name of an account: a handoff, or a root run; or of a part of one."""
+    """Return account if it names a handoff, a root run, or a part of one. Raises `InvalidValueError`."""
     whole, between, part = require_instance(field, account, str).partition(_BETWEEN)
     require_id(field, whole, HANDOFF if whole.startswith(HANDOFF) else RUN)
     if between:
@@ -100,7 +103,7 @@ def require_account(field: str, account: str) -> StreamId:
 
 
 def require_charges(charges: tuple[Charge, ...]) -> None:
-    """Refuse a list of charges that names one account and unit twice."""
+    """Refuse a list of charges that names the same account and unit twice."""
     if type(charges) is tuple and not charges:
         return
     require_instance("charges", charges, tuple)

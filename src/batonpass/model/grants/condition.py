@@ -1,8 +1,8 @@
-"""Conditions on the arguments of a call: one of some values, a path under a place, a range, a text of some form.
+"""Conditions on the arguments of a call: one of some values, a path below a place, a range, a form of text.
 
-An argument that is not there keeps to no condition. A list keeps to a condition if it has elements and each of them
-does. Values are compared as they are, by type: the text "5" is not the number 5. Only a range also reads numbers that
-are plainly spelled as text, because that is how decimals travel.
+A missing argument meets no condition. A list meets a condition if it is not empty and each element meets it. Values are
+compared with their type: the text "5" is not the number 5. Only a range also accepts numbers that are written as text,
+because that is how decimals travel.
 """
 
 import json
@@ -30,7 +30,7 @@ _NAME: Final = Form(
 )
 _MOST_VALUES: Final = 256
 _STAR: Final = re.compile(r"\\[\\*]|\*")
-_HOLE: Final = "\uffff"  # no character; stands for what a `*` stands for
+_HOLE: Final = "\uffff"  # no character; takes the place of a `*`
 _LISTS: Final = (list, tuple)
 _ABSENT: Final = object()
 
@@ -51,14 +51,14 @@ class OneOf(Struct, frozen=True):
         force_setattr(self, "values", tuple(unique[text] for text in sorted(unique)))
 
     def allows(self, value: object) -> bool:
-        """Return whether one value keeps to it."""
+        """Return whether one value meets the condition."""
         if isinstance(value, float | Decimal):
             return any(not isinstance(one, str | bool | None) and number_of(value) == one for one in self.values)
-        # Python takes True for 1; whoever grants the one does not mean the other.
+        # In Python `True == 1`, but a grant for the one does not mean the other.
         return any(type(value) is type(one) and value == one for one in self.values)
 
     def contains(self, other: "Condition") -> bool:
-        """Return whether every value that keeps to the other one is among these."""
+        """Return whether every value that meets the other condition meets this one."""
         return isinstance(other, OneOf) and all(map(self.allows, other.values))
 
     def __str__(self) -> str:
@@ -78,11 +78,11 @@ class Under(Struct, frozen=True, dict=True):
 
     @cached_property
     def place(self) -> Resource:
-        """Return the place as it is compared."""
+        """Return the place in the form that is compared."""
         return read_resource("under", self.path)
 
     def allows(self, value: object) -> bool:
-        """Return whether one value keeps to it."""
+        """Return whether one value meets the condition."""
         if not isinstance(value, str):
             return False
         try:
@@ -102,7 +102,7 @@ class Under(Struct, frozen=True, dict=True):
 
 
 class Between(Struct, frozen=True):
-    """The argument is a number from least to most, both included; None is no bound."""
+    """The argument is a number from least to most, both included. None: no bound."""
 
     argument: str
     least: str | None = None
@@ -119,7 +119,7 @@ class Between(Struct, frozen=True):
             raise InvalidValueError("range", f"no number is at least {self.least} and at most {self.most}")
 
     def allows(self, value: object) -> bool:
-        """Return whether one value keeps to it."""
+        """Return whether one value meets the condition."""
         number = number_of(value)
         if number is None or (self.least is not None and number < Decimal(self.least)):
             return False
@@ -142,9 +142,10 @@ class Between(Struct, frozen=True):
 
 
 class Like(Struct, frozen=True):
-    """The argument is a text that begins, goes on and ends with these parts, with anything between them.
+    """The argument is a text with these parts in this order, and anything between them.
 
-    It compares characters and knows nothing of paths: `..` is two dots. For paths there is `Under`.
+    It begins with the first part and ends with the last. Characters are compared, and paths have no special meaning:
+    `..` is two dots. For paths there is `Under`.
     """
 
     argument: str
@@ -163,12 +164,13 @@ class Like(Struct, frozen=True):
         force_setattr(self, "parts", (first, *filter(None, middle), last))
 
     def allows(self, value: object) -> bool:
-        """Return whether one value keeps to it."""
+        """Return whether one value meets the condition."""
         return isinstance(value, str) and self._takes(value)
 
     def contains(self, other: "Condition") -> bool:
-        """Return whether every text of the other form has this one."""
-        # A text in which each `*` stands for a character that nobody wrote shows it: only our own `*` can take that.
+        """Return whether every text that meets the other condition meets this one."""
+        # One text decides it: the other form with a character for each `*` that no part contains. Only a `*` of ours
+        # can match that character, so if we accept this text, we accept every text of the other form.
         return isinstance(other, Like) and self._takes(_HOLE.join(other.parts))
 
     def _takes(self, text: str) -> bool:
@@ -195,7 +197,7 @@ Condition: TypeAlias = OneOf | Under | Between | Like
 
 
 def like(argument: str, text: str) -> Like:
-    """Return the condition that a text with `*` spells; behind a backslash, a star or a backslash is only itself."""
+    r"""Return the condition for a text with `*`. `\*` and `\\` stand for the character itself."""
     parts, at = [""], 0
     for found in _STAR.finditer(text):
         parts[-1] += text[at : found.start()]
@@ -209,25 +211,25 @@ def like(argument: str, text: str) -> Like:
 
 
 def holds(condition: Condition, arguments: Mapping[str, object]) -> bool:
-    """Return whether the arguments of a call keep to a condition."""
+    """Return whether the arguments of a call meet a condition."""
     return keeps(condition, argument_of(condition.argument, arguments))
 
 
 def keeps(condition: Condition, value: object) -> bool:
-    """Return whether the value of an argument keeps to a condition; each of a list has to."""
+    """Return whether the value of an argument meets a condition; for a list, whether each element does."""
     if isinstance(value, _LISTS):
         return bool(value) and all(map(condition.allows, value))
     return value is not _ABSENT and condition.allows(value)
 
 
 def argument_of(name: str, arguments: Mapping[str, object]) -> object:
-    """Return an argument, or what a dotted name leads to in objects; `is_absent` tells whether there is none."""
+    """Return an argument, also by a dotted path into objects. Test the result with `is_absent`."""
     if "." not in name:
         return arguments.get(name, _ABSENT)
     value: object = arguments
     for step in name.split("."):
         if isinstance(value, Opaque):
-            return value  # it keeps to no condition, and whoever is refused is told why
+            return value  # it meets no condition, and the denial can name the reason
         if not isinstance(value, Mapping) or step not in value:
             return _ABSENT
         value = value[step]
@@ -235,14 +237,15 @@ def argument_of(name: str, arguments: Mapping[str, object]) -> object:
 
 
 def is_absent(value: object) -> bool:
-    """Return whether there is no such argument."""
+    """Return whether `argument_of` found no such argument."""
     return value is _ABSENT
 
 
 def implies(held: Sequence[Condition], wanted: Condition) -> bool:
-    """Return whether every value that keeps to all that is held keeps to what is wanted; held are those of one permit.
+    """Return whether every value that meets all held conditions of one permit meets the wanted one.
 
-    Never wrongly yes. Wrongly no only where several forms of text together imply what none of them implies alone.
+    A yes is always right. A no is wrong only where several forms of text imply together what none of them implies
+    alone.
     """
     for condition in held:
         if isinstance(condition, OneOf):
@@ -251,17 +254,17 @@ def implies(held: Sequence[Condition], wanted: Condition) -> bool:
 
 
 def _is_below(place: Resource, other: Resource) -> bool:
-    """Return whether a place is another one, or lies below it."""
+    """Return whether a place is the other one, or below it."""
     return place.absolute is other.absolute and place.segments[: len(other.segments)] == other.segments
 
 
 def word(text: str) -> str:
-    """Return a text as it stands on a line: as it is if nothing in it could be taken for something else."""
+    """Return a text for a line of a scope: in quotation marks if it would be ambiguous otherwise."""
     return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def require_argument(name: str) -> str:
-    """Return the name of an argument, or a dotted path into objects."""
+    """Return name if it is the name of an argument, or a dotted path into objects. Raises `InvalidValueError`."""
     return _NAME.require("argument", name)
 
 

@@ -1,4 +1,4 @@
-"""What a run may do now: what is left of its grant after every hop above it, as whoever works on it is told."""
+"""The effective grant: what a run may still do now, after every hop above it. Agents are told this."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +10,7 @@ from batonpass.model.base.kinds import Mode
 
 
 class GrantStanding(StrEnum):
-    """Whether a grant holds at this moment."""
+    """Whether a grant is in force at a moment."""
 
     IN_FORCE = "in force"
     ENDED = "ended"
@@ -18,25 +18,25 @@ class GrantStanding(StrEnum):
 
 
 class LimitLeft(Struct, frozen=True, kw_only=True):
-    """How much of a limit is left. Amounts are whole numbers; those of `spend` are decimal texts."""
+    """How much of a limit is left. Amounts are whole numbers; for `spend` they are decimal texts."""
 
     unit: str
     most: int | str
     used: int | str
     left: int | str
-    shared_with: AgentId | None = None  # everybody who works under this agent's grant uses it too; None: of a permit
-    budget: bool = False  # a brief says it; else a grant does
+    shared_with: AgentId | None = None  # all work under this agent's grant shares it; None: limit of a permit
+    budget: bool = False  # it comes from a brief; else from a grant
 
 
 class PermitLeft(Struct, frozen=True, kw_only=True):
-    """One permit, and what is left of the limits that it has of its own."""
+    """One permit, and how much is left of its own limits."""
 
     text: str
     left: tuple[LimitLeft, ...] = ()
 
 
 class GrantStep(Struct, frozen=True, kw_only=True):
-    """Who granted what to whom; the first of a chain stands in the principal's name."""
+    """One hop of a chain: who granted what to whom. The first one is granted in the principal's name."""
 
     by: str
     to: AgentId
@@ -49,27 +49,27 @@ class GrantStep(Struct, frozen=True, kw_only=True):
 
 
 class EffectiveGrant(Struct, frozen=True, kw_only=True):
-    """What a run may do at a moment. Without a grant, `may` and `may_delegate` are None: nothing is enumerated."""
+    """What a run may do at a moment. Without a grant, `may` and `may_delegate` are None."""
 
     agent: AgentId
     principal: PrincipalId
     mode: Mode
-    at: datetime  # when it was counted: limits are shared, so this changes without the run
+    at: datetime  # when it was computed; limits are shared, so others change it too
     standing: GrantStanding = GrantStanding.IN_FORCE
-    may: tuple[PermitLeft, ...] | None = None  # what every hop above lets it use; nothing once the grant has ended
+    may: tuple[PermitLeft, ...] | None = None  # allowed by every hop above; empty once the grant has ended
     may_delegate: tuple[str, ...] | None = None
-    limits: tuple[LimitLeft, ...] = ()  # of each unit that which has least left
+    limits: tuple[LimitLeft, ...] = ()  # for each unit, the one with the least left
     until: datetime | None = None
-    depth_left: int | None = None  # so many hops may still hang from it; None: nobody said
+    depth_left: int | None = None  # how many more hops are possible below it; None: no limit
     chain: tuple[GrantStep, ...] = ()  # from the principal down
-    policy_stops: bool = False  # what rules and tiers refuse is refused, also where a run is only observed
+    policy_stops: bool = False  # rules and tiers are enforced, even if the run is observed
 
     @property
     def is_observed(self) -> bool:
-        """Return whether nothing is blocked: what goes beyond the grant is recorded, and flagged."""
+        """Return whether nothing is stopped: calls beyond the grant are recorded and flagged."""
         return self.mode is Mode.OBSERVED
 
     @property
     def is_bound(self) -> bool:
-        """Return whether there is anything to be held to, or to be counted."""
+        """Return whether there is a grant or a limit at all."""
         return self.may is not None or bool(self.limits)

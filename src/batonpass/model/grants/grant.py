@@ -1,9 +1,9 @@
-"""Grants: what a run may use and what it may delegate, and the signed statements that prove it to somebody offline.
+"""Grants, and the signed statements that prove a grant to a verifier who is offline and knows only the root key.
 
-root key ──signs──▶ RelayEnrolment: this key is a relay's
-relay key ─signs──▶ Terms: what may be done in a handoff; each names its parent's terms by digest, up to the first
-relay key ─signs──▶ Certificate: this key is that of an attempt at the handoff, for a while
-run key ───signs──▶ Proof: this very call, for this audience, now
+root key ──signs──▶ RelayEnrolment: this key belongs to a relay
+relay key ─signs──▶ Terms: the grant of a handoff; each names its parent's terms by digest, up to the first
+relay key ─signs──▶ Certificate: this key belongs to an attempt at the handoff, for a limited time
+run key ───signs──▶ Proof: exactly this call, for this audience, now
 """
 
 from datetime import datetime
@@ -50,13 +50,13 @@ _MOST_REVOKED = 10_000
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """What somebody may use and what they may delegate: two rights, and neither follows from the other."""
+    """What somebody may use and what they may delegate. These are two separate rights."""
 
     may: Scope = NOTHING
     may_delegate: Scope = NOTHING
-    limits: Limits = UNLIMITED  # of everything that is done under it together
+    limits: Limits = UNLIMITED  # of everything done under it together
     until: datetime | None = None
-    max_depth: int | None = None  # how deep its chain may go; the first terms of a chain have depth 0
+    max_depth: int | None = None  # the greatest depth of its chain; the first terms of a chain have depth 0
 
     def __post_init__(self) -> None:
         require_instance("may", self.may, Scope)
@@ -69,16 +69,16 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 
 class Terms(Grant, frozen=True, kw_only=True):
-    """What may be done in one handoff, or in a root run: a grant, in its place in a chain. No key of a run is in it."""
+    """A grant for one handoff or one root run, at its place in a chain. It names no key of a run."""
 
-    agent: AgentId  # for whom
+    agent: AgentId  # who gets the grant
     principal: PrincipalId  # on whose behalf
-    root: RunId  # the tree that it belongs to
+    root: RunId  # the tree it belongs to
     at: datetime  # when it was issued
     key: KeyId  # of the relay that signs
     handoff: HandoffId | None = None  # None for a root run
-    run: RunId | None = None  # who hands off; None where nobody above holds a grant
-    parent: Digest | None = None  # the terms of whoever hands off; None for the first of a chain
+    run: RunId | None = None  # the run that hands off; None if nobody above has a grant
+    parent: Digest | None = None  # the terms of the sender; None for the first of a chain
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,7 +98,7 @@ class Terms(Grant, frozen=True, kw_only=True):
 
 
 class Certificate(Struct, frozen=True, kw_only=True):
-    """The key of one attempt at a handoff, bound to its terms for a while."""
+    """The key of one attempt at a handoff, bound to the terms for a limited time."""
 
     terms: Digest
     run: RunId
@@ -122,22 +122,22 @@ class Certificate(Struct, frozen=True, kw_only=True):
 
 
 class Purpose(StrEnum):
-    """What the root key lets a relay's key sign for those who verify offline."""
+    """What the root key allows a relay's key to sign, for verifiers that are offline."""
 
     GRANT = "grant"
     REVOKE = "revoke"
 
 
 class RelayEnrolment(Struct, frozen=True, kw_only=True):
-    """The root key says that a key is a relay's, and what it may sign."""
+    """The root key's statement that a key belongs to a relay, and what it may sign."""
 
     ledger: LedgerId
     relay: RelayId
     public_key: PublicKey
     purposes: tuple[Purpose, ...]
-    at: datetime  # nothing that it signs may be dated earlier
+    at: datetime  # statements of this key may not be dated earlier
     key: KeyId  # the root key, which signs
-    until: datetime | None = None  # nor later than this: a key that was replaced
+    until: datetime | None = None  # nor later than this; set when the key was replaced
 
     def __post_init__(self) -> None:
         require_id("ledger", self.ledger, LEDGER)
@@ -153,7 +153,7 @@ class RelayEnrolment(Struct, frozen=True, kw_only=True):
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """Whoever holds the run's key makes this very call, for this audience, at this moment."""
+    """The holder of the run's key makes exactly this call, for this audience, at this moment."""
 
     certificate: Digest
     call: Digest  # of tool, action, resource and arguments
@@ -175,15 +175,15 @@ class Proof(Struct, frozen=True, kw_only=True):
 
 
 class Revocations(Struct, frozen=True, kw_only=True):
-    """Everything that is revoked, as of a moment: each list replaces all with lower numbers."""
+    """Everything that is revoked as of a moment. Each list replaces all lists with lower numbers."""
 
     number: int
     at: datetime
-    best_before: datetime  # after that it says nothing any more
-    key: KeyId  # the root key, or that of a relay which may revoke
-    terms: tuple[Digest, ...] = ()  # and whatever hangs from them
-    runs: tuple[RunId, ...] = ()  # and whatever they handed off
-    keys: tuple[KeyId, ...] = ()  # of relays, and whatever they signed
+    best_before: datetime  # the list must not be used after that
+    key: KeyId  # the root key, or the key of a relay that may revoke
+    terms: tuple[Digest, ...] = ()  # revoked with all terms below them
+    runs: tuple[RunId, ...] = ()  # revoked with everything that they handed off
+    keys: tuple[KeyId, ...] = ()  # of relays, revoked with everything that they signed
 
     def __post_init__(self) -> None:
         require_integer("number", self.number, least=1)
@@ -204,7 +204,7 @@ Said_co = TypeVar("Said_co", bound=Statement, covariant=True)
 
 
 class Signed(Struct, Generic[Said_co], frozen=True):
-    """A statement as it was signed. The bytes are what counts; the digest is theirs."""
+    """A statement and the exact bytes that were signed. The bytes decide; the digest is theirs."""
 
     said: Said_co
     payload: bytes
@@ -213,7 +213,7 @@ class Signed(Struct, Generic[Said_co], frozen=True):
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """Everything that a verifier who knows the root key needs: who signs, the terms from the first on, and for whom."""
+    """Everything that a verifier needs besides the root key: enrolments, terms from the first on, the certificate."""
 
     enrolments: tuple[Signed[RelayEnrolment], ...]
     terms: tuple[Signed[Terms], ...]

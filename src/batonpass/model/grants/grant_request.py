@@ -1,4 +1,4 @@
-"""A grant as callers write it: lines of text, and an end that may be said by how long it is until then."""
+"""A grant as callers write it: permits as text, and an end that may be a duration."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,13 +15,13 @@ from batonpass.model.grants.scope_text import read_limits, read_scope
 
 
 class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
-    """What somebody may use and what they may delegate: two rights, and neither follows from the other."""
+    """What somebody may use and what they may delegate. These are two separate rights."""
 
-    may: Sequence[str] = ()  # "write:src/**"
+    may: Sequence[str] = ()  # such as "write:src/**"
     may_delegate: Sequence[str] = ()
-    limits: Limits | str | None = None  # "at most 5 calls", of everything that is done under it together
-    until: datetime | timedelta | str | None = None  # a moment, or how long from the offer or the start: "2h"
-    max_depth: int | None = None  # how deep its chain may go; the first grant of a chain has depth 0
+    limits: Limits | str | None = None  # such as "at most 5 calls": of everything done under it together
+    until: datetime | timedelta | str | None = None  # a moment, or a duration from the offer or the start: "2h"
+    max_depth: int | None = None  # the greatest depth of its chain; the first grant of a chain has depth 0
 
     def __post_init__(self) -> None:
         for name in ("may", "may_delegate"):
@@ -32,7 +32,7 @@ class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
             )
         moment = self.until.astimezone(UTC) if isinstance(self.until, datetime) and self.until.tzinfo else self.until
         limits = read_limits(self.limits) if isinstance(self.limits, str) else self.limits or UNLIMITED
-        # All but the end is read once: whoever writes a grant and offers it pays for that once.
+        # Everything except a relative end is parsed once, here, and not again for each offer.
         self.__dict__["granted"] = Grant(
             may=read_scope(self.may),
             may_delegate=read_scope(self.may_delegate),
@@ -50,11 +50,11 @@ class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def lasts(self) -> timedelta | None:
-        """Return how long it lasts; None if it says a moment, or no end."""
+        """Return its duration; None if it ends at a moment, or never."""
         return self.until if isinstance(self.until, timedelta) else None
 
     def at(self, now: datetime) -> Grant:
-        """Return what is granted if it is asked for now. Raises `InvalidValueError` for an end that no calendar has."""
+        """Return the grant if it is asked for now. Raises `InvalidValueError` if the end is beyond the calendar."""
         granted: Grant = self.__dict__["granted"]
         return granted if self.lasts is None else replace(granted, until=moment_after("until", self.lasts, now))
 
@@ -62,14 +62,14 @@ class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
 def grant_unless_nothing(
     may: Sequence[str], may_delegate: Sequence[str], limits: Limits | str | None = None
 ) -> GrantRequest | None:
-    """Return a grant of what is listed; None if nothing is. Raises `InvalidValueError` for limits of nothing."""
+    """Return a grant of these permits; None without permits. Raises `InvalidValueError` for limits alone."""
     if not may and not may_delegate and limits is None:
         return None
     return GrantRequest(may=may, may_delegate=may_delegate, limits=limits)
 
 
 def grant_asked(may: Sequence[str], grant: GrantRequest | None) -> GrantRequest | None:
-    """Return what a caller asks for: the short form, the long one, or nothing. Raises `InvalidValueError` for both."""
+    """Return the grant that a caller asks for, by `may` or by `grant`. Raises `InvalidValueError` for both."""
     if grant is None:
         nothing = isinstance(may, list | tuple) and not may
         return None if nothing else GrantRequest(may=may)

@@ -1,4 +1,4 @@
-"""Grants in TOML, by agent: what a person writes, and what a suggestion prints.
+"""Grants in TOML, by agent: people write them, and `batonpass grant suggest` prints them.
 
 [grant.editor]
 may = ["write:src/** where path under src; at most 20 calls"]
@@ -29,7 +29,7 @@ FIELDS: Final = ("may", "may_delegate", "limits", "until", "max_depth")
 
 
 def read_grants(text: str) -> dict[AgentId, Grant]:
-    """Return the grants of a document, by agent. Raises `InvalidValueError` for whatever it does not understand."""
+    """Return the grants of a document, by agent. Raises `InvalidValueError` for anything that is not understood."""
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -43,7 +43,7 @@ def read_grants(text: str) -> dict[AgentId, Grant]:
 
 
 def read_grant(given: object, where: str) -> Grant:
-    """Return the grant in a table. Raises `InvalidValueError`, beginning with where it stands."""
+    """Return the grant in a table. Raises `InvalidValueError`; its field begins with `where`."""
     table = _table(given, where)
     if unknown := sorted(table.keys() - set(FIELDS)):
         raise UnknownFieldError(f"{where}.{unknown[0]}")
@@ -60,7 +60,7 @@ def read_grant(given: object, where: str) -> Grant:
 
 
 def write_grants(grants: Mapping[AgentId, Grant], *, notes: Mapping[str, str] | None = None) -> str:
-    """Return grants as a document; a note, by the text of a permit, stands behind it as a comment."""
+    """Return grants as a TOML document. `notes` has comments for permits, by the text of the permit."""
     blocks = [
         f"[{TABLE}.{agent if _BARE.fullmatch(agent) else _quoted(agent)}]\n{_written(grant, notes or {})}"
         for agent, grant in grants.items()
@@ -87,7 +87,7 @@ def _listed(scope: Scope, notes: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    # Whatever stands in a permit can be seen, so nothing else needs an escape.
+    # Permits have only visible characters, so nothing else needs an escape.
     if "'" not in text and '"' in text:
         return f"'{text}'"
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

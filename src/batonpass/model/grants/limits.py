@@ -1,4 +1,4 @@
-"""Limits: how much may be used altogether; what is not given is not limited."""
+"""Limits: how much may be used altogether. A unit that is None has no limit."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -15,14 +15,17 @@ UNITS: Final = ("calls", "spend", "rows", "bytes", "tokens", "seconds")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """So much and no more. `spend` is a decimal text, in the currency of whoever counts; the others are whole."""
+    """The most that may be used of each unit.
+
+    `spend` is a decimal text, in the currency of whoever counts. All others are whole numbers.
+    """
 
     calls: int | None = None
     spend: str | None = None
     rows: int | None = None
     bytes: int | None = None
     tokens: int | None = None
-    seconds: int | None = None  # that calls take, by the clock on the wall
+    seconds: int | None = None  # wall time of calls
 
     def __post_init__(self) -> None:
         for unit in UNITS:
@@ -35,21 +38,21 @@ class Limits(Struct, frozen=True, kw_only=True):
                 require_integer(f"limits.{unit}", given)
 
     def find_excess(self, other: "Limits") -> Iterator[str]:
-        """Yield the units in which the other one allows more than this one."""
+        """Yield the units in which the other limits allow more than these."""
         for unit in UNITS:
             mine, theirs = _amount(self, unit), _amount(other, unit)
             if mine is not None and (theirs is None or theirs > mine):
                 yield unit
 
     def find_used_up(self, used: "Limits") -> Iterator[str]:
-        """Yield the units of which more was used than is allowed."""
+        """Yield the units of which more was used than these limits allow."""
         for unit in UNITS:
             mine, theirs = _amount(self, unit), _amount(used, unit)
             if mine is not None and theirs is not None and theirs > mine:
                 yield unit
 
     def meet(self, other: "Limits") -> "Limits":
-        """Return the lesser of both in every unit."""
+        """Return the lower limit of both in every unit."""
         if self is other or other is UNLIMITED:
             return self
         if self is UNLIMITED:

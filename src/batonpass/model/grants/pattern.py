@@ -1,8 +1,8 @@
-"""Patterns: `action:resource`, what a permit speaks about.
+"""Patterns: `action:resource`, the calls that a permit is about.
 
-Segments are exact, `*` is exactly one segment, and `**`, only at the end, is one segment or more. The action is exact
-or `*`. Upper and lower case differ. A pattern that begins with `/` speaks about absolute resources, any other about
-those in the work tree: `**` alone is everything in the work tree and nothing outside.
+A segment matches itself. `*` matches exactly one segment. `**`, which is allowed only at the end, matches one or more.
+The action is exact or `*`. Upper and lower case differ. A pattern that begins with `/` matches absolute resources, any
+other those in the work tree: `**` alone matches everything in the work tree and nothing outside.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _ACTION: Final = Form(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}", "an action: letters
 
 
 class Pattern(Struct, frozen=True):
-    """Which calls are meant, by their action and what they act on."""
+    """Matches calls by their action and their resource."""
 
     action: str
     absolute: bool
@@ -33,7 +33,7 @@ class Pattern(Struct, frozen=True):
         return f"{self.action}:{'/' if self.absolute else ''}{'/'.join(whole)}"
 
     def matches(self, action: str, resource: Resource) -> bool:
-        """Return whether a call with this action on this resource is meant."""
+        """Return whether a call with this action on this resource matches."""
         if self.action not in (action, ANY) or self.absolute is not resource.absolute:
             return False
         wanted, given = self.segments, resource.segments
@@ -46,7 +46,7 @@ class Pattern(Struct, frozen=True):
         return True
 
     def covers(self, other: "Pattern") -> bool:
-        """Return whether whatever the other one means is meant by this one too."""
+        """Return whether this pattern matches everything that the other one matches."""
         if self.action not in (other.action, ANY) or self.absolute is not other.absolute:
             return False
         return self._fits(other.segments, more=other.more)
@@ -62,13 +62,13 @@ class Pattern(Struct, frozen=True):
         return True
 
     def meet(self, other: "Pattern") -> "Pattern | None":
-        """Return the pattern of what both mean; None if there is nothing."""
+        """Return the pattern of everything that both match; None if that is nothing."""
         action = _both(self.action, other.action)
         longer, shorter = (self, other) if len(self.segments) >= len(other.segments) else (other, self)
         if action is None or self.absolute is not other.absolute:
             return None
         missing = len(longer.segments) - len(shorter.segments)
-        # The shorter one reaches as far as the longer only by its `**`, and that stands for one segment at least.
+        # The shorter pattern gets to the length of the longer one only by its `**`, which matches at least one segment.
         if missing > 0 and not shorter.more:
             return None
         if missing == 0 and self.more is not other.more:
@@ -80,7 +80,7 @@ class Pattern(Struct, frozen=True):
         return Pattern(action, self.absolute, tuple(segment or "" for segment in segments), longer.more)
 
     def by_length(self, longest: int) -> Iterator["Pattern"]:
-        """Yield patterns that together mean the same: one for each number of segments up to longest, and the rest."""
+        """Yield patterns that together match the same: one for each length up to longest, one for all others."""
         segments = self.segments
         while self.more and len(segments) <= longest:
             segments = (*segments, ANY)
@@ -116,5 +116,5 @@ def _read(text: str) -> Pattern:
 
 
 def require_action(action: str, *, any_of_them: bool = False) -> str:
-    """Return an action; `*` only where any of them may be meant."""
+    """Return action if it is valid; `*` is valid only with `any_of_them`. Raises `InvalidValueError`."""
     return action if any_of_them and action == ANY else _ACTION.require("action", action)

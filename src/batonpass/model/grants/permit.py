@@ -1,4 +1,4 @@
-"""Permits: one thing that may be done, under which conditions, how often and until when."""
+"""Permits: one line of a scope, with its pattern, conditions, limits and end."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -22,10 +22,10 @@ _MOST_CONDITIONS: Final = 32
 
 
 class Permit(Struct, frozen=True, dict=True):
-    """Calls that may be made: those that the pattern means and whose arguments keep to every condition.
+    """Allows calls that match the pattern and whose arguments meet every condition.
 
-    `str()` is its one spelling, on one line. Conditions of one argument are joined: a permit that two people write in
-    different order is one permit.
+    `str()` is its canonical spelling, on one line. Conditions on one argument are joined and sorted, so permits that
+    differ only in the order of conditions are equal.
     """
 
     pattern: Pattern
@@ -45,7 +45,7 @@ class Permit(Struct, frozen=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """Return its one spelling."""
+        """Return the canonical spelling."""
         text = word(str(self.pattern))
         if self.where:
             text += f" where {', '.join(map(str, self.where))}"
@@ -59,18 +59,18 @@ class Permit(Struct, frozen=True, dict=True):
         return self.text
 
     def allows(self, call: Call, at: datetime, place: Resource | None = None) -> bool:
-        """Return whether a call may be made at a moment; how much was used before is for whoever counts.
+        """Return whether the permit allows a call at a moment. Limits are not counted here.
 
-        `place` is that of the call, for whoever asks many permits.
+        `place` is `call.place`, for callers that ask many permits.
         """
         if not self.pattern.matches(call.action, place or call.place) or (self.until is not None and at >= self.until):
             return False
         return not self.where or all(holds(condition, call.arguments) for condition in self.where)
 
     def covers(self, other: "Permit", *, unsaid: bool = False) -> bool:
-        """Return whether every call that the other one allows is allowed by this one, and as often and as long.
+        """Return whether this permit allows every call that the other one allows, as often and as long.
 
-        With `unsaid`, what the other one says nothing about, how often and until when, is taken to be as here.
+        With `unsaid`, limits and an end that the other permit does not have are taken to be those of this one.
         """
         return (
             self.pattern.covers(other.pattern)
@@ -89,33 +89,33 @@ class Permit(Struct, frozen=True, dict=True):
         return all(unsaid and getattr(other.limits, unit) is None for unit in self.limits.find_excess(other.limits))
 
     def meet(self, other: "Permit") -> "Permit | None":
-        """Return the permit of what both allow; None if there is nothing."""
+        """Return the permit of everything that both allow; None if that is nothing."""
         pattern = self.pattern.meet(other.pattern)
         if pattern is None or (where := _joined((*self.where, *other.where))) is None:
             return None
         return Permit(pattern, where, self.limits.meet(other.limits), earlier(self.until, other.until))
 
     def within(self, other: "Permit") -> "Permit":
-        """Return this permit, lasting no longer than another and for no more calls."""
+        """Return this permit with the lower limits and the earlier end of both."""
         return Permit(self.pattern, self.where, self.limits.meet(other.limits), earlier(self.until, other.until))
 
     def of(self, pattern: Pattern) -> "Permit":
-        """Return the same for another pattern."""
+        """Return this permit with another pattern."""
         return Permit(pattern, self.where, self.limits, self.until)
 
 
 def earlier(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the earlier of two ends; None is no end."""
+    """Return the earlier of two ends. None: no end."""
     return min((end for end in (one, other) if end is not None), default=None)
 
 
 def spell_time(at: datetime) -> str:
-    """Return a moment as it stands in signed bytes and on a line."""
+    """Return a time as it is spelled in signed bytes and in permits."""
     return at.isoformat().replace("+00:00", "Z")
 
 
 def _joined(conditions: tuple[Condition, ...]) -> tuple[Condition, ...] | None:
-    """Return conditions in their one order, those of one argument joined; None if no call keeps to all of them."""
+    """Return conditions in canonical order, with those on one argument joined; None if no call can meet them all."""
     different = dict.fromkeys(conditions)
     if len(different) > _MOST_CONDITIONS:
         raise InvalidValueError("where", f"has {len(different)} conditions; at most {_MOST_CONDITIONS} are read")

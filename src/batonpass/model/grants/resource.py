@@ -1,8 +1,9 @@
-"""Resources: what a call acts on, read so that two spellings of one thing are one and no trick of spelling is another.
+"""Resources: what a call acts on, in one canonical spelling.
 
-A resource is a row of segments with `/` between them: a path in the work tree, or a name that a tool gives to what it
-works on. One that begins with `/` is absolute: it lies outside of the work tree, and only patterns that begin so too
-speak about it. Nothing here looks at a disk: where links lead is asked of a resolver, before anything is read here.
+Two spellings of the same thing must be equal, and no spelling may look like something else. A resource is a sequence of
+segments with `/` between them: a path in the work tree, or a name that a tool gives to its target. One that begins with
+`/` is absolute: it is outside the work tree, and only patterns that begin with `/` match it. This module does not look
+at a disk: a resolver follows links first.
 """
 
 import re
@@ -18,11 +19,11 @@ from batonpass.model.base.checks import require_instance, shorten
 LONGEST: Final = 1024
 _MOST_SEGMENTS: Final = 64
 
-# Some tools decode these before they act; what was checked would then not be what is touched.
+# Some tools decode these before they act. Then the call would touch something else than was checked.
 _ENCODED: Final = re.compile("%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 _MEANINGFUL: Final = "/\\.%:*~"
 _REFUSED: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
-# Fillers, joiners and selectors that draw nothing, and yet count as letters or marks.
+# Fillers, joiners and selectors that are invisible, although Unicode counts them as letters or marks.
 _UNSEEN: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))),
@@ -30,7 +31,7 @@ _UNSEEN: Final = frozenset(
 
 
 class Resource(Struct, frozen=True):
-    """What a call acts on; no segments at all are the work tree itself, or the root of the file system."""
+    """What a call acts on. Without segments it is the work tree itself, or the root of the file system."""
 
     absolute: bool
     segments: tuple[str, ...]
@@ -40,11 +41,11 @@ class Resource(Struct, frozen=True):
 
 
 def read_resource(field: str, text: str) -> Resource:
-    """Return a resource in its one spelling: Unicode NFC, without `.`, without empty segments.
+    """Return a resource in its canonical spelling: Unicode NFC, without `.` and empty segments.
 
-    Raises `InvalidValueError` for whatever could be taken for something else: `..`, backslashes, percent-encoding,
-    wildcards, controls, invisible characters and those that become one of these when they are folded, segments that
-    begin or end with a space or end with a dot, and a `~` in front.
+    Raises `InvalidValueError` for anything ambiguous: `..`, backslashes, percent-encoding, wildcards, control and
+    invisible characters, characters that become one of these by folding, segments that begin or end with a space or end
+    with a dot, and a leading `~`.
     """
     return _read(field, text if type(text) is str else require_instance(field, text, str))
 
@@ -85,7 +86,7 @@ def _split(field: str, text: str) -> tuple[str, ...]:
 
 
 def read_segments(field: str, text: str) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a pattern of resources is absolute, and its segments, wildcards among them."""
+    """Return whether a pattern is absolute, and its segments with their wildcards. Raises `InvalidValueError`."""
     segments = _split(field, text)
     for segment in segments:
         _require_one_script(field, segment)
@@ -93,7 +94,7 @@ def read_segments(field: str, text: str) -> tuple[bool, tuple[str, ...]]:
 
 
 def require_readable(field: str, text: str) -> str:
-    """Return text if a person who reads it sees every character of it, in the order in which they stand."""
+    """Return text if a reader sees every character of it, in the order of the text. Raises `InvalidValueError`."""
     if text.isascii():
         if text.isprintable():
             return text
@@ -105,7 +106,7 @@ def require_readable(field: str, text: str) -> str:
 
 
 def _composed(field: str, text: str) -> str:
-    """Return text in its one form. Raises `InvalidValueError` if somebody may read something else in it."""
+    """Return text in Unicode NFC. Raises `InvalidValueError` if a character could be read as another one."""
     composed = unicodedata.normalize("NFC", text)
     folded = unicodedata.normalize("NFKC", composed)
     if any(folded.count(character) > composed.count(character) for character in _MEANINGFUL):
@@ -113,8 +114,8 @@ def _composed(field: str, text: str) -> str:
     return composed
 
 
-# Scripts whose letters look like Latin ones. In a call such a name is merely another name, which nothing exact matches;
-# in a pattern it is read by the person who grants it, as something that it is not.
+# Scripts with letters that look like Latin ones. In a call, such a name is just another name, and no exact pattern
+# matches it. In a pattern it would mislead the person who reads and grants it.
 _LOOKALIKE: Final = frozenset({"ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "GREEK", "LISU"})
 
 

@@ -1,4 +1,4 @@
-"""Scopes: sets of permits, and which of two holds more."""
+"""Scopes: sets of permits, and whether one covers another."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -16,7 +16,7 @@ MOST_PERMITS: Final = 256
 
 
 class Scope(Struct, frozen=True):
-    """What may be done: everything that one of the permits allows, and nothing else. Without permits, nothing."""
+    """Allows every call that one of its permits allows, and no other. Without permits it allows nothing."""
 
     permits: tuple[Permit, ...] = ()
 
@@ -28,7 +28,7 @@ class Scope(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the permits as texts, in their one order."""
+        """Return the permits as texts, in canonical order."""
         return tuple(permit.text for permit in self.permits)
 
     def __bool__(self) -> bool:
@@ -38,12 +38,12 @@ class Scope(Struct, frozen=True):
         return " | ".join(self.lines) or "nothing"
 
     def find_permits(self, call: Call, at: datetime) -> Iterator[Permit]:
-        """Yield the permits that allow a call, in their order."""
+        """Yield the permits that allow a call, in order."""
         place = call.place
         return (permit for permit in self.permits if permit.allows(call, at, place))
 
     def find_permit(self, call: Call, at: datetime) -> Permit | None:
-        """Return the first permit that allows a call, if any does."""
+        """Return the first permit that allows a call; None if none does."""
         place = call.place
         for permit in self.permits:
             if permit.allows(call, at, place):
@@ -51,26 +51,26 @@ class Scope(Struct, frozen=True):
         return None
 
     def allows(self, call: Call, at: datetime) -> bool:
-        """Return whether some permit allows a call."""
+        """Return whether a permit allows a call."""
         return self.find_permit(call, at) is not None
 
     def covers(self, other: "Scope") -> bool:
-        """Return whether every call that the other scope allows is allowed by this one, as often and as long."""
+        """Return whether this scope allows every call that the other one allows, as often and as long."""
         return not any(self.find_excess(other))
 
     def find_excess(self, other: "Scope", *, unsaid: bool = False) -> Iterator[Permit]:
         """Yield the permits of another scope that this one does not cover.
 
-        Never passes over one that allows a call which this scope does not. Of those that it yields, all but a few
-        allow such a call; the few are described in docs/spec/grant.md, section 3.
+        It never misses a permit that allows a call which this scope does not allow. In a few cases, described in
+        docs/spec/grant.md, section 3, it yields a permit that allows no such call.
         """
         return (permit for permit in other.permits if self._covering(permit, unsaid=unsaid) is None)
 
     def narrow(self, asked: "Scope") -> "Scope":
-        """Return what was asked for, lasting no longer and for no more calls than this scope lets it.
+        """Return the scope that was asked for, within the limits and ends of this scope.
 
-        What the asked permits leave unsaid, how often and until when, is taken from here. The caller has made sure
-        with `find_excess` that all of it is covered; a permit that is not covered is left out.
+        Limits and ends that the asked permits do not have are taken from here. The caller has checked with
+        `find_excess` that everything is covered. A permit that is not covered is left out.
         """
         narrowed = []
         for permit in asked.permits:
@@ -81,19 +81,19 @@ class Scope(Struct, frozen=True):
         return Scope(tuple(narrowed))
 
     def meet(self, other: "Scope") -> "Scope":
-        """Return the scope of what both allow, exactly. Raises `InvalidValueError` if it has far too many permits."""
+        """Return the scope of exactly what both allow. Raises `InvalidValueError` if it has far too many permits."""
         pairs = ((mine, theirs) for mine in self.permits for theirs in other.permits)
         return Scope(_without_covered(both for mine, theirs in pairs if (both := mine.meet(theirs)) is not None))
 
     def _covering(self, permit: Permit, *, unsaid: bool) -> tuple[Permit, ...] | None:
-        """Return permits that together cover one; None if they do not."""
+        """Return permits of this scope that together cover the given one; None if they do not."""
         for mine in self.permits:
             if mine.covers(permit, unsaid=unsaid):
                 return (mine,)
         if not permit.pattern.more or not self.permits:
             return None
-        # `a/**` is also covered by `a/*` and `a/*/**`: length by length, one of ours has to be enough. Longer than
-        # our longest pattern, all lengths are alike.
+        # `a/**` is also covered by `a/*` and `a/*/**` together. So it is split by length, and each length needs one
+        # permit of ours. All lengths above that of our longest pattern are alike.
         longest = max(len(mine.pattern.segments) for mine in self.permits)
         found = []
         for pattern in permit.pattern.by_length(longest):
@@ -114,8 +114,8 @@ def _without_covered(permits: Iterable[Permit]) -> tuple[Permit, ...]:
         if not any(other.covers(permit) for other in kept):
             kept = [other for other in kept if not permit.covers(other)]
             kept.append(permit)
-            # Wide permits stand before narrow ones, so few of these would still be covered. Comparing each with each
-            # of as many as two scopes can make would take minutes.
+            # Wide permits tend to come first, so few of these would still be covered. Comparing all pairs of all
+            # permits that two scopes can produce would take minutes.
             if len(kept) > 2 * MOST_PERMITS:
                 raise InvalidValueError("permits", f"are far more than the {MOST_PERMITS} that are held at once")
     return tuple(kept)

@@ -5,8 +5,8 @@
                          | "matches" text | "<=" decimal | ">=" decimal | "from" decimal "to" decimal )
     limits    = "at most" amount unit *( "," amount unit )
 
-Patterns and words stand as they are, or in quotation marks if they have a space or one of , ; " [ ] in them. Texts
-stand in quotation marks, spelled as in JSON. `str(permit)` writes the one canonical spelling.
+Patterns and words are written as they are, or in quotation marks if they contain a space or one of , ; " [ ]. Texts are
+written in quotation marks, as in JSON. `str(permit)` returns the canonical spelling.
 """
 
 import json
@@ -31,12 +31,12 @@ _WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
 
 
 def read_scope(lines: Iterable[str]) -> Scope:
-    """Return the scope that lines spell, one permit each. Raises `InvalidValueError`."""
+    """Return the scope of these lines, one permit each. Raises `InvalidValueError`."""
     return Scope(tuple(read_permit(line) for line in require_texts("permits", lines)))
 
 
 def read_permit(line: str) -> Permit:
-    """Return the permit that a line spells. Raises `InvalidValueError`, naming what is wrong."""
+    """Return the permit that a line spells. Raises `InvalidValueError` with the problem."""
     return _read(require_instance("permit", line, str))
 
 
@@ -56,7 +56,7 @@ def read_limits(text: str) -> Limits:
 
 
 def read_time(text: str) -> datetime:
-    """Return the moment that a text spells; it has to be in UTC. Raises `InvalidValueError`."""
+    """Return the time that a text spells. Raises `InvalidValueError` if it is not in UTC."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -65,7 +65,7 @@ def read_time(text: str) -> datetime:
 
 
 class _Line:
-    """A line, read from left to right."""
+    """Parses a line from left to right."""
 
     def __init__(self, line: str) -> None:
         if len(line) > _LONGEST:

@@ -1,1 +1,1 @@
-"""What a ledger holds: receipts and their contents, streams, runs, keys, seals; and what one receipt changes."""
+"""The contents of a ledger: receipts, contents, streams, runs, keys, seals; and the changes that a receipt makes."""

@@ -1,7 +1,7 @@
-"""Content: whatever a person or a model wrote. Receipts commit to it by digest; it can be erased, they cannot.
+"""Content: everything that a person or a model wrote. Receipts commit to it by digest, so it can be erased.
 
-The digest covers 16 random bytes of salt and then the body, so that nobody who holds only receipts can confirm a
-guess about erased words.
+The digest is over 16 random bytes of salt followed by the body. Without the salt, anybody with the receipts could guess
+a short text and confirm the guess, even after it was erased.
 """
 
 import os
@@ -27,7 +27,7 @@ SALT_BYTES: Final = 16
 
 
 class Place(StrEnum):
-    """Where a content's body is kept."""
+    """Where the body of a content is kept."""
 
     ROW = "row"
     FILE = "file"
@@ -35,11 +35,11 @@ class Place(StrEnum):
 
 
 class ContentRef(Struct, frozen=True, kw_only=True):
-    """What a receipt says about one content: enough to find it, and to prove it."""
+    """A receipt's reference to one content: enough to find it, and to prove it."""
 
     id: ContentId
     digest: Digest
-    size: int
+    size: int  # of the body, in bytes
     media_type: str
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class ContentRef(Struct, frozen=True, kw_only=True):
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """A body with its salt, under the name by which its receipt refers to it."""
+    """A body with its salt, and the name by which its receipt refers to it."""
 
     name: str
     ref: ContentRef
@@ -66,16 +66,16 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 class StoredContent(Struct, frozen=True, kw_only=True):
-    """A content as a store holds it now; salt and body are None once it was erased."""
+    """A content as a store has it now. Salt and body are None after it was erased."""
 
     id: ContentId
-    receipt: ReceiptId | None  # whose it is; None if that receipt is not there
+    receipt: ReceiptId | None  # the receipt that refers to it; None if that receipt is not there
     place: Place
     salt: bytes | None
     body: bytes | None
 
 
-# Drawn ahead, as the random part of ids is; two processes must not go on with the same ones.
+# Salts are drawn ahead, like the random part of ids. After a fork, two processes must not use the same ones.
 _SALTS: Final[list[bytes]] = []
 _DRAWN_AT_ONCE: Final = 32
 os.register_at_fork(after_in_child=_SALTS.clear)
@@ -85,7 +85,7 @@ _content: Final = unchecked_maker(Content)
 
 
 def content_digest(salt: bytes, body: bytes) -> Digest:
-    """Return the digest that commits to a body without letting anybody guess it."""
+    """Return the digest that commits to a body, and from which nobody can guess it."""
     return Digest(sha256(salt + body).hexdigest())
 
 
@@ -96,16 +96,16 @@ def _draw_salts() -> bytes:
 
 
 def new_content(name: str, body: bytes | str, at: datetime, *, media_type: str = "text/plain") -> Content:
-    """Return body as salted content, ready to be committed with its receipt."""
+    """Return body as content with a fresh salt. Raises `InvalidValueError` for text that is not Unicode."""
     try:
         data = body.encode() if isinstance(body, str) else bytes(body)
     except UnicodeEncodeError as error:
         raise InvalidValueError(name, f"is not Unicode text: {error.reason} at character {error.start}") from None
     try:
-        salt = _SALTS.pop()  # a list gives one element to one thread
+        salt = _SALTS.pop()  # atomic: no two threads get the same salt
     except IndexError:
         salt = _draw_salts()
-    # Only these two come from somebody else; the rest was made here.
+    # The other fields were made right here, and need no check.
     require_code("content.name", name)
     require_media_type("content.media_type", media_type)
     digest = Digest(sha256(salt + data).hexdigest())

@@ -1,4 +1,4 @@
-"""An entry: what a store is asked to append."""
+"""An entry: one receipt with everything that a store writes in the same commit."""
 
 from functools import cached_property
 
@@ -15,10 +15,10 @@ from batonpass.model.ledger.stream import Mark
 
 
 class Touch(Struct, frozen=True, kw_only=True):
-    """A path under which a change is to be found again: words, like the content that says it, and gone with it."""
+    """A path under which a change can be found. It is text, like the change itself, and is erased with it."""
 
     path: str
-    content: ContentId  # one of the entry's own contents: the change
+    content: ContentId  # the change: one of the entry's own contents
 
     def __post_init__(self) -> None:
         if "\0" in require_text("path", self.path):
@@ -27,34 +27,34 @@ class Touch(Struct, frozen=True, kw_only=True):
 
 
 class Premise(Struct, frozen=True, kw_only=True):
-    """What somebody took for granted about a tree; an entry that was made under it is not written if it is not so."""
+    """What the writer knew about a tree. If it is out of date, the entry is not written."""
 
     root: RunId
-    statements: int  # that humans have made in it; there are never fewer
-    refutations: int = 0  # of results in it; there are never fewer
-    untouched: tuple[HandoffId, ...] = ()  # handoffs to which nobody has done anything: they have no stream
+    statements: int  # how many statements humans have made in the tree; this never decreases
+    refutations: int = 0  # how many results in the tree were refuted; this never decreases
+    untouched: tuple[HandoffId, ...] = ()  # handoffs that have no stream yet, because nothing was done to them
 
 
 class Entry(Struct, frozen=True, kw_only=True, dict=True):
-    """A receipt, the content it commits to, and what it changes: written together or not at all."""
+    """A receipt, its contents, and its changes: all are written, or nothing is."""
 
     signed: SignedReceipt
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()
-    within: tuple[Within, ...] = ()  # limits that hold once its charges are counted; else it is not written
-    token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
-    premise: Premise | None = None  # what it was made under
-    after: Mark | None = None  # acknowledged before it: a store that lost that was put back in time, and takes nothing
+    within: tuple[Within, ...] = ()  # limits that must hold after its charges are counted; else it is not written
+    token: int | None = None  # of the lease under which a worker takes a handoff; None if no lease is needed
+    premise: Premise | None = None  # what its writer knew
+    after: Mark | None = None  # acknowledged before: a store without this receipt was rewound, and takes nothing
 
     def __post_init__(self) -> None:
         own = {content.ref.id for content in self.contents} if self.touches else set()
         for touch in self.touches:
             if touch.content not in own:
                 raise InvalidValueError("touches", f"{touch.content} is not among the entry's own contents")
-        # Everybody asks for it. Worked out by the first, it would cost a lock and two more calls.
+        # Worked out right away, since everybody needs it: `cached_property` would cost a lock and two more calls.
         self.__dict__["change"] = project(self.signed.receipt, self.signed.digest)
 
     @cached_property
     def change(self) -> Projection:
-        """Return what the receipt changes, as it was worked out when the entry was made."""
+        """Return the changes that the receipt makes. They were worked out when the entry was made."""
         return project(self.signed.receipt, self.signed.digest)

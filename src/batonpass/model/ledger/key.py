@@ -1,4 +1,4 @@
-"""Keys as the ledger knows them: whose they are, what they may sign, and whether they still may."""
+"""Keys as the ledger knows them: their owner, their role, and whether they may still sign."""
 
 from enum import StrEnum
 from typing import Protocol
@@ -18,7 +18,7 @@ class KeyRole(StrEnum):
 
 
 class KeyStatus(StrEnum):
-    """Whether a key may still sign. Old signatures of a retired key stay good; see docs/spec/keys.md."""
+    """Whether a key may still sign. Old signatures of a retired key stay valid; see docs/spec/keys.md."""
 
     ACTIVE = "active"
     RETIRED = "retired"
@@ -31,9 +31,9 @@ class Key(Struct, frozen=True, kw_only=True):
     id: KeyId
     role: KeyRole
     public_key: PublicKey
-    relay: RelayId | None  # None for the root key, which belongs to the ledger, and for a person's
+    relay: RelayId | None  # None for the root key and for an approver's key
     status: KeyStatus
-    principal: PrincipalId | None = None  # whose decisions an approver's key signs
+    principal: PrincipalId | None = None  # for an approver's key: whose rulings it signs
 
     def __post_init__(self) -> None:
         require_digest("id", self.id)
@@ -47,7 +47,7 @@ class Key(Struct, frozen=True, kw_only=True):
 
 
 class Signer(Protocol):
-    """Holds a private key and signs with it; nobody else sees the key."""
+    """Has a private key and signs with it. Nobody else sees the key."""
 
     @property
     def key(self) -> KeyId:
@@ -55,7 +55,7 @@ class Signer(Protocol):
 
     @property
     def public_key(self) -> PublicKey:
-        """Return the public half."""
+        """Return the public key."""
 
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte Ed25519 signature of message."""
@@ -65,13 +65,13 @@ class RunKeys(Protocol):
     """Keeps the keys of open runs."""
 
     def new(self) -> Signer:
-        """Return a new key, which nobody keeps yet."""
+        """Return a new key. It is not kept yet."""
 
     def keep(self, run: RunId, epoch: int, signer: Signer) -> None:
-        """Keep a run's key, once the receipt that names it is durable, in place of any of an earlier epoch."""
+        """Keep a run's key in place of an older epoch's. Call it when the receipt that names the key is durable."""
 
     def get(self, run: RunId) -> tuple[Signer, int]:
-        """Return a run's key and the epoch that it belongs to. Raises `KeyMissingError`."""
+        """Return a run's key and its epoch. Raises `KeyMissingError`."""
 
     def drop(self, run: RunId) -> None:
         """Forget the key of a run that is over."""

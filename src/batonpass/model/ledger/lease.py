@@ -1,4 +1,4 @@
-"""A lease: the right to work on a handoff, for a while. It proves nothing, so it is no receipt."""
+"""A lease: the right of a worker to a handoff for a limited time. It proves nothing, so it is no receipt."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ class Lease(Struct, frozen=True, kw_only=True):
 
     handoff: HandoffId
     holder: str
-    token: int  # drawn anew by every claim: whoever shows an old one has lost the lease
+    token: int  # new with every claim: an old token means that the lease was lost
     until: datetime
 
     def __post_init__(self) -> None:

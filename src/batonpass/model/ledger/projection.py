@@ -1,6 +1,7 @@
-"""What a receipt changes in the derived rows: streams, runs, handoffs, keys and contents.
+"""The changes that a receipt makes to the derived rows: streams, runs, handoffs, keys and contents.
 
-Every store applies exactly this and the verifier folds exactly this, so a derived row that differs was tampered with.
+Every store applies these changes, and the verifier computes the same ones from the receipts. So a derived row that
+differs was tampered with.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +69,7 @@ from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, R
 
 
 class RunEnded(Struct, frozen=True, kw_only=True):
-    """An open run got its last state."""
+    """An open run got its final state."""
 
     run: RunId
     state: RunState
@@ -80,26 +81,26 @@ class HandoffMoved(Struct, frozen=True, kw_only=True):
 
     handoff: HandoffId
     event: HandoffEvent
-    attempt: int | None = None  # the attempt that the event ends or begins; None where the event is about none
-    run: RunId | None = None  # set by acceptance: the attempt's run
-    ends: RunId | None = None  # the run that is over with it: that of a running handoff, else none
-    to: AgentId | None = None  # set by replacement: who is asked next
-    anchor: Digest | None = None  # set by acceptance: the last thing that happened to the handoff, from which it hangs
+    attempt: int | None = None  # the attempt that the event begins or ends; None for other events
+    run: RunId | None = None  # set by an acceptance: the run of the attempt
+    ends: RunId | None = None  # the run that the event ends, if one was running
+    to: AgentId | None = None  # set by a replacement: the next agent
+    anchor: Digest | None = None  # set by an acceptance: the handoff's last receipt, which the run's stream follows
 
 
 class KeyChanged(Struct, frozen=True, kw_only=True):
-    """An enrolled key got another status."""
+    """The status of an enrolled key changed."""
 
     key: KeyId
     status: KeyStatus
 
 
 class Projection(Struct, frozen=True, kw_only=True):
-    """All that one receipt changes besides its own stream's head."""
+    """All changes that one receipt makes, besides the new head of its own stream."""
 
-    closes: bool = False  # its own stream takes nothing more
+    closes: bool = False  # its own stream takes no more receipts
     bumps: bool = False  # its own stream enters the next epoch
-    fences: ChildHead | None = None  # another stream, which must stand exactly there, takes nothing more
+    fences: ChildHead | None = None  # another stream, which must have exactly this head, takes no more receipts
     run_opened: Run | None = None
     run_ended: RunEnded | None = None
     handoff_opened: Handoff | None = None
@@ -113,12 +114,12 @@ class Projection(Struct, frozen=True, kw_only=True):
     call_held: HeldCall | None = None
     call_decided: DecidedCall | None = None
     remarks: tuple[Remark, ...] = ()
-    proven_by: KeyId | None = None  # the approver's key that signed it, which must be active
+    proven_by: KeyId | None = None  # the approver's key that signed it; it must be active
 
 
 NOTHING = Projection()
 
-# A receipt was checked when it was read or signed, and these repeat its parts: see `trusted`.
+# These values repeat fields of a receipt, which were checked when it was read or signed. See `trusted`.
 _run: Final = unchecked_maker(Run)
 _handoff: Final = unchecked_maker(Handoff)
 _stated: Final = unchecked_maker(Stated)
@@ -126,7 +127,7 @@ _cached: Final = unchecked_maker(Cached)
 _held_call: Final = unchecked_maker(HeldCall)
 _decided_call: Final = unchecked_maker(DecidedCall)
 
-# An empty file holds no words of anybody, and all of them have this digest.
+# All empty files have this digest, and an empty file has no words of anybody.
 NO_BYTES: Final = Digest(sha256(b"").hexdigest())
 
 _OUTCOMES = {
@@ -143,9 +144,9 @@ def key_id(public_key: PublicKey) -> KeyId:
 
 
 def project(receipt: Receipt, digest: Digest) -> Projection:
-    """Return what a receipt with this digest changes; one of an unknown kind changes nothing but its stream."""
-    # Of the receipt alone: what follows from it must not depend on what a store holds. So the verifier, which has only
-    # receipts, comes to the same rows as each store did, and a difference is tampering.
+    """Return the changes that a receipt with this digest makes. An unknown kind changes only its own stream."""
+    # The changes depend on the receipt alone, never on the rows that a store has. The verifier has only receipts, and
+    # must get the same rows as every store did: only then does a difference mean tampering.
     projector = _PROJECTORS.get(type(receipt.body))
     return NOTHING if projector is None else projector(receipt, receipt.body, digest)
 
@@ -224,11 +225,11 @@ def _handoff_completed(receipt: Receipt, body: HandoffCompleted, _: Digest) -> P
 
 
 def _handoff_failed(receipt: Receipt, body: HandoffFailed, _: Digest) -> Projection:
-    # Of an offer that a policy refused there is no handoff: the run that wanted to hand off goes on.
+    # A refused offer makes no handoff, and the run that wanted to hand off goes on.
     return NOTHING if body.is_refusal else _close_out(receipt, body, HandoffEvent.FAIL, RunState.FAILED)
 
 
-# What the acts of others do to a handoff, and what becomes of a run that worked on it.
+# The event of each act, and the final state of a run that was working on the handoff.
 _ACTS: Final[Mapping[type, tuple[HandoffEvent, RunState | None]]] = {
     HandoffHeld: (HandoffEvent.HOLD, RunState.SUSPENDED),
     HandoffApproved: (HandoffEvent.APPROVE, None),
@@ -264,7 +265,7 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
 
 
 def _refuted(receipt: Receipt, body: VerificationFailed, digest: Digest) -> Projection:
-    # Found by the tree: whoever hands something off there has to know of it.
+    # The remark is found by the root run: whoever hands off in this tree has to know of it.
     root = () if receipt.root is None else (receipt.root,)
     remarks = tuple(Remark(said=RemarkKind.REFUTED, name=str(name), receipt=receipt.id) for name in root)
     return replace(_act(receipt, body, digest), remarks=remarks)
@@ -288,7 +289,7 @@ def _tool_failed(receipt: Receipt, body: ToolFailed, _: Digest) -> Projection:
 
 
 def _left(receipt: Receipt, body: ToolCompleted | ToolFailed) -> tuple[Remark, ...]:
-    """Return what a call left behind that others ask about: files of a tainted run, and commits."""
+    """Return remarks about files that a tainted run wrote, and about commits."""
     if not body.taint and not body.commits:
         return ()
     written = {changed.after for changed in body.changes} - {None, NO_BYTES} if body.taint else set()
@@ -307,14 +308,15 @@ def _endorsed(receipt: Receipt, body: RunEndorsed | HandoffEndorsed | FileEndors
 
 
 def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
-    # A call of any other run ends its attempt, and its handoff waits; unless that run says that it goes on.
+    # Only a call that waits while its run goes on is a row of its own: one of a root, or one that `stays`. Any other
+    # ends its attempt, and the `handoff.held` receipt holds the handoff.
     if receipt.root != body.run and not body.stays:
         return NOTHING
     return Projection(call_held=_held_call(call=body.call, run=body.run, receipt=receipt.id))
 
 
 def _backed(_receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
-    # It waits as before; only whether the key may sign is asked.
+    # The hold stays as it is. The store only checks that the key may sign.
     return NOTHING if body.proof is None else Projection(proven_by=body.proof.key)
 
 
@@ -363,7 +365,7 @@ def _grant_revoked(_receipt: Receipt, body: GrantRevoked, _: Digest) -> Projecti
     return Projection(charges=(Charge(account=part_of(body.account, REVOKED), unit=Unit.CALLS, amount=1),))
 
 
-# A kind that is not here changes nothing but its own stream: most of tool calls, and whatever a newer version records.
+# A kind that is missing here changes only its own stream: most receipts of calls, and all kinds of newer versions.
 _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] = {
     RunStarted: _run_started,
     RunRekeyed: _run_rekeyed,
@@ -433,12 +435,12 @@ def _close_out(
 
 
 def enrols_itself(receipt: Receipt) -> bool:
-    """Return whether a receipt enrols the very key that records it: then the root's signature on it is what counts."""
+    """Return whether a receipt enrols the same key that signs it. Then the root key's signature decides."""
     return isinstance(receipt.body, RelayEnrolled) and key_id(receipt.body.public_key) == receipt.relay_key
 
 
 def root_key(public_key: PublicKey) -> Key:
-    """Return the root key of a ledger as an enrolled key."""
+    """Return a ledger's root key as an enrolled key."""
     return Key(
         id=key_id(public_key),
         role=KeyRole.ROOT,

@@ -1,4 +1,4 @@
-"""A receipt: one signed, chained record of anything."""
+"""A receipt: one signed record of one thing that happened, chained to the one before it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -61,7 +61,7 @@ from batonpass.model.ledger.content import ContentRef
 SIGNATURE_BYTES: Final = 64
 _BODY_TYPES: Final = frozenset(get_args(Body))
 
-# These carry a second signature: of the run's own key, or, about relays and approvers, of the ledger's root key.
+# These kinds have a second signature: by the run's own key, or, about relays and approvers, by the root key.
 SIGNED_BY_RUN: Final = frozenset(
     {
         Kind.RUN_STARTED,
@@ -98,8 +98,8 @@ SIGNED_BY_ROOT: Final = frozenset(
     },
 )
 
-# Where a receipt stands: in the stream of its relay, or of its run although it names a handoff. Any other that names a
-# handoff stands in that one's stream, and the rest in that of their run.
+# The stream of a receipt: `_OF_RELAY` is in the relay's own stream, `_OF_RUN` in the run's although it names a handoff.
+# Any other kind that names a handoff is in the handoff's stream, and the rest is in the run's.
 _OF_RELAY: Final = frozenset(
     {
         RelayEnrolled,
@@ -121,22 +121,22 @@ _OF_RUN: Final = frozenset(
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What the signed bytes of one record say."""
+    """The fields of one record, as its signed bytes have them."""
 
     id: ReceiptId
     stream: StreamId
-    seq: int
-    previous: Digest
-    epoch: int
+    seq: int  # number in its stream, from 1
+    previous: Digest  # digest of the receipt before it; for the first of a stream, its anchor
+    epoch: int  # rises when a run gets a new key: writers of an older epoch are fenced
     at: datetime
     mode: Mode
-    relay: RelayId  # who recorded it
+    relay: RelayId  # the relay that recorded it
     relay_key: KeyId
     cosigner: KeyId | None  # the second key that must have signed
-    root: RunId | None
+    root: RunId | None  # the tree it belongs to; None in a relay's own stream
     session: SessionId | None
     body: Body
-    content: Mapping[str, ContentRef]
+    content: Mapping[str, ContentRef]  # by name
 
     def __post_init__(self) -> None:
         self.require_consistent()
@@ -162,14 +162,14 @@ class Receipt(Struct, frozen=True, kw_only=True):
             require_instance("content", ref, ContentRef)
 
     def require_consistent(self) -> None:
-        """Refuse parts that do not go together, each of which was checked by itself. Raises `InvalidValueError`."""
+        """Refuse fields that are valid one by one but not together. Raises `InvalidValueError`."""
         body = self.body
         if type(body) not in _BODY_TYPES:
             raise InvalidValueError("body", f"{shorten(body)} is not the body of a receipt")
         if self.cosigner is None and (body.kind in SIGNED_BY_RUN or body.kind in SIGNED_BY_ROOT):
             raise InvalidValueError("cosigner", f"{body.kind} needs a second signature")
         if type(body) is UnknownBody:
-            return  # where it belongs, only a later version knows
+            return  # only a newer version knows which stream it belongs to
         if type(body) in _OF_RELAY:
             home: str | None = self.relay
         else:
@@ -180,12 +180,12 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """Return the kind, which may be one that this version does not know."""
+        """Return the kind. It may be one that this version does not know."""
         return self.body.kind
 
 
 class SignedReceipt(Struct, frozen=True, kw_only=True):
-    """A receipt with the exact bytes that were signed, and who signed them."""
+    """A receipt with the exact bytes that were signed, and the signatures."""
 
     receipt: Receipt
     payload: bytes
@@ -195,7 +195,7 @@ class SignedReceipt(Struct, frozen=True, kw_only=True):
 
 
 class StoredReceipt(Struct, frozen=True, kw_only=True):
-    """A receipt as a store holds it: the signed bytes, and the columns that repeat some of what they say."""
+    """A receipt as a store has it: the signed bytes, and columns that repeat some of their fields."""
 
     position: int | None  # None until it is sequenced
     id: ReceiptId
@@ -208,7 +208,7 @@ class StoredReceipt(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, signed: SignedReceipt, position: int) -> Self:
-        """Return a signed receipt as a store holds it at a position."""
+        """Return a signed receipt as a store has it at a position."""
         receipt = signed.receipt
         return cls(
             position=position,

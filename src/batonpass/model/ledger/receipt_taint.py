@@ -1,4 +1,4 @@
-"""Taint: which content from outside reached a run, receipt by receipt, and who has endorsed it since."""
+"""Taint, receipt by receipt: which sources reached a run, and which of them were endorsed."""
 
 from batonpass.model.base.label import Source
 from batonpass.model.bodies.body import (
@@ -16,7 +16,7 @@ from batonpass.model.ledger.receipt import Receipt
 
 
 def brought_by(receipt: Receipt) -> tuple[Source, ...]:
-    """Return what a receipt brings from outside to the run in whose stream it stands."""
+    """Return the sources that a receipt brings to the run whose stream it is in."""
     match receipt.body:
         case ToolCompleted() | ToolFailed() as body:
             return (body.call,) if is_made_of_outside(receipt) else ()
@@ -31,19 +31,19 @@ def brought_by(receipt: Receipt) -> tuple[Source, ...]:
 
 
 def endorsed_by(receipt: Receipt) -> Source | None:
-    """Return what a receipt endorses; None if it endorses nothing."""
+    """Return the source that a receipt endorses; None if it endorses none."""
     return receipt.body.source if isinstance(receipt.body, RunEndorsed | HandoffEndorsed) else None
 
 
 def offered_taint(offer: HandoffInitiated) -> tuple[Source, ...]:
-    """Return what an offer brings from outside to whoever takes it."""
+    """Return the sources that an offer brings to its receiver."""
     if offer.label is not None:
         return offer.taint
-    # Whoever wrote it says nothing of labels: what is carried in quarantine came from outside all the same.
+    # Its writer records no labels. Items in quarantine came from outside anyway.
     return tuple(item.item for item in offer.carries if item.part is Part.UNTRUSTED)
 
 
 def is_made_of_outside(receipt: Receipt) -> bool:
-    """Return whether what a receipt says counts as content from outside."""
+    """Return whether the label of a receipt's body says that its content came from outside."""
     label = getattr(receipt.body, "label", None)
     return label is not None and getattr(label, "is_external", False)

@@ -1,8 +1,9 @@
-"""Remarks: what receipts say about something that has a name of its own, so that it is found again by that name.
+"""Remarks: facts from receipts about things with names of their own, which are looked up by name.
 
-A file's bytes, content from outside and a commit are named by others, not by us: by a digest, or by an id. Whether a
-tainted run wrote them, a person answered for them or a recorded call made them is asked before calls; which results of
-a tree were refuted is asked before offers. So it is kept in rows that are found by name, however long the ledger is.
+A file's bytes, a source and a commit are named by others: by a digest, or by an id. Before a call, the relay asks
+whether a tainted run wrote them, whether a person endorsed them, and whether a recorded call made them. Before an
+offer, it asks which results of the tree were refuted. Remarks are rows that are found by name, so the answer is fast
+however long the ledger is.
 """
 
 from enum import StrEnum
@@ -13,12 +14,12 @@ from batonpass.model.base.ids import ReceiptId
 
 
 class RemarkKind(StrEnum):
-    """What is said about something. The text is stored, so it is forever."""
+    """What a remark says. The text is stored, so it is forever."""
 
-    TAINTED = "tainted"  # a run that knew content from outside left a file with these bytes; named by their sha256
-    ENDORSED = "endorsed"  # a person answers for a source, by its id, or for a file's bytes, by their sha256
-    COMMITTED = "committed"  # a recorded call made this commit, or brought it along; named as git names it
-    REFUTED = "refuted"  # somebody refuted a result in this tree; named by the root run
+    TAINTED = "tainted"  # a tainted run left a file with these bytes; the name is their sha256
+    ENDORSED = "endorsed"  # a person endorsed a source (the name is its id) or a file (the name is its sha256)
+    COMMITTED = "committed"  # a recorded call made this commit, or brought it in; the name is git's
+    REFUTED = "refuted"  # a result in this tree was refuted; the name is the root run
 
 
 class Remark(Struct, frozen=True, kw_only=True):
@@ -30,5 +31,5 @@ class Remark(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Return what it is found under: a thing may be remarked upon many times."""
+        """Return the name of its row. One thing may have many remarks."""
         return f"{self.said} {self.name} {self.receipt}"

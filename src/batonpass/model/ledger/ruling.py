@@ -1,4 +1,4 @@
-"""A hold, and what an approver signs about it."""
+"""Holds, and the ruling that an approver signs about one."""
 
 from datetime import datetime
 from typing import TypeAlias
@@ -19,36 +19,36 @@ from batonpass.model.bodies.body import (
     ToolRefused,
 )
 
-# About a call of a run that goes on, and about anything.
+# Rulings about a call of a run that goes on; and rulings about any hold.
 CallDecided: TypeAlias = ToolBacked | ToolApproved | ToolRefused
 Decided: TypeAlias = HandoffBacked | HandoffApproved | HandoffDenied | CallDecided
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """Something that waits for somebody: a handoff, at its offer or before a call, or a call of a run that goes on."""
+    """Something that is held: a handoff at its offer or before a call, or a call of a run that goes on."""
 
-    receipt: Digest  # which says that it waits: this very hold, and no later one
+    receipt: Digest  # the receipt of exactly this hold, not of a later one
     gate: Gate
     rule: str | None = None
     until: datetime | None = None
-    proven: bool = False  # it takes a decision that an approver's key signed
-    approvals: int = 1  # so many people have to let it go on
-    worker: AgentId  # whose work waits
-    principal: PrincipalId | None = None  # for whom it is done
+    proven: bool = False  # an approval needs the signature of an approver's key
+    approvals: int = 1  # how many people must approve
+    worker: AgentId  # the agent whose work is held
+    principal: PrincipalId | None = None  # for whom the work is done
     handoff: HandoffId | None = None
     offer: Digest | None = None  # the receipt of the handoff's offer
     run: RunId | None = None  # the run that wanted to make the call
     call: CallId | None = None
-    key: Digest | None = None  # of tool, arguments and the how-manyth such call it is
+    key: Digest | None = None  # of tool, arguments and number among equal calls
 
     @property
     def name(self) -> str:
-        """Return what people name it by: the handoff, or the call of a run that goes on."""
+        """Return the id by which people name it: the handoff, or the call of a run that goes on."""
         return str(self.handoff or self.call)
 
 
 class Ruling(Struct, frozen=True, kw_only=True):
-    """What an approver signs: one decision about one hold in one ledger."""
+    """The text that an approver signs: one decision about one hold in one ledger."""
 
     ledger: LedgerId
     hold: Hold
@@ -60,12 +60,12 @@ class Ruling(Struct, frozen=True, kw_only=True):
 
 
 def is_approval(body: Decided) -> bool:
-    """Return whether somebody is for letting something go on, be it alone or with others."""
+    """Return whether somebody approved, be it the only approval that is needed or one of several."""
     return isinstance(body, HandoffBacked | HandoffApproved | ToolBacked | ToolApproved)
 
 
 def ruling_of(ledger: LedgerId, hold: Hold, body: Decided, at: datetime) -> Ruling:
-    """Return what must have been signed for a decision to be proven."""
+    """Return the ruling that must have been signed to prove a decision."""
     return Ruling(
         ledger=ledger,
         hold=hold,

@@ -1,6 +1,6 @@
-"""Runs and handoffs, what a human said, results that are kept, and calls of roots that wait.
+"""Derived rows: runs, handoffs, statements, cached results, and calls that are held while their run goes on.
 
-All are derived: the receipts are the truth, and these are what they add up to.
+The receipts are the truth. All of these can be computed from them.
 """
 
 from datetime import datetime
@@ -42,14 +42,14 @@ from batonpass.model.base.lifecycle import Carrier, State
 
 
 class RunState(StrEnum):
-    """How a run stands or how it ended."""
+    """The state of a run."""
 
     OPEN = "open"
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
     LAPSED = "lapsed"
-    SUSPENDED = "suspended"  # it stopped before a call that somebody has to approve
+    SUSPENDED = "suspended"  # it stopped before a call that needs approval
     EXPIRED = "expired"
 
 
@@ -60,13 +60,13 @@ class Run(Struct, frozen=True, kw_only=True):
     root: RunId
     parent: RunId | None  # None for a root run
     handoff: HandoffId | None  # None for a root run
-    attempt: int  # 1 for a root run
+    attempt: int  # attempt number, from 1; 1 for a root run
     agent: AgentId
     principal: PrincipalId
     state: RunState
     started_at: datetime
     ended_at: datetime | None
-    series: str | None = None  # of a root run: the name under which such roots follow each other
+    series: str | None = None  # of a root run: the name of its series
     session: SessionId | None = None  # the caller's id over one or more trees, if there is one
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Handoff(Struct, frozen=True, kw_only=True):
-    """One task that a run delegates to an agent: the checkpoint and the work item in one."""
+    """One task that a run gives to an agent, and its state."""
 
     id: HandoffId
     root: RunId
@@ -99,10 +99,10 @@ class Handoff(Struct, frozen=True, kw_only=True):
     to: AgentId
     carrier: Carrier
     state: State
-    attempt: int  # 0 until the first acceptance
-    run: RunId | None  # the latest attempt
-    initiated: Digest  # the receipt of the offer: what an attempt hangs from until the handoff has a stream of its own
-    seq: int  # where that receipt stands in its parent's stream
+    attempt: int  # number of the latest attempt; 0 before the first acceptance
+    run: RunId | None  # of the latest attempt
+    initiated: Digest  # the receipt of the offer: an attempt follows it until the handoff has its own stream
+    seq: int  # of that receipt in the parent's stream
     scope: StreamId | None = None  # where its key is unique: the parent's own handoff, or the root run
     key: Digest | None = None
     deadline: datetime | None = None
@@ -130,7 +130,7 @@ class Handoff(Struct, frozen=True, kw_only=True):
 
 
 class Stated(Struct, frozen=True, kw_only=True):
-    """A statement of what a human wants: where its words are, who said it and when."""
+    """A human's statement of what they want: its content, its author and its time."""
 
     item: ContentId
     root: RunId
@@ -147,12 +147,12 @@ class Stated(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> ContentId:
-        """Return what names it among the derived rows."""
+        """Return the name of its row."""
         return self.item
 
 
 class Cached(Struct, frozen=True, kw_only=True):
-    """A result of a call that may be given again for a while: by which key it is found, and which receipt has it."""
+    """A result that may be returned again for a while: its key, and the receipt that has it."""
 
     call: CallId
     key: Digest
@@ -167,16 +167,16 @@ class Cached(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> CallId:
-        """Return what names it among the derived rows."""
+        """Return the name of its row."""
         return self.call
 
 
 class HeldCall(Struct, frozen=True, kw_only=True):
-    """A call that waits, or waited, for somebody to let it be made, while its run goes on."""
+    """A call that is or was held while its run goes on."""
 
     call: CallId
     run: RunId
-    receipt: ReceiptId  # which says so
+    receipt: ReceiptId  # the receipt of the hold
 
     def __post_init__(self) -> None:
         require_id("call", self.call, CALL)
@@ -185,12 +185,12 @@ class HeldCall(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> CallId:
-        """Return what names it among the derived rows."""
+        """Return the name of its row."""
         return self.call
 
 
 class DecidedCall(Struct, frozen=True, kw_only=True):
-    """What somebody decided about such a call: once, and for good."""
+    """The ruling about a held call of a run that goes on. There is only one, and it is final."""
 
     call: CallId
     run: RunId
@@ -205,5 +205,5 @@ class DecidedCall(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> CallId:
-        """Return what names it among the derived rows."""
+        """Return the name of its row."""
         return self.call

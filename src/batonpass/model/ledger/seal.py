@@ -1,4 +1,4 @@
-"""A seal: a signed Merkle root over everything recorded so far."""
+"""A seal: a signed Merkle root over all receipts so far."""
 
 from msgspec import Struct
 
@@ -8,13 +8,13 @@ from batonpass.model.base.ids import Digest
 
 
 class Seal(Struct, frozen=True, kw_only=True):
-    """The signed Merkle root of the first `size` receipts; kept elsewhere, it makes deletion visible."""
+    """The signed Merkle root of the first `size` receipts. Kept elsewhere, it shows whether any were deleted."""
 
     size: int
-    previous: int  # the size of the seal before it, so that none can vanish between two; 0 for the first
+    previous: int  # size of the seal before it; 0 for the first. It shows whether a seal in between is missing
     root: Digest
-    note: str  # a C2SP checkpoint: what is signed, and the signature
-    frontier: bytes  # the roots of the complete subtrees, so that the next seal need not read the past again
+    note: str  # a C2SP checkpoint: the signed text and the signature
+    frontier: bytes  # roots of the complete subtrees, so that the next seal need not read older receipts
 
     def __post_init__(self) -> None:
         require_integer("size", self.size, least=1)

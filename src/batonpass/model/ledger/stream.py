@@ -1,4 +1,4 @@
-"""A stream: one hash chain of receipts, and where it stands."""
+"""A stream: one hash chain of receipts, and its head."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +12,7 @@ from batonpass.model.base.ids import RUN, Digest, LedgerId, PublicKey, RunId, St
 
 
 class StreamKind(StrEnum):
-    """Who writes a stream: the relay that holds a run; whoever acts on a handoff; a relay about itself."""
+    """Who writes a stream: the relay of a run; anybody who acts on a handoff; a relay about itself."""
 
     RUN = "run"
     HANDOFF = "handoff"
@@ -20,12 +20,12 @@ class StreamKind(StrEnum):
 
 
 class Stream(Struct, frozen=True, kw_only=True):
-    """Where a stream stands: its last receipt, its epoch, and whether more may follow."""
+    """The head of a stream, its epoch, and whether it takes more receipts."""
 
     id: StreamId
     root: RunId | None  # the tree it belongs to; None for a relay's own stream
-    seq: int
-    head: Digest
+    seq: int  # number of the last receipt
+    head: Digest  # digest of the last receipt
     epoch: int
     open: bool
 
@@ -40,7 +40,7 @@ class Stream(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> StreamKind:
-        """Return which kind of stream this is."""
+        """Return the kind of this stream."""
         return kind_of(self.id)
 
 
@@ -58,14 +58,14 @@ _KINDS: Final = {kind.value: kind for kind in StreamKind}
 
 
 def kind_of(stream: StreamId) -> StreamKind:
-    """Return the kind of stream that an id names."""
+    """Return the kind of stream that an id belongs to."""
     return _KINDS[stream.partition("_")[0]]
 
 
 def genesis(ledger: LedgerId, root_key: PublicKey) -> Digest:
-    """Return the digest from which a ledger's root streams hang.
+    """Return the digest that precedes the first receipt of every root run and of every relay's own stream.
 
-    It binds them to the ledger and to the key that decides who may write there: no tree can be moved to another
-    ledger, and a ledger cannot change its root key without breaking every tree.
+    It binds them to the ledger and to its root key. So no tree can be moved to another ledger, and a ledger cannot
+    change its root key without breaking every tree.
     """
     return Digest(sha256(f"urn:batonpass:ledger:{ledger}:{root_key}".encode()).hexdigest())

@@ -1,4 +1,4 @@
-"""What one person may approve: whose work, and which calls."""
+"""The right of one person to approve: for which agents, and for which calls."""
 
 from datetime import datetime
 
@@ -13,10 +13,10 @@ from batonpass.model.grants.scope import Scope
 
 
 class ApproverScope(Struct, frozen=True, kw_only=True):
-    """What somebody may approve; what is not given bounds nothing."""
+    """What one person may approve. A field that is None sets no bound."""
 
-    agents: tuple[str, ...] | None = None  # patterns: whose work
-    may: Scope | None = None  # what that work does, to what, with which arguments
+    agents: tuple[str, ...] | None = None  # patterns of the agents whose work they may approve
+    may: Scope | None = None  # the calls that they may approve
 
     def __post_init__(self) -> None:
         if self.agents is not None:
@@ -24,14 +24,14 @@ class ApproverScope(Struct, frozen=True, kw_only=True):
         if self.may is None:
             return
         for permit in require_instance("may", self.may, Scope).permits:
-            # Nobody counts what a person approves: such a limit would look like protection, and be none.
+            # Nobody counts a person's approvals: a limit here would look like protection, and protect nothing.
             if permit.limits != UNLIMITED:
                 raise InvalidValueError("may", f"{permit} has limits; an approval is for one call, so leave them out")
 
     def in_force(self, at: datetime) -> Scope | None:
-        """Return what they may approve at a moment; None bounds nothing."""
+        """Return the calls that they may approve at a moment; None sets no bound."""
         if self.may is None:
             return None
-        # When somebody's right to approve ends says nothing about how long what they approve may last.
+        # The end of a permit is dropped: it ends the right to approve, and not the life of what is approved.
         permits = (permit for permit in self.may.permits if permit.until is None or at < permit.until)
         return Scope(tuple(Permit(permit.pattern, permit.where) for permit in permits))

@@ -1,4 +1,4 @@
-"""What a handoff must say, and when its receiver asks. Without a policy everything is reported and nothing refused."""
+"""The rules for batons, receivers and chains. Without a policy everything is reported and nothing is refused."""
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
@@ -16,19 +16,19 @@ from batonpass.model.baton.baton import PARTS
 
 
 class HandoffPolicy(Struct, frozen=True, kw_only=True):
-    """The rules that a relay applies to the handoffs it carries."""
+    """The rules that a relay applies to handoffs."""
 
     require: Mapping[Relation, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # else refused
-    verified_only: bool = False  # nobody goes on with a result that nobody verified or accepted
-    asks: bool = False  # a receiver that cannot reliably go on asks; else it is recorded that it would have
-    questions: int = 1  # at most so many for one handoff
+    verified_only: bool = False  # nobody may build on a result that is neither verified nor waived
+    asks: bool = False  # a receiver with a doubtful baton asks; otherwise only `would_ask` is recorded
+    questions: int = 1  # the most for one handoff
     hops_between_questions: int = 5
-    oldest: timedelta | None = None  # how old a claim may be
-    max_depth: int | None = None  # so many agents may stand in one signed lineage; a further hop is refused
-    allowed_agents: Collection[str] | None = None  # by stable id, who may be handed work; None: everybody, (): nobody
-    refuse_loops: bool = False  # nobody is asked for what they were asked for further up, and wait for
-    sanitize_context: bool = True  # scan what a sender says besides the task; what looks injected is quarantined
-    trust_degradation: bool = True  # a sender's words count as a model's, also where they repeat the human's
+    oldest: timedelta | None = None  # the greatest age of a claim
+    max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
+    allowed_agents: Collection[str] | None = None  # ids of possible receivers; None: everybody, (): nobody
+    refuse_loops: bool = False  # refuse a task that its receiver already got further up, and waits for
+    sanitize_context: bool = True  # scan free text; what looks like an injection is quarantined
+    trust_degradation: bool = True  # a sender's words have a model's label, even if they repeat the human's
 
     def __post_init__(self) -> None:
         wanted: dict[Relation, tuple[str, ...]] = {}
@@ -57,5 +57,5 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
         require_instance("trust_degradation", self.trust_degradation, bool)
 
 
-# Of a relay that was given no policy: nothing is refused, and nothing is looked into.
+# For a relay without a policy: nothing is refused, and nothing is scanned.
 UNRULED: Final = HandoffPolicy(sanitize_context=False)

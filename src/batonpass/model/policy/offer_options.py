@@ -1,4 +1,4 @@
-"""How one offer is treated, apart from what it says."""
+"""Options of one offer that are not part of its baton."""
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -12,26 +12,25 @@ from batonpass.model.base.checks import as_member, require_instance, require_tex
 from batonpass.model.baton.items import Item
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
-Answerer: TypeAlias = Callable[[str], str | None]  # a question, and what to say to it; None leaves it to others
+Answerer: TypeAlias = Callable[[str], str | None]  # takes a question, returns its answer; None leaves it to others
 
 
 class ChangedInputs(StrEnum):
-    """What to do about a handoff whose inputs have changed since it was offered."""
+    """What to do if the inputs of a handoff have changed since it was offered."""
 
-    SAME = "same"  # go on with what it was offered with
-    FRESH = "fresh"  # begin with the inputs of now, and keep no call that read the old ones
+    SAME = "same"  # go on with the inputs it was offered with
+    FRESH = "fresh"  # begin with the current inputs, and keep no call that read the old ones
 
 
 class Handling(Struct, frozen=True, kw_only=True):
-    """How one offer is treated, whatever it says: no part of it makes another handoff, except for the key."""
+    """Options of one offer. Apart from the key, none of them makes it a different handoff."""
 
-    key: str | None = None  # the same key is the same handoff; by default that is what the offer says
-    inputs: ChangedInputs | str | None = (
-        None  # if its inputs have changed; None: refused with a key, else a new handoff
-    )
-    carry: Iterable[Item] | None = None  # a selection of what the sender knows; None: all of it
-    policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
-    answer: Answerer | None = None  # asked what the receiver asks
+    key: str | None = None  # the same key is the same handoff; by default it is made from the offer
+    # If the inputs have changed since an earlier offer. None: with a key it is refused, otherwise it is a new handoff.
+    inputs: ChangedInputs | str | None = None
+    carry: Iterable[Item] | None = None  # the items that travel; None: those that travel by default
+    policy: HandoffPolicy | None = None  # applied in addition to the relay's own; it can only refuse more
+    answer: Answerer | None = None  # answers the receiver's questions
 
     def __post_init__(self) -> None:
         if self.key is not None:

@@ -1,4 +1,4 @@
-"""What a policy says: rules by pattern, gates by tier, and what each kind of handoff has to bring along."""
+"""The policy as values: rules, tiers with their gates, and requirements for each kind of handoff."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -26,11 +26,11 @@ from batonpass.model.grants.grant import Grant
 from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
 
-# A flag is `would_hold.` and the name, and a code has 64 characters.
+# A flag is `would_hold.` and the name of the rule, and a code has at most 64 characters.
 LONGEST_NAME: Final = 48
 MOST_APPROVALS: Final = 9
 
-# Names of what is judged without a rule: `tier.irreversible`, `method.lead-to-worker`.
+# Names of judgements without a rule of their own: `tier.irreversible`, `method.lead-to-worker`. No rule may begin so.
 TIER: Final = "tier"
 METHOD: Final = "method"
 VERIFICATION: Final = "verification"
@@ -45,25 +45,25 @@ RESERVED: Final = frozenset({TIER, METHOD, VERIFICATION, VERBATIM, REQUIRE, AGEN
 
 
 class Tier(StrEnum):
-    """How much depends on a call or a delegation, as its tool or its offer declares it."""
+    """How much harm a call or a delegation can do, as its tool or its offer declares it."""
 
     REVERSIBLE = "reversible"
     COSTLY = "costly"
     IRREVERSIBLE = "irreversible"
     EXTERNAL_WRITE = "external-write"
     BUDGETED_DELEGATION = "budgeted-delegation"
-    UNDECLARED = "undeclared"  # it changes something, and nobody said whether that can be undone
+    UNDECLARED = "undeclared"  # it changes something, and nobody declared whether that can be undone
 
 
 class Subject(StrEnum):
-    """What a rule is about."""
+    """Whether a rule is about handoffs or calls."""
 
     HANDOFF = "handoff"
     CALL = "call"
 
 
 class Posture(StrEnum):
-    """How far whoever receives a handoff trusts what it brings."""
+    """How far the receiver of a handoff trusts its baton."""
 
     EVALUATE = "evaluate"
     MAY_REJECT = "may-reject"
@@ -72,7 +72,7 @@ class Posture(StrEnum):
 
 
 class Demand(StrEnum):
-    """What becomes of a handoff that lacks something."""
+    """What happens to a handoff that lacks something."""
 
     NONE = "none"
     REPORT = "report"
@@ -84,20 +84,20 @@ OF_HANDOFFS: Final = frozenset({Tier.BUDGETED_DELEGATION})
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A gate for handoffs or calls that fit all of its patterns; what is not given fits everything."""
+    """A gate for handoffs or calls that match all of its patterns. A pattern that is None matches everything."""
 
     name: str
     on: Subject
     gate: Gate
-    agent: str | None = None  # of a call, who makes it; of a handoff, who is asked
+    agent: str | None = None  # for a call, the caller; for a handoff, the receiver
     tool: str | None = None
-    action: str | None = None  # of a call, `read` or `write`; of a handoff, one that it asks for
+    action: str | None = None  # for a call, `read` or `write`; for a handoff, an action that it asks for
     target: str | None = None
     relation: Relation | None = None
     tier: Tier | None = None
-    depth: int | None = None  # from so many hops below the root on
-    approvals: int = 1  # so many people have to approve; if more than one, none of them asked for it
-    line: int | None = None  # where it is written
+    depth: int | None = None  # matches from this many hops below the root
+    approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
+    line: int | None = None  # its line in the policy file
 
     def __post_init__(self) -> None:
         require_code("name", self.name)
@@ -120,7 +120,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         self._require_fitting()
 
     def _require_fitting(self) -> None:
-        # A pattern that can never fit would look like protection, and be none.
+        # A pattern that can never match would look like protection, and protect nothing.
         if self.on is Subject.HANDOFF and self.tool is not None:
             raise InvalidValueError("tool", 'a handoff has no tool; write on = "call", or leave it out')
         if self.on is Subject.CALL and self.relation is not None:
@@ -135,14 +135,14 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class Requirement(Struct, frozen=True, kw_only=True):
-    """What one kind of handoff has to bring along, and how far what it brings is trusted."""
+    """The parts that one kind of handoff must have, and how far its baton is trusted."""
 
     posture: Posture
-    minimum: tuple[str, ...] = ()  # parts whose absence is reported
+    minimum: tuple[str, ...] = ()  # parts that are reported if missing
     require: tuple[str, ...] = ()  # parts without which it is refused
-    method: Demand = Demand.NONE  # a way to tell whether the result holds: contract first
-    verification: Demand = Demand.NONE  # it builds on no result that nobody verified or accepted
-    verbatim: Demand = Demand.NONE  # its task is not the text that came from outside
+    method: Demand = Demand.NONE  # it must say how its result can be verified
+    verification: Demand = Demand.NONE  # it must not build on a result that is neither verified nor waived
+    verbatim: Demand = Demand.NONE  # its task must not be text from outside
 
     def __post_init__(self) -> None:
         require_member("posture", self.posture, Posture)
@@ -155,7 +155,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
             require_member(name, getattr(self, name), Demand)
 
 
-# The decision table that is shipped. Nothing in it refuses; a file that says `refuse` or `require` does.
+# The shipped table only reports. A policy file can say `refuse` or `require`.
 REQUIREMENTS: Final[Mapping[Relation, Requirement]] = MappingProxyType(
     {
         Relation.WORKER_TO_LEAD: Requirement(
@@ -170,7 +170,7 @@ REQUIREMENTS: Final[Mapping[Relation, Requirement]] = MappingProxyType(
         ),
         Relation.PEER_TO_PEER: Requirement(
             posture=Posture.VERIFY,
-            minimum=(Part.COMPLETED,),  # who made it, and under which instructions, is signed into every offer
+            minimum=(Part.COMPLETED,),  # who made it, under which instructions: that is signed into every offer
             verification=Demand.REPORT,
         ),
         Relation.EXTERNAL_TO_AGENT: Requirement(
@@ -182,7 +182,7 @@ REQUIREMENTS: Final[Mapping[Relation, Requirement]] = MappingProxyType(
     },
 )
 
-# Most handoffs and calls are low-stakes: only what leaves us, costs others or cannot be undone has a gate.
+# Most handoffs and calls can do little harm. Only those that leave us, cost others or cannot be undone have a gate.
 TIERS: Final[Mapping[Tier, Gate]] = MappingProxyType(
     {
         Tier.REVERSIBLE: Gate.NONE,
@@ -196,28 +196,26 @@ TIERS: Final[Mapping[Tier, Gate]] = MappingProxyType(
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """All that a relay is told about handoffs and calls; without a file, the shipped table, which only reports."""
+    """All rules of a relay. Without a file it is the shipped table, which only reports."""
 
     handoffs: HandoffPolicy = UNRULED
     requirements: Mapping[Relation, Requirement] = field(default_factory=lambda: REQUIREMENTS)
     tiers: Mapping[Tier, Gate] = field(default_factory=lambda: TIERS)
     rules: tuple[Rule, ...] = ()
-    enforce: bool = False  # gates hold and deny in observed runs as well
-    hold_for: timedelta | None = None  # what nobody approves for so long is denied
-    proven: bool | None = None  # what takes a person takes their key; None: as soon as somebody has one here
+    enforce: bool = False  # gates also hold and deny in observed runs
+    hold_for: timedelta | None = None  # a hold that nobody has approved by then is denied
+    proven: bool | None = None  # whether an approval needs the person's key; None: once an approver's key is enrolled
     approvers: Mapping[PrincipalId, ApproverScope] = field(
         default_factory=lambda: MappingProxyType({})
-    )  # who may approve what; empty: every person everything
-    commit_endorses: bool = True  # who commits what a tainted run wrote answers for it
-    renew_every: int | None = None  # at every so many hops a person renews the grant, or it stops
-    renewal: Gate = Gate.APPROVE
-    allowed_agents: tuple[str, ...] | None = None  # patterns; None allows all
-    grants: Mapping[AgentId, Grant] = field(
-        default_factory=lambda: MappingProxyType({})
-    )  # by agent, where it is enforced
-    digest: Digest | None = None  # of the file's bytes; None if there is no file
+    )  # what each approver may approve; empty: every person may approve everything
+    commit_endorses: bool = True  # whoever commits what a tainted run wrote endorses it
+    renew_every: int | None = None  # after every so many hops a person must renew the grant
+    renewal: Gate = Gate.APPROVE  # `approve`: a person renews; `deny`: the chain ends there
+    allowed_agents: tuple[str, ...] | None = None  # patterns; None: all
+    grants: Mapping[AgentId, Grant] = field(default_factory=lambda: MappingProxyType({}))  # defaults, by agent
+    digest: Digest | None = None  # of the policy file's bytes; None if there is no file
     file: str | None = None
-    lines: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # by name, where it is written
+    lines: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # by name, its line in the file
 
     def __post_init__(self) -> None:
         require_instance("handoffs", self.handoffs, HandoffPolicy)
@@ -253,17 +251,17 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_depth(self) -> bool:
-        """Return whether anything here depends on how deep a chain is; finding that out costs a look at each hop."""
+        """Return whether any rule depends on the depth of a chain. Finding the depth costs a look at each hop."""
         if self.renew_every is not None or self.handoffs.max_depth is not None:
             return True
         return bool(self.rules) and any(rule.depth is not None for rule in self.rules)
 
     def minimum(self, relation: Relation) -> tuple[str, ...]:
-        """Return the parts whose absence is reported for a kind of handoff."""
+        """Return the parts that are reported if a handoff of this kind lacks them."""
         return self.requirements[relation].minimum
 
     def where(self, name: str) -> str:
-        """Return where a name is written: file and line, or that it is shipped."""
+        """Return the file and line of a name, or that it is shipped."""
         line = self.lines.get(name)
         return "the shipped policy" if self.file is None or line is None else f"{self.file}:{line}"
 
