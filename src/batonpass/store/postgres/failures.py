@@ -1,4 +1,4 @@
-"""Classifies errors of PostgreSQL and its driver: is the outcome known, is another try sensible, what to tell a person."""
+"""Classifies errors of PostgreSQL and its driver: is the outcome known, does another try help, what to tell people."""
 
 from typing import Final
 
