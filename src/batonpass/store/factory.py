@@ -22,7 +22,7 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
     another `StoreError` if the store cannot be opened.
     """
     if url == MEMORY:
-        from batonpass.store.memory import MemoryStore  # noqa: PLC0415 - each store is loaded by whoever opens one
+        from batonpass.store.memory import MemoryStore  # noqa: PLC0415 - a store is imported only when one is opened
 
         return MemoryStore()
     if url.startswith(SQLITE):

@@ -175,7 +175,7 @@ class MemoryStore:
             return self._tables.info
 
     @contextmanager
-    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - all is at hand
+    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - nothing to fetch in advance
         """Open a view of the ledger as it is now."""
         self._process.require()
         with self._lock:
@@ -234,7 +234,7 @@ class MemoryStore:
         self._tables.leases[handoff] = lease
         return lease
 
-    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - nobody tells
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - no notifications
         """Return at once: this store has no notifications, so the caller looks again after a while."""
         return Wake.UNTOLD
 

@@ -68,11 +68,11 @@ _RUN_STATES: Final = {str(member): member for member in RunState}
 # SQLite accepts any type in any column, and a reader that expects bytes would fail on text. So values that the model
 # does not check by itself are checked here. A value of the exact type needs no further check, and the tests inline save
 # a call.
-def _bytes(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
+def _bytes(field: str, value: Any) -> Any:  # noqa: ANN401 - a column may hold anything
     return value if value is None or type(value) is bytes else require_instance(field, value, bytes)
 
 
-def _text(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
+def _text(field: str, value: Any) -> Any:  # noqa: ANN401 - a column may hold anything
     return value if value is None or type(value) is str else require_instance(field, value, str)
 
 

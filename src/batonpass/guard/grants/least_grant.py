@@ -27,7 +27,7 @@ class Suggestion(Value, frozen=True, kw_only=True):
 
 
 class LeastScope(Value, frozen=True, kw_only=True):
-    """The permits that cover what one agent was seen to do, and the calls that no permit may cover."""
+    """The permits that cover the observed calls of one agent, and the calls that no permit may cover."""
 
     agent: AgentId
     suggested: tuple[Suggestion, ...]
@@ -67,7 +67,7 @@ def least_scope(observed: Iterable[tuple[AgentId, Call]], breadth: Breadth | Non
 
 
 def join_scopes(used: Iterable[LeastScope], passed_on: Iterable[LeastScope]) -> tuple[LeastScope, ...]:
-    """Return for each agent one scope from what it used itself and what was used below it."""
+    """Return one scope for each agent: permits for its own calls, and for those of the agents below it."""
     own, below = ({one.agent: one for one in scopes} for scopes in (used, passed_on))
     nothing: tuple[Suggestion, ...] = ()
     return tuple(

@@ -1,6 +1,6 @@
-"""Possession: whoever presents a chain holds the key of its certificate, and made the proof for this very call.
+"""Possession: the presenter of a chain holds the key of its certificate, and made the proof for this very call.
 
-Without it, a chain that somebody copied would be as good as one's own.
+Without this check, a chain that somebody copied would be as good as one's own.
 """
 
 from datetime import datetime, timedelta

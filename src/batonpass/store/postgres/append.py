@@ -302,7 +302,7 @@ def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
 
 
 def _moves_plainly(entry: Entry) -> bool:
-    """Return whether the move of a handoff needs no work on its lease except checking the token of an acceptance."""
+    """Return whether a move leaves the handoff without a lease, or running under the lease whose token is shown."""
     moved = entry.change.handoff_moved
     if moved is None:
         return True

@@ -68,7 +68,7 @@ class ClaimBrief:
 
 
 class ClaimBriefing:
-    """What a view knows from a claim brief before it begins its own transaction. Most views need no more than that."""
+    """The claim brief of a view, used before the view begins a transaction. Most views need no more than that."""
 
     def __init__(self, about: AboutHandoff, brief: ClaimBrief | None = None) -> None:
         self._about = about

@@ -69,10 +69,9 @@ NOTHING: Final[Mapping[str, object]] = {}
 class Channel:
     """The prepared statements of one connection, and the code that sends them.
 
-    Belongs to the borrower of the connection.
-
-    The driver waits through a generator for each step of the protocol, which costs twice as much as the work itself.
-    Here the thread waits for the socket directly, and other threads run meanwhile.
+    It belongs to the borrower of the connection. The driver waits through a generator for each step of the protocol,
+    which costs twice as much as the work itself. Here the thread waits for the socket directly, and other threads run
+    meanwhile.
     """
 
     def __init__(self, connection: Connection) -> None:

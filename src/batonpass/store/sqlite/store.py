@@ -93,7 +93,7 @@ class SqliteStore:
 
         return self._answer(apply)
 
-    def view(self, about: HandoffId | None = None) -> ReadTransaction[SqliteView]:  # noqa: ARG002 - all is at hand
+    def view(self, about: HandoffId | None = None) -> ReadTransaction[SqliteView]:  # noqa: ARG002 - nothing to fetch in advance
         """Open a view of the ledger as it is now."""
         self._require_usable()
         return ReadTransaction(self._readers, self._show)
@@ -140,7 +140,7 @@ class SqliteStore:
         """Take over one lease whose time has run out."""
         return self._take(leases.find_lapsed, holder, lease_for)
 
-    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - nobody tells
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - no notifications
         """Return at once: this store has no notifications, so the caller looks again after a while."""
         return Wake.UNTOLD
 

@@ -37,9 +37,7 @@ _CHECKS: Final = {
 class Tail:
     """The ids of receipts and contents in the tail, as the one writing connection knows them.
 
-    Used in its transactions only.
-
-    No unique index covers the tail, so this set is what detects an id that is taken.
+    Used in its transactions only. No unique index covers the tail, so an id that is taken is detected by this set.
     """
 
     def __init__(self) -> None:
