@@ -1,7 +1,7 @@
 """The contract of a store: the methods that every store has, and the guarantees that callers rely on.
 
-A store knows receipts, streams, runs, handoffs and contents. Code above it never sees a table or a transaction. Whoever
-writes another store implements `LedgerStore` and `LedgerView`, and runs the conformance suite in
+A store knows receipts, streams, runs, handoffs and contents. Code above it never sees a table or a transaction. To
+write another store, implement `LedgerStore` and `LedgerView`, and run the conformance suite in
 `batonpass.testing.conformance`, which states these guarantees as tests. `batonpass.store.memory` is the reference.
 
 A store checks order, enrolment, leases and limits. It does not check signatures: the ledger does that before it
@@ -256,7 +256,7 @@ class LedgerView(Protocol):
     def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
         """Yield the remarks of a kind, or of a kind about a name, the latest first; without a kind all, in any order.
 
-        A name without a kind is not supported: remarks are indexed by kind and name.
+        `name` is used only together with `said`.
         """
 
     def find_leases(self) -> Iterator[Lease]:
@@ -361,7 +361,7 @@ class LedgerStore(Protocol):
         - `BudgetExhaustedError` if a charge exceeds a limit in `Entry.within`;
         - `DuplicateReceiptError` if an id is taken;
         - `ContentTooLargeError` if a content does not fit;
-        - another `StoreError` if the store cannot write.
+        - a `StoreError` if the store cannot write.
         """
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
@@ -374,9 +374,8 @@ class LedgerStore(Protocol):
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Extend a lease: it ends `lease_for` from now.
 
-        Raises `LeaseLostError` if it was taken over, ended or released.
-
-        A lease whose time has run out can be renewed as long as nobody has seized it.
+        A lease whose time has run out can be renewed as long as nobody has seized it. Raises `LeaseLostError` if it was
+        taken over, ended or released.
         """
 
     def release(self, lease: Lease) -> None:

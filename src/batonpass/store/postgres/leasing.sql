@@ -1,9 +1,9 @@
 -- Leases. A locked row is skipped, because somebody else is claiming it or its handoff is moving. So a claim may find
 -- nothing while work is queued.
 
--- The claimed handoff is stored in a setting until the transaction ends, for the claim brief that is read in it. To find
--- it by its token would scan all held leases. The commit does not wait for the disk: if a crash of the server undoes a
--- claim, the lease is lost, and a lost lease is harmless.
+-- The claimed handoff is stored in a setting until the transaction ends, for the claim brief that is read in it. To
+-- find it by its token would scan all held leases. The commit does not wait for the disk: if a crash of the server undoes
+-- a claim, the worker has lost its lease and is told so when it shows its token.
 -- name: claim
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
