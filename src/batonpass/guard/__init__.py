@@ -1,4 +1,4 @@
-"""Guards: each decides one question about values, says why, and touches nothing."""
+"""Guards: pure functions that decide one question each. They take values, return or raise, and do no I/O."""
 
 import typing as _typing
 
@@ -8,8 +8,8 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["Permitted", "ToolPolicy", "verify_call"]
 
-# Imported when they are first used, as the names of `batonpass` are: whoever asks one guard loads none of the others,
-# and what checks signatures is loaded by whoever has some.
+# Imported on first use, like the names of `batonpass`: a caller of one guard does not load the others, and the code for
+# signatures is loaded only by callers that have some.
 _HOMES: _typing.Final = {
     "Permitted": "batonpass.guard.grants.call_verification",
     "ToolPolicy": "batonpass.guard.grants.grant_chain",

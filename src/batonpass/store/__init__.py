@@ -1,1 +1,1 @@
-"""Where the ledger is kept: the only package that knows a database."""
+"""Keeps the ledger. The only package that talks to a database; the rest of the code uses `batonpass.store.port`."""

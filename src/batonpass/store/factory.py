@@ -1,4 +1,4 @@
-"""Opening a store by its URL: the only place that knows which stores there are."""
+"""Opens a store by its URL. This is the only module that knows which stores exist."""
 
 from pathlib import Path
 from typing import Final
@@ -14,15 +14,15 @@ POSTGRES: Final = ("postgresql", "postgres")
 
 
 def open_store(url: str, *, create: bool = True) -> LedgerStore:
-    """Open `sqlite:///path`, `postgresql://…` or `memory:`.
+    """Open the store at `sqlite:///PATH`, `postgresql://…` or `memory:`.
 
-    Raises `InvalidValueError` for another URL, and a `StoreError` if it cannot be opened.
+    Without `create`, nothing is created: neither a SQLite file that does not exist nor tables in an empty database.
 
-    Without `create`, nothing is made: neither a SQLite file that does not exist nor tables in an empty database. Raises
-    `NoLedgerError` then.
+    Raises `InvalidValueError` for any other URL, `NoLedgerError` if there is no ledger and `create` is not set, and
+    another `StoreError` if the store cannot be opened.
     """
     if url == MEMORY:
-        from batonpass.store.memory import MemoryStore  # noqa: PLC0415 - each store is loaded by whoever opens one
+        from batonpass.store.memory import MemoryStore  # noqa: PLC0415 - a store is imported only when one is opened
 
         return MemoryStore()
     if url.startswith(SQLITE):
@@ -38,10 +38,10 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
 
 
 def home_by_default(url: str) -> Path | None:
-    """Return where a ledger's keys are if nobody says so; None keeps them in memory, with a ledger in memory.
+    """Return the default directory for a ledger's keys; None for a ledger in memory, whose keys are in memory too.
 
-    Raises `InvalidValueError` for a database on a server: a key that died with this process could never be replaced;
-    and for what is no ledger at all.
+    Raises `InvalidValueError` for a database on a server, because a key that died with this process could never be
+    replaced, and for a URL that names no ledger.
     """
     if url == MEMORY:
         return None
@@ -57,7 +57,7 @@ def _unknown() -> InvalidValueError:
 
 
 def path_of(url: str) -> Path:
-    """Return the file that a SQLite URL names."""
+    """Return the file that a SQLite URL names. Raises `InvalidValueError` if it cannot be a file."""
     try:
         path = Path(url.removeprefix(SQLITE)).expanduser().absolute()
     except RuntimeError:
@@ -71,7 +71,7 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:
-        return True  # whoever opens it will be told why it cannot be seen
+        return True  # opening it will report why it cannot be seen
 
 
 def _open_postgres(url: str, *, create: bool) -> LedgerStore:

@@ -1,6 +1,7 @@
-"""What receipts add up to: streams, runs, handoffs and keys.
+"""Derives streams, runs, handoffs and keys from receipts, one receipt after the other.
 
-The memory store keeps this, and the verifier compares every store with it.
+The memory store keeps its tables this way. The verifier does the same, and compares the result with the tables of every
+other store.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -30,7 +31,7 @@ _stream: Final = unchecked_maker(Stream)
 
 
 class Derived(Struct):
-    """The derived rows, by id."""
+    """The rows that are derived from receipts, by id."""
 
     streams: MutableMapping[StreamId, Stream] = field(default_factory=dict)
     runs: MutableMapping[RunId, Run] = field(default_factory=dict)
@@ -45,8 +46,11 @@ class Derived(Struct):
     remarks: MutableMapping[str, Remark] = field(default_factory=dict)
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
-        """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
-        require_digest("head", digest)  # all the rest are parts of the receipt, which makes the same checks of them
+        """Apply one receipt, which the caller has found to be the next of its stream.
+
+        Raises what `LedgerStore.append` raises.
+        """
+        require_digest("head", digest)  # all other values are parts of the receipt, which has checked them
         self.streams[receipt.stream] = _stream(
             id=receipt.stream,
             root=receipt.root,
@@ -134,7 +138,7 @@ class Derived(Struct):
 
 
 def get_row(table: Mapping[Name, Row], name: Name, what: str) -> Row:
-    """Return a row by its name. Raises `NotFoundError`."""
+    """Return the row with this name. Raises `NotFoundError`."""
     try:
         return table[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""The directory beside a ledger: locks, keys, large bodies. Its owner's alone, and invisible to git."""
+"""The home directory beside a ledger, for locks, keys and large bodies. It is its owner's alone, and git ignores it."""
 
 import errno
 import os
@@ -14,20 +14,20 @@ NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def home_of(path: Path) -> Path:
-    """Return the directory for what lies beside a ledger's file."""
+    """Return the home directory of a ledger file."""
     return path.parent if path.parent.name == HOME_NAME else path.with_name(f"{path.name}{HOME_NAME}")
 
 
 def find_intruders(home: Path) -> str | None:
-    """Return in words who besides us can put something else in the place of a ledger and its keys; None if nobody.
+    """Return a sentence about who else can replace the files in a home directory; None if nobody can.
 
-    Key files are refused for what they are. This is about the directory: whoever can write there cannot read a key,
-    and can take it away, or put another ledger there.
+    This is about the directory alone: the permissions of key files are checked where keys are read. Whoever can write
+    in the directory cannot read a key, but can remove it, or put another ledger in its place.
     """
     try:
         status = home.stat()
     except OSError:
-        return None  # nothing is there yet, or it cannot be seen: whoever opens it will be told
+        return None  # it does not exist yet, or cannot be seen: opening it will report that
     if status.st_uid not in {0, os.geteuid()}:
         return f"{home} belongs to user {status.st_uid}, who can replace what is in it"
     if status.st_mode & _WRITABLE_BY_OTHERS:
@@ -36,7 +36,10 @@ def find_intruders(home: Path) -> str | None:
 
 
 def prepare_home(home: Path) -> None:
-    """Make a home directory that only its owner can enter and that git does not see."""
+    """Create a home directory that only its owner can enter and that git ignores, unless it exists.
+
+    Raises `StoreFullError` or `StoreReadOnlyError`.
+    """
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         ignore = home / ".gitignore"

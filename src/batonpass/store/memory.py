@@ -1,4 +1,8 @@
-"""The reference store: plain dictionaries behind one lock. What it does is what the port means."""
+"""The reference store: plain dictionaries behind one lock.
+
+It is the simplest code that fulfils the contract in `batonpass.store.port`. Where another store behaves differently,
+the other store is wrong.
+"""
 
 import secrets
 import threading
@@ -32,7 +36,7 @@ from batonpass.wire.canonical import digest
 
 
 class _Transaction:
-    """Collects changes beside the tables, so that a refused batch leaves nothing behind."""
+    """Collects changes in dictionaries before the real ones, so that a refused batch leaves nothing behind."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -101,13 +105,13 @@ class _Transaction:
         if stream is not None and stream.seq == mark.seq:
             require_kept(mark, stream, stream.head)
             return
-        # It is among the last, if it is there at all.
+        # Search from the end: the acknowledged receipt is among the last, if it is there at all.
         there = (each for each in reversed(self._tables.receipts) if each.stream == mark.stream)
         found = next((each for each in there if each.seq == mark.seq), None)
         require_kept(mark, stream, None if found is None else digest(found.payload))
 
     def _lease(self, handoff: HandoffId, token: int | None) -> None:
-        """Require the lease that was shown; end it with the work that it was for."""
+        """Require the lease whose token was shown, and end it unless the handoff runs. Raises `LeaseLostError`."""
         lease = self._new.leases.get(handoff)
         if token is not None and (lease is None or lease.token != token):
             raise LeaseLostError(handoff)
@@ -159,7 +163,7 @@ class MemoryStore:
         return self._tables.info is not None
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
-        """Make this empty store the ledger `info` with its first receipt, and return who it is."""
+        """Make this empty store the ledger `info` with its first receipt, and return its identity."""
         self._process.require()
         with self._lock:
             if self._tables.info is None:
@@ -171,8 +175,8 @@ class MemoryStore:
             return self._tables.info
 
     @contextmanager
-    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - all is at hand
-        """Open everything as it is now, for reading."""
+    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - nothing to fetch in advance
+        """Open a view of the ledger as it is now."""
         self._process.require()
         with self._lock:
             tables = copied(self._tables)
@@ -188,7 +192,7 @@ class MemoryStore:
             transaction.commit()
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
-        """Take the oldest ready handoff to one of these agents."""
+        """Claim the oldest ready handoff to one of these agents."""
         self._process.require()
         with self._lock:
             for identifier, handoff in sorted(self._tables.handoffs.items()):
@@ -198,7 +202,7 @@ class MemoryStore:
         return None
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
-        """Hold a lease for longer, counted from now."""
+        """Extend a lease, counted from now. Raises `LeaseLostError`."""
         self._process.require()
         with self._lock:
             held = self._tables.leases.get(lease.handoff)
@@ -217,7 +221,7 @@ class MemoryStore:
                 self._tables.leases[lease.handoff] = None
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
-        """Take over one lease that has run out."""
+        """Take over one lease whose time has run out."""
         self._process.require()
         with self._lock:
             for identifier, lease in sorted(self._tables.leases.items()):
@@ -230,12 +234,12 @@ class MemoryStore:
         self._tables.leases[handoff] = lease
         return lease
 
-    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - nobody tells
-        """Return at once: whoever waits for work here looks again after a while."""
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - no notifications
+        """Return at once: this store has no notifications, so the caller looks again after a while."""
         return Wake.UNTOLD
 
     def sequence(self) -> int:
-        """Give every committed receipt its position: here it has it from the start."""
+        """Return 0: every receipt gets its position when it is written."""
         self._process.require()
         return 0
 
@@ -249,11 +253,11 @@ class MemoryStore:
             self._tables.seals.setdefault(seal.size, seal)
 
     def migrations(self) -> tuple[AppliedMigration, ...]:
-        """Return nothing: memory has no schema."""
+        """Return no migrations: memory has no schema."""
         return ()
 
     def migrate(self) -> None:
         """Do nothing: memory has no schema."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Do nothing: there is nothing to release."""

@@ -1,4 +1,4 @@
-"""The tables of the reference store, and reading one moment of them."""
+"""The tables of the reference store, and the view that reads a copy of them."""
 
 import time
 from collections.abc import Collection, Iterator, MutableMapping, Sequence
@@ -40,7 +40,7 @@ from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery,
 
 
 class Tables(Struct):
-    """Everything that is kept."""
+    """All tables of a ledger in memory."""
 
     info: LedgerInfo | None = None
     receipts: list[StoredReceipt] = field(default_factory=list)
@@ -88,12 +88,12 @@ MAPS: Final = (
 
 
 def copied(tables: Tables) -> Tables:
-    """Return tables that later changes do not touch."""
+    """Return a copy of the tables that later writes do not change."""
     return Tables(tables.info, list(tables.receipts), *(dict(getattr(tables, name)) for name in MAPS))
 
 
 def now() -> datetime:
-    """Return the time by this store's own clock, which a test's clock does not move."""
+    """Return the time of the store's own clock. Tests that replace the relay's clock do not move it."""
     return datetime.fromtimestamp(time.time(), UTC)
 
 
@@ -104,13 +104,13 @@ class MemoryView:
         self._tables = tables
 
     def info(self) -> LedgerInfo:
-        """Return who this ledger is."""
+        """Return the identity of this ledger. Raises `NotALedgerError`."""
         if self._tables.info is None:
             raise NotALedgerError("nothing has been recorded in this memory yet")
         return self._tables.info
 
     def counts(self) -> Counts:
-        """Return how much there is."""
+        """Return the number of rows of each sort."""
         tables = self._tables
         return Counts(
             receipts=len(tables.receipts),
@@ -123,7 +123,7 @@ class MemoryView:
         )
 
     def content_sizes(self) -> ContentSizes:
-        """Return how much of it is words."""
+        """Return the number and size of the contents, by place."""
         kept = [content for content in self._tables.contents.values() if content.place is not Place.ERASED]
         return ContentSizes(
             rows=len(kept),
@@ -134,7 +134,7 @@ class MemoryView:
         )
 
     def get_stream(self, stream: StreamId) -> Stream:
-        """Return where a stream stands."""
+        """Return one stream."""
         return get_row(self._tables.streams, stream, "stream")
 
     def find_streams(self) -> Iterator[Stream]:
@@ -146,7 +146,7 @@ class MemoryView:
         return self._tables.receipts[get_row(self._tables.numbers, receipt, "receipt") - 1]
 
     def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
-        """Return one receipt by its place in its stream."""
+        """Return the receipt with this seq in a stream."""
         for receipt in self._tables.receipts:
             if (receipt.stream, receipt.seq) == (stream, seq):
                 return receipt
@@ -181,7 +181,7 @@ class MemoryView:
         return get_row(self._tables.contents, content, "content")
 
     def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
-        """Yield those of these contents that are there."""
+        """Yield the contents with these ids that exist."""
         return (self._tables.contents[content] for content in contents if content in self._tables.contents)
 
     def find_content_ids(self) -> Iterator[ContentId]:
@@ -221,7 +221,7 @@ class MemoryView:
         return islice(found, limit)
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
-        """Yield the runs of the attempts at a handoff, the first first."""
+        """Yield the runs of a handoff in order of their attempt numbers."""
         found = (run for run in self._tables.runs.values() if run.handoff == handoff.id)
         return iter(sorted(found, key=lambda run: run.attempt))
 
@@ -230,7 +230,7 @@ class MemoryView:
         return self._claimed(get_row(self._tables.handoffs, handoff, "handoff"))
 
     def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
-        """Return the handoff that was offered under a key in a scope."""
+        """Return the handoff that was offered in a scope with this offer key."""
         return self.get_handoff(get_row(self._tables.offers, (scope, key), "offer"))
 
     def find_handoffs(
@@ -266,25 +266,25 @@ class MemoryView:
         )
 
     def find_held(self) -> Iterator[Handoff]:
-        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        """Yield the handoffs that are held and wait for a ruling, oldest first."""
         found = (handoff for handoff in self._tables.handoffs.values() if handoff.state is State.HELD)
         return iter(sorted(found, key=lambda handoff: handoff.id))
 
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
-        """Yield what humans said they want, in the order in which it was recorded."""
+        """Yield the statements of humans, in the order in which they were recorded."""
         return (stated for stated in self._tables.stated.values() if root in {None, stated.root})
 
     def find_touches(self, path: str | None = None) -> Iterator[Touched]:
-        """Yield the changes that were recorded under a path, the latest first, or all."""
+        """Yield the recorded changes of a path, the latest first, or all."""
         found = [touched for touched in self._touches() if path in {None, touched.path}]
         yield from sorted(found, key=self._written, reverse=True)
 
     def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
-        """Yield the paths under which these contents were recorded."""
+        """Yield the recorded changes that these contents hold."""
         return (touched for content in contents if (touched := self._tables.touches.get(content)) is not None)
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
-        """Yield the paths that end so."""
+        """Yield the paths of recorded changes with this ending."""
         paths = {touched.path for touched in self._touches()}
         yield from sorted(path for path in paths if path == ending or path.endswith(f"/{ending}"))
 
@@ -295,11 +295,11 @@ class MemoryView:
         return self._tables.numbers[touched.receipt], touched.content
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
-        """Yield the results that are kept under a key, the latest first, or all."""
+        """Yield the cached results under a key, the latest first, or all."""
         return (cached for _, cached in sorted(self._tables.cached.items(), reverse=True) if key in {None, cached.key})
 
     def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
-        """Yield what is used up of some accounts, or of all."""
+        """Yield the amounts that are charged to these accounts, or to all."""
         return (
             charged
             for _, charged in sorted(self._tables.charged.items())
@@ -307,11 +307,11 @@ class MemoryView:
         )
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their runs went on, oldest first."""
+        """Yield the calls that are or were held while their run went on, oldest first."""
         return (held for _, held in sorted(self._tables.held_calls.items()))
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
-        """Yield those of open runs that nobody has decided about, oldest first."""
+        """Yield the held calls of open runs without a ruling, oldest first."""
         tables = self._tables
         return (
             held
@@ -320,11 +320,11 @@ class MemoryView:
         )
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about a call, or about all."""
+        """Yield the ruling about a held call, or all of them, oldest first."""
         return (known for _, known in sorted(self._tables.decided_calls.items()) if call in {None, known.call})
 
     def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
-        """Yield what is said about something, the latest first."""
+        """Yield the remarks of a kind, about a name or about any, the latest first."""
         found = [
             remark
             for remark in self._tables.remarks.values()
@@ -333,7 +333,7 @@ class MemoryView:
         return iter(sorted(found, key=lambda remark: remark.receipt, reverse=True))
 
     def find_leases(self) -> Iterator[Lease]:
-        """Yield the leases that are held."""
+        """Yield the leases that somebody holds, ordered by handoff."""
         return (lease for _, lease in sorted(self._tables.leases.items()) if lease is not None)
 
     def _claimed(self, handoff: Handoff) -> Handoff:
@@ -345,7 +345,7 @@ class MemoryView:
         yield from self._tables.keys.values()
 
     def find_seals(self) -> Iterator[Seal]:
-        """Yield seals by size."""
+        """Yield the seals in order of size."""
         return (seal for _, seal in sorted(self._tables.seals.items()))
 
     def find_alterations(self) -> Iterator[tuple[str, str]]:
@@ -366,14 +366,14 @@ class MemoryView:
         yield from sorted(wanted, reverse=True)
 
     def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
-        """Yield receipts that may be about a call with this ending."""
+        """Yield the receipts that may be about a call whose id has this ending."""
         quoted = f'{ending}"'.encode()
         return (
             receipt for receipt in self._tables.receipts if receipt.kind in _ABOUT_A_CALL and quoted in receipt.payload
         )
 
     def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
-        """Yield requests without an outcome."""
+        """Yield requests of calls without an outcome."""
         latest = sorted(self.find_runs(limit=runs), key=lambda run: run.state is RunState.COMPLETED)
         seen = 0
         for run in latest:
@@ -388,7 +388,7 @@ class MemoryView:
 
 
 def _call_in(receipt: StoredReceipt) -> bytes:
-    """Return the call that a receipt is about, as its bytes say it."""
+    """Return the id of the call that a receipt is about, read from its bytes without parsing them."""
     return receipt.payload.partition(_CALL)[2][:_CALL_LENGTH]
 
 

@@ -1,4 +1,7 @@
-"""Schema migrations: numbered SQL files, applied in order, each once; a newer schema than ours is refused."""
+"""Schema migrations: numbered SQL files, each applied once and in order.
+
+A ledger with a newer schema than this program knows is refused.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -26,7 +29,7 @@ class Migration(Struct, frozen=True, order=True):
 
 
 class AppliedMigration(Struct, frozen=True):
-    """A migration that a store knows, and when it was applied there; None if it was not."""
+    """A migration of a store, and when it was applied; None if it was not."""
 
     version: int
     name: str
@@ -35,7 +38,7 @@ class AppliedMigration(Struct, frozen=True):
 
 @cache
 def find_migrations(package: str, directory: "Traversable | None" = None) -> tuple[Migration, ...]:
-    """Return the migrations of a store by version, without gaps."""
+    """Return the migrations of a store in order of version. Raises `SchemaError` if their numbers have a gap."""
     directory = directory or files_of(package).joinpath("migrations")
     found = sorted(
         Migration(int(matched[1]), matched[2], file.read_text(encoding="utf-8"))
@@ -48,7 +51,10 @@ def find_migrations(package: str, directory: "Traversable | None" = None) -> tup
 
 
 def pending(migrations: Sequence[Migration], applied: Iterable[int]) -> tuple[Migration, ...]:
-    """Return what is still to be applied. Raises `NewerSchemaError` if something unknown was applied already."""
+    """Return the migrations that are not applied yet.
+
+    Raises `NewerSchemaError` if the ledger has one that is unknown here.
+    """
     done = set(applied)
     newest = max(done, default=0)
     if newest > len(migrations):

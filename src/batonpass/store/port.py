@@ -1,7 +1,11 @@
-"""What a store promises. It speaks of receipts, streams, runs and contents; nobody above it sees a table.
+"""The contract of a store: the methods that every store has, and the guarantees that callers rely on.
 
-A store checks order and enrolment, not signatures: trust is decided by the ledger before it appends and by the verifier
-afterwards. The conformance suite in `batonpass.testing.conformance` is this page as tests.
+A store knows receipts, streams, runs, handoffs and contents. Code above it never sees a table or a transaction. To
+write another store, implement `LedgerStore` and `LedgerView`, and run the conformance suite in
+`batonpass.testing.conformance`, which states these guarantees as tests. `batonpass.store.memory` is the reference.
+
+A store checks order, enrolment, leases and limits. It does not check signatures: the ledger does that before it
+appends, and the verifier does it afterwards.
 """
 
 import threading
@@ -41,34 +45,34 @@ from batonpass.store.migrate import AppliedMigration
 
 
 class LedgerInfo(Struct, frozen=True, kw_only=True):
-    """Who a ledger is: its id, and the root key that decides which relays may write."""
+    """The identity of a ledger: its id, and the root key that decides which relays may write."""
 
     id: LedgerId
     root_key: PublicKey
 
     @property
     def genesis(self) -> Digest:
-        """Return the digest from which the root streams hang."""
+        """Return the digest that the first receipt of a root stream names as its predecessor."""
         return genesis(self.id, self.root_key)
 
 
 class ReceiptQuery(Struct, frozen=True, kw_only=True):
-    """Which receipts to read; every given part narrows."""
+    """Selects receipts. A receipt must match every part that is given."""
 
     stream: StreamId | None = None
-    streams: tuple[StreamId, ...] | None = None  # any of these; each one's receipts come by seq
-    root: RunId | None = None  # all streams of one tree
-    kind: str | None = None  # exact, or a family such as "handoff"
-    but: tuple[str, ...] = ()  # not of these kinds, each exact: what is left out is not read
-    agent: AgentId | None = None  # receipts in streams of this agent's runs
+    streams: tuple[StreamId, ...] | None = None  # any of these; the receipts of each stream come in order of seq
+    root: RunId | None = None  # all streams of the tree of this root run
+    kind: str | None = None  # an exact kind, or a family such as "handoff"
+    but: tuple[str, ...] = ()  # exact kinds to leave out; a store need not read them
+    agent: AgentId | None = None  # receipts in the streams of this agent's runs
     since: datetime | None = None
-    first: int | None = None  # positions from this one on; only sequenced receipts
-    last: int | None = None  # positions up to and including this one; only sequenced receipts
+    first: int | None = None  # from this position on; only receipts that have a position
+    last: int | None = None  # up to and including this position; only receipts that have one
     unsequenced: bool = False  # only receipts that have no position yet
 
 
 class Touched(Struct, frozen=True, kw_only=True):
-    """A change that was recorded under a path: which receipt says so, and the content that holds it."""
+    """A recorded change of a path: the receipt that records it, and the content that holds the change."""
 
     path: str
     receipt: ReceiptId
@@ -76,7 +80,7 @@ class Touched(Struct, frozen=True, kw_only=True):
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """How much there is."""
+    """The number of rows of each sort in a ledger."""
 
     receipts: int
     streams: int
@@ -84,66 +88,73 @@ class Counts(Struct, frozen=True, kw_only=True):
     handoffs: int
     contents: int
     seals: int
-    bytes: int  # what the ledger occupies, as far as the store can tell
+    bytes: int  # size of the ledger, as far as the store can tell
 
 
 class ContentSizes(Struct, frozen=True, kw_only=True):
-    """How many contents there are by where they are kept, and how many bytes of words."""
+    """Number and size of the contents, by the place where they are kept."""
 
     rows: int
     row_bytes: int
     files: int  # bodies that are too large for a row
-    file_bytes: int  # of those files that are there
+    file_bytes: int  # only files that exist
     erased: int
 
 
 class Wake(StrEnum):
-    """Why a worker no longer waits."""
+    """Why `LedgerStore.await_work` returned."""
 
-    WORK = "work"  # something was there to claim
+    WORK = "work"  # there was a handoff to claim
     DUE = "due"  # a lease has run out, or a deadline has passed
-    NOTHING = "nothing"  # the time is over, or it is to stop
-    UNTOLD = "untold"  # this store cannot tell: look again after a while
+    NOTHING = "nothing"  # the time is over, or the caller set `stop`
+    UNTOLD = "untold"  # this store has no notifications: look again after a while
 
 
 class LedgerView(Protocol):
-    """Everything as it was at one moment. Reading never blocks a writer, and no writer blocks it."""
+    """The ledger as it was at one moment. A reader never blocks a writer, and a writer never blocks a reader.
+
+    `get_x` returns one thing and raises `NotFoundError` if it does not exist. `find_x` yields any number, also none.
+    """
 
     def info(self) -> LedgerInfo:
-        """Return who this ledger is."""
+        """Return the id and the root key of this ledger. Raises `NotALedgerError` if nobody has founded it."""
 
     def counts(self) -> Counts:
-        """Return how much there is."""
+        """Return the number of receipts, streams, runs and so on."""
 
     def content_sizes(self) -> ContentSizes:
-        """Return how much of it is words, and where they are. Looks at every content."""
+        """Return the number and size of the contents, by place. This reads every content."""
 
     def get_stream(self, stream: StreamId) -> Stream:
-        """Return where a stream stands. Raises `NotFoundError`."""
+        """Return a stream: its head, epoch and whether it is open. Raises `NotFoundError`."""
 
     def find_streams(self) -> Iterator[Stream]:
-        """Yield all streams."""
+        """Yield all streams, in any order."""
 
     def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
         """Return one receipt. Raises `NotFoundError`."""
 
     def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
-        """Return one receipt by its place in its stream. Raises `NotFoundError`."""
+        """Return the receipt with this seq in a stream. Raises `NotFoundError`."""
 
     def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
-        """Yield receipts: one stream's by seq, sequenced ones by position, else in the order they were written.
+        """Yield the receipts that match a query.
 
-        Streaming: nothing is held in memory that was yielded.
+        Receipts of one stream come in order of seq, receipts with positions in order of position, all others in the
+        order in which they were written. The store streams them: it keeps no receipt in memory after it was yielded.
         """
 
     def last_position(self) -> int:
-        """Return the position of the last sequenced receipt; 0 if there is none."""
+        """Return the position of the last receipt that has one; 0 if none has."""
 
     def get_content(self, content: ContentId) -> StoredContent:
-        """Return one content; erased ones without salt and body. Raises `NotFoundError`."""
+        """Return one content. An erased one has neither salt nor body. Raises `NotFoundError`."""
 
     def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
-        """Yield those of these contents that are there, in any order; a body whose file is lost comes back as None."""
+        """Yield the contents with these ids, in any order. Unknown ids are left out.
+
+        The body is None if the content was erased, or if its file is lost.
+        """
 
     def find_content_ids(self) -> Iterator[ContentId]:
         """Yield the ids of all contents."""
@@ -164,20 +175,24 @@ class LedgerView(Protocol):
         before: RunId | None = None,
         limit: int | None = None,
     ) -> Iterator[Run]:
-        """Yield runs, the latest first: at most `limit`, and only those that are older than `before`.
+        """Yield runs, the latest first: at most `limit`, and only runs older than `before`.
 
-        In one of these states, if there are any; with `roots`, only those that nobody handed off to. What is read grows
-        with what is yielded: with one narrowing part alone, other runs are not looked at.
+        A run must match every part that is given. `states` selects runs in one of these states, `roots` only root runs.
+        With one of these parts alone, the store reads no other runs: the cost grows with the number of runs that it
+        yields, not with the length of the ledger.
         """
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
-        """Yield the runs of the attempts at a handoff, the first first."""
+        """Yield the runs of a handoff in order of their attempt numbers."""
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
-        """Return one handoff. Raises `NotFoundError`."""
+        """Return one handoff. Raises `NotFoundError`.
+
+        Its state is claimed if it is ready and a worker holds its lease.
+        """
 
     def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
-        """Return the handoff that was offered under a key in a scope. Raises `NotFoundError`."""
+        """Return the handoff that was offered in a scope with this offer key. Raises `NotFoundError`."""
 
     def find_handoffs(
         self,
@@ -189,178 +204,216 @@ class LedgerView(Protocol):
         before: HandoffId | None = None,
         limit: int | None = None,
     ) -> Iterator[Handoff]:
-        """Yield handoffs, the latest first: at most `limit`, and only those that are older than `before`.
+        """Yield handoffs, the latest first: at most `limit`, and only handoffs older than `before`.
 
-        One that a worker holds under a lease and has not begun is claimed. What is read grows with what is yielded:
-        with one narrowing part alone, other handoffs are not looked at.
+        A handoff must match every part that is given. One that is ready and whose lease a worker holds has the state
+        claimed, and is selected by that state. With one part alone, the store reads no other handoffs: the cost grows
+        with the number of handoffs that it yields.
         """
 
     def find_overdue(self) -> Iterator[Handoff]:
-        """Yield the handoffs that have not ended and whose deadline has passed by the store's clock, oldest first."""
+        """Yield the handoffs whose deadline has passed by the store's clock and that can still expire, oldest first."""
 
     def find_held(self) -> Iterator[Handoff]:
-        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        """Yield the handoffs that are held and wait for a ruling, oldest first."""
 
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
-        """Yield what humans said they want, in the order in which it was recorded."""
+        """Yield the recorded statements of humans, of one tree or of all, in the order in which they were recorded."""
 
     def find_touches(self, path: str | None = None) -> Iterator[Touched]:
-        """Yield the changes that were recorded under a path, the latest first, or all, in any order.
+        """Yield the recorded changes of a path, the latest first; without a path all changes, in any order.
 
-        One that was erased is gone.
+        Erased changes are left out.
         """
 
     def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
-        """Yield the paths under which those of these contents that are changes were recorded, in any order."""
+        """Yield the recorded changes that these contents hold, in any order.
+
+        Contents that hold no change are left out.
+        """
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
-        """Yield the paths under which changes were recorded and that end so, in whole names, each once, in order."""
+        """Yield the paths of recorded changes that end with these whole path components, each once and sorted."""
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
-        """Yield the results that are kept under a key, the latest first, or all, in any order; also stale ones."""
+        """Yield the cached results under a key, the latest first; without a key all, in any order.
+
+        Stale ones are included.
+        """
 
     def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
-        """Yield what is used up of some accounts, or of all that there are, by account and unit."""
+        """Yield how much of each unit is charged to these accounts, or to all accounts, by account and unit."""
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their runs went on, oldest first."""
+        """Yield the calls that are or were held while their run went on, oldest first."""
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of open runs that wait for somebody to let them be made, oldest first."""
+        """Yield the held calls of open runs for which there is no ruling yet, oldest first."""
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about such a call, or about all, oldest first."""
+        """Yield the ruling about a held call, or all rulings about held calls, oldest first."""
 
     def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
-        """Yield what is said about something, or of a kind, the latest first; or all, in any order.
+        """Yield the remarks of a kind, or of a kind about a name, the latest first; without a kind all, in any order.
 
-        A name is looked for only together with what is said about it.
+        `name` is used only together with `said`.
         """
 
     def find_leases(self) -> Iterator[Lease]:
-        """Yield the leases that are held, also those that have run out, by handoff."""
+        """Yield the leases that somebody holds, also those whose time has run out, ordered by handoff."""
 
     def find_keys(self) -> Iterator[Key]:
         """Yield every key that is or was enrolled, the root key first."""
 
     def find_seals(self) -> Iterator[Seal]:
-        """Yield seals by size."""
+        """Yield the seals in order of size."""
 
     def find_alterations(self) -> Iterator[tuple[str, str]]:
-        """Yield what somebody has changed in the store's own schema: the name of each part, and a sentence about it."""
+        """Yield each part of the store's schema that somebody has changed: its name, and a sentence that says how."""
 
     def find_misfiled(self) -> Iterator[tuple[str, str]]:
-        """Yield what the store keeps to find its rows by and does not agree with them: a name, and a sentence about it.
+        """Yield each entry of the store's own lookup tables that contradicts its rows: a name, and a sentence about it.
 
-        Where the database keeps all its indexes itself, there is nothing that could differ.
+        This concerns stores that maintain such tables themselves. One whose indexes are all kept by the database yields
+        nothing.
         """
 
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
-        """Yield ids of runs, handoffs, receipts, relays, contents or sessions, by prefix, with this ending.
+        """Yield the ids with this prefix and this ending, the latest first and each once.
 
-        The latest first, and each once. From four characters on, others are not looked at among runs, handoffs and
-        receipts.
+        The prefix says which sort: run, handoff, receipt, relay, content or session. For runs, handoffs and receipts,
+        an ending of four characters or more is looked up in an index.
         """
 
     def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
-        """Yield receipts that may be the request, the denial or the hold of a call with this ending, oldest first.
+        """Yield the receipts that may be the request, denial or hold of a call whose id has this ending, oldest first.
 
-        None of them is missing. Others may be among them: what a receipt says is not read here.
+        All such receipts are included. Others may be among them, because the store does not parse receipts: the caller
+        checks each one.
         """
 
     def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
-        """Yield the requests of calls that have no outcome in their stream, in any order, as far as this is looked for.
+        """Yield requests of calls that have no outcome in their stream, in any order. The search is bounded.
 
-        Looked at are so many runs, the latest, those first that have not completed; of each, so many receipts, the
-        last; and no further run after so many receipts in all.
+        The store looks at the latest `runs` runs, beginning with those that have not completed, and of each at its last
+        `of_each` receipts. After `most` receipts in all it begins no further run.
         """
 
 
 class LedgerStore(Protocol):
-    """Keeps a ledger. Safe to use from many threads; refuses use after a fork."""
+    """Keeps one ledger. Safe to use from many threads. Using it in a forked process raises `ForkedError`."""
 
     @property
     def url(self) -> str:
-        """Return what was opened, without any password."""
+        """Return the URL that was opened, without any password."""
 
     @property
     def largest_content(self) -> int | None:
-        """Return how many bytes one content may have at most; None if only the disk limits it."""
+        """Return the largest size of a content in bytes; None if only the disk limits it."""
 
     @property
     def confirm_every(self) -> float | None:
-        """Return after how many seconds a writer asks whether the store still has what it acknowledged.
+        """Return how often a writer must ask whether the store still has the receipts that it acknowledged, in seconds.
 
-        None where every append looks for that itself, because it costs no round trip: see `Entry.after`.
+        None if every append checks this by itself, because the check costs no round trip: see `Entry.after`.
         """
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
-        """Make this empty store the ledger `info` with its first receipt, and return who it is.
+        """Make this empty store the ledger `info` with its first receipt, and return its identity.
 
-        If another process founded it in the meantime, nothing is written and that one's info is returned.
+        If another process founded it in the meantime, nothing is written, and the identity of that ledger is returned.
         """
 
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
 
     def view(self, about: HandoffId | None = None) -> AbstractContextManager[LedgerView]:
-        """Open everything as it is now, for reading: at the latest as it is when it is first looked at.
+        """Open a view of the ledger. Its moment lies between this call and the first read.
 
-        With `about`, a store may bring along what is usually read of a handoff before it is taken. If it was claimed
-        here a moment ago, that is the moment then. Looking further raises `StaleHeadError` if that is not so any more.
+        With `about`, a store may fetch in advance the rows that are usually read before that handoff is accepted. If
+        the handoff has just been claimed through this store, the view may show the moment of the claim. A read of
+        anything else then raises `StaleHeadError` if those rows have changed since.
         """
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write all entries in one commit, or none; return when they are durable.
+        """Write all entries in one commit, or none, and return when they are durable.
 
-        Each receipt becomes its stream's head by one compare-and-set on (seq, head, epoch, open), and its projection
-        is applied. Raises `StaleHeadError` if another receipt came first, `FencedError` if the stream is in a later
-        epoch, `StreamClosedError` if it takes no more, `UnknownRelayError` if the recording key is not active,
-        `IllegalTransitionError` if a handoff cannot go there, `DuplicateReceiptError` if an id is taken,
-        `ContentTooLargeError` if a content does not fit, and a `StoreError` if the store cannot do it.
-        An entry that is already there with the same bytes, as head of its stream, is a success: the answer to a
-        commit whose outcome was unknown. An entry with a lease's token raises `LeaseLostError` if that lease is no
-        longer held; an offer whose key is taken in its scope raises `OfferedAlreadyError`; a decision that was signed
-        with a key that is not an active approver's raises `UnknownApproverError`. Where `confirm_every` is None, an
-        entry after something that was acknowledged raises `RewoundError` if that is not there any more. One with a
-        premise that does not hold raises `PremiseError`.
+        Each receipt becomes the head of its stream by one compare-and-set on (seq, head, epoch, open). Its projection,
+        which is its effect on runs, handoffs, keys and so on, is applied in the same commit.
+
+        An entry is a success without any write if the same bytes already are the head of its stream. So a caller that
+        does not know the outcome of a commit may repeat it.
+
+        It raises
+
+        - `StaleHeadError` if another receipt came first, or a stream that the receipt fences or hangs from has moved
+          on;
+        - `FencedError` if the stream is in a later epoch;
+        - `StreamClosedError` if the stream takes no more receipts;
+        - `RewoundError` if the store has lost the predecessor; where `confirm_every` is None, also if it has lost
+          `Entry.after`;
+        - `UnknownRelayError` if the recording key is not an active relay's;
+        - `UnknownApproverError` if a ruling is signed with a key that is not an active approver's;
+        - `IllegalTransitionError` if the handoff cannot make this move from its state;
+        - `LeaseLostError` if the entry has a token and that lease is no longer held;
+        - `OfferedAlreadyError` if the offer key is taken in its scope;
+        - `PremiseError` if the premise of the entry does not hold;
+        - `BudgetExhaustedError` if a charge exceeds a limit in `Entry.within`;
+        - `DuplicateReceiptError` if an id is taken;
+        - `ContentTooLargeError` if a content does not fit;
+        - a `StoreError` if the store cannot write.
         """
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
-        """Take the oldest ready handoff to one of these agents; None if there is none that nobody holds.
+        """Claim the oldest ready handoff to one of these agents, or to any agent, and return the lease.
 
-        Its end is computed by the store's clock. None may come back while work is queued and others claim it.
+        Returns None if there is none that is free. It may also return None while others claim at the same moment, so a
+        caller asks again. The store's clock decides when the lease ends, so the clocks of workers need not agree.
         """
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
-        """Hold a lease for longer, counted from now. Raises `LeaseLostError` if another has it, or it is over."""
+        """Extend a lease: it ends `lease_for` from now.
+
+        A lease whose time has run out can be renewed as long as nobody has seized it. Raises `LeaseLostError` if it was
+        taken over, ended or released.
+        """
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back: a handoff that was not begun can be claimed again. One that is lost stays lost."""
+        """Give a lease back. A handoff that is still ready can be claimed again.
+
+        A lease that was lost is left as it is.
+        """
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
-        """Take over one lease that has run out, so that nobody else ends its attempt; None if there is none."""
+        """Take over one lease whose time has run out, and return it under a new token; None if there is none.
+
+        Only one caller gets it, so only one ends the attempt.
+        """
 
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:
-        """Wait until something may be there to claim for one of these agents, or is due; for so long, or until `stop`.
+        """Wait until there may be a handoff to claim for one of these agents, or something is due.
 
-        Returns at once where nobody can tell. Whatever is returned is a hint: what matters is what a claim finds.
+        Returns after `at_most`, or when `stop` is set, and at once if the store has no notifications. The answer is
+        only a hint: the caller learns from `claim` whether there is work.
         """
 
     def sequence(self) -> int:
-        """Give every committed receipt its position and return how many got one. Safe to run twice at once."""
+        """Give every committed receipt its position, and return how many got one. Safe to run in many processes."""
 
     def add_seal(self, seal: Seal) -> None:
-        """Keep a seal. One of the same size that is kept already stays as it is.
+        """Keep a seal. If there is one of the same size already, that one stays as it is.
 
-        Raises `StaleHeadError` if another seal already follows the same one.
+        Raises `StaleHeadError` if another seal already follows the same predecessor.
         """
 
     def migrations(self) -> tuple[AppliedMigration, ...]:
-        """Return the steps of this store's schema, and when each was applied."""
+        """Return the migrations of this store's schema, and when each was applied."""
 
     def migrate(self) -> None:
-        """Apply the steps that are missing."""
+        """Apply the migrations that are missing.
+
+        Raises `NewerSchemaError` if the ledger has a newer schema than this program.
+        """
 
     def close(self) -> None:
-        """Let go of everything. Closing twice is harmless."""
+        """Release all connections and files. Closing twice is harmless."""

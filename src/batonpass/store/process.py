@@ -1,4 +1,4 @@
-"""Knows whether we still are the process that opened something."""
+"""Detects use after a fork, for everything that holds connections or locks."""
 
 import os
 
@@ -6,12 +6,12 @@ from batonpass.errors import ForkedError
 
 
 class OwnProcess:
-    """Remembers in which process it was made."""
+    """Remembers the process in which it was made."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
 
     def require(self) -> None:
-        """Refuse use after a fork: connections and locks shared by two processes corrupt what they guard."""
+        """Raise `ForkedError` in a forked process: connections and locks that two processes share corrupt a ledger."""
         if os.getpid() != self.pid:
             raise ForkedError

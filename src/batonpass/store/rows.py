@@ -1,4 +1,8 @@
-"""Rows to values. A row that cannot be a value was tampered with; it is named as such, not passed on."""
+"""Turns database rows into values.
+
+A row that cannot be a value was tampered with. It raises a `VerificationError` that names the row, so that the verifier
+can report it.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -30,14 +34,14 @@ Row: TypeAlias = tuple[Any, ...]
 Value = TypeVar("Value")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FLAGS: Final = {0: False, 1: True}  # SQLite's; PostgreSQL's own are equal to them
+_FLAGS: Final = {0: False, 1: True}  # SQLite stores 0 and 1; PostgreSQL's False and True are equal to them
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def _naming(
     what: str, finding: type[VerificationError] = DerivedStateError, *, named_by: int = 0
 ) -> Callable[[Callable[[Row], Value]], Callable[[Row], Value]]:
-    """Turn any trouble with a row's values into a finding that names the row by one of its columns."""
+    """Turn any error about a row's values into a finding that names the row by one of its columns."""
 
     def decorate(make: Callable[[Row], Value]) -> Callable[[Row], Value]:
         @wraps(make)
@@ -54,30 +58,31 @@ def _naming(
     return decorate
 
 
-# By their texts. To call an enumeration costs three calls, and every row that is read has one or two.
+# By text: calling an enumeration costs three Python calls, and every row has one or two members.
 _PLACES: Final = {str(member): member for member in Place}
 _CARRIERS: Final = {str(member): member for member in Carrier}
 _STATES: Final = {str(member): member for member in State}
 _RUN_STATES: Final = {str(member): member for member in RunState}
 
 
-# SQLite keeps any type in any column, and a reader that trusts it dies of a word where bytes belong. What a value of
-# ours does not check by itself is checked here. What is of the very type is not handed on to be looked at again.
-def _bytes(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
+# SQLite accepts any type in any column, and a reader that expects bytes would fail on text. So values that the model
+# does not check by itself are checked here. A value of the exact type needs no further check, and the tests inline save
+# a call.
+def _bytes(field: str, value: Any) -> Any:  # noqa: ANN401 - a column may hold anything
     return value if value is None or type(value) is bytes else require_instance(field, value, bytes)
 
 
-def _text(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
+def _text(field: str, value: Any) -> Any:  # noqa: ANN401 - a column may hold anything
     return value if value is None or type(value) is str else require_instance(field, value, str)
 
 
 def micros(at: datetime) -> int:
-    """Return a moment as microseconds since 1970."""
+    """Return a time as microseconds since 1970."""
     return (at - _EPOCH) // _MICROSECOND
 
 
 def moment(value: int) -> datetime:
-    """Return microseconds since 1970 as a moment. Raises `TypeError` for what is no whole number."""
+    """Return the time that is so many microseconds after 1970. Raises `TypeError` if the value is not an integer."""
     if not isinstance(value, int):
         raise TypeError(f"{shorten(value)} is no time in microseconds")
     return _EPOCH + value * _MICROSECOND
@@ -85,40 +90,40 @@ def moment(value: int) -> datetime:
 
 @_naming("ledger", EditedError)
 def info(row: Row) -> LedgerInfo:
-    """Return the one row that says who a ledger is."""
+    """Return the identity of a ledger from its only row."""
     identifier, root_key = row
     return LedgerInfo(id=require_instance("id", identifier, str), root_key=require_digest("root_key", root_key))
 
 
 @_naming("step of the schema")
 def applied(row: Row) -> tuple[int, datetime]:
-    """Return which step of the schema was applied, and when."""
+    """Return the version of an applied migration, and when it was applied."""
     version, _, at = row
     return version, moment(at)
 
 
 @_naming("id")
 def identifier(row: Row) -> str:
-    """Return an id that was asked for by itself."""
+    """Return an id from a row that holds nothing else."""
     return require_text("id", row[0])
 
 
 @_naming("path")
 def path(row: Row) -> str:
-    """Return a path that was asked for by itself."""
+    """Return a path from a row that holds nothing else."""
     return require_text("path", row[0])
 
 
 @_naming("stream")
 def stream(row: Row) -> Stream:
-    """Return a row of streams."""
+    """Return the stream that a row holds."""
     identifier, root, seq, head, epoch, is_open = row
     return Stream(id=identifier, root=root, seq=seq, head=head, epoch=epoch, open=_FLAGS[is_open])
 
 
 @_naming("run")
 def run(row: Row) -> Run:
-    """Return a row of runs."""
+    """Return the run that a row holds."""
     identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at, series, session = row
     return Run(
         id=identifier,
@@ -138,7 +143,7 @@ def run(row: Row) -> Run:
 
 @_naming("handoff")
 def handoff(row: Row) -> Handoff:
-    """Return a row of handoffs."""
+    """Return the handoff that a row holds."""
     identifier, root, parent, agent, carrier, state, attempt, run_id, initiated, seq, scope, offer_key, deadline = row
     return Handoff(
         id=identifier,
@@ -159,21 +164,21 @@ def handoff(row: Row) -> Handoff:
 
 @_naming("statement")
 def stated(row: Row) -> Stated:
-    """Return a row of statements."""
+    """Return the statement that a row holds."""
     item, root, digest, by, at = row
     return Stated(item=item, root=root, digest=digest, by=by, at=moment(at))
 
 
 @_naming("lease")
 def lease(row: Row) -> Lease:
-    """Return a row of leases that are held."""
+    """Return the lease that a row holds; somebody must hold it."""
     identifier, holder, token, until = row
     return Lease(handoff=identifier, holder=holder, token=token, until=moment(until))
 
 
 @_naming("key")
 def key(row: Row) -> Key:
-    """Return a row of keys."""
+    """Return the key that a row holds."""
     identifier, role, public_key, relay, status, principal = row
     return Key(
         id=identifier,
@@ -187,14 +192,14 @@ def key(row: Row) -> Key:
 
 @_naming("seal")
 def seal(row: Row) -> Seal:
-    """Return a row of seals."""
+    """Return the seal that a row holds."""
     size, previous, root, note, frontier = row
     return Seal(size=size, previous=previous, root=root, note=note, frontier=frontier)
 
 
 @_naming("content", ContentMismatchError)
 def content(row: Row) -> StoredContent:
-    """Return a row of contents, joined with its receipt."""
+    """Return the content that a row holds; the row is joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
     return StoredContent(
         id=ContentId(identifier if type(identifier) is str else require_instance("id", identifier, str)),
@@ -207,7 +212,7 @@ def content(row: Row) -> StoredContent:
 
 @_naming("touch")
 def touched(row: Row) -> Touched:
-    """Return a row of touches, joined with its receipt."""
+    """Return the change that a row holds; the row is joined with its receipt."""
     identifier, path, receipt_id = row
     return Touched(
         path=require_text("path", path),
@@ -218,12 +223,12 @@ def touched(row: Row) -> Touched:
 
 @_naming("receipt", EditedError, named_by=1)
 def receipt(row: Row) -> StoredReceipt:
-    """Return a row of receipts, joined with its stream and its position."""
+    """Return the receipt that a row holds; the row is joined with its stream and its position."""
     position, identifier, stream_id, seq, kind, payload, relay_signature, cosignature = row
     return StoredReceipt(
         position=position,
         id=ReceiptId(identifier if type(identifier) is str else require_instance("id", identifier, str)),
-        # Of a receipt whose stream is gone, a name that no stream has: the verifier says which receipt it is.
+        # If its stream row is gone, it gets a name that no stream has, and the verifier reports the receipt.
         stream=_text("stream", stream_id) or StreamId(""),
         seq=seq if type(seq) is int else require_instance("seq", seq, int),
         kind=kind if type(kind) is str else require_instance("kind", kind, str),
@@ -237,34 +242,34 @@ def receipt(row: Row) -> StoredReceipt:
 
 @_naming("cached result of")
 def cached(row: Row) -> Cached:
-    """Return a row of cached results."""
+    """Return the cached result that a row holds."""
     call, key_, receipt_id, until = row
     return Cached(call=call, key=key_, receipt=receipt_id, until=moment(until))
 
 
 @_naming("charged account")
 def charged(row: Row) -> Charged:
-    """Return a row of what is used up."""
+    """Return the charged amount that a row holds."""
     account, unit, used = row
     return Charged(account=account, unit=Unit(unit), used=used)
 
 
 @_naming("remark")
 def remark(row: Row) -> Remark:
-    """Return a row of remarks."""
+    """Return the remark that a row holds."""
     said, name, receipt_id = row
     return Remark(said=RemarkKind(said), name=name, receipt=receipt_id)
 
 
 @_naming("held call")
 def held_call(row: Row) -> HeldCall:
-    """Return a row of held calls."""
+    """Return the held call that a row holds."""
     call, run_id, receipt_id = row
     return HeldCall(call=call, run=run_id, receipt=receipt_id)
 
 
 @_naming("decided call")
 def decided_call(row: Row) -> DecidedCall:
-    """Return a row of decided calls."""
+    """Return the ruling about a held call that a row holds."""
     call, run_id, receipt_id, approved = row
     return DecidedCall(call=call, run=run_id, receipt=receipt_id, approved=_FLAGS[approved])

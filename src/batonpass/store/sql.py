@@ -1,4 +1,4 @@
-"""SQL by name: each statement stands in a `.sql` file of its package, under a `-- name:` line."""
+"""Loads SQL statements by name. Each stands in a `.sql` file of its package, under a `-- name:` line."""
 
 import re
 from importlib import import_module
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def files_of(package: str) -> "Traversable":
-    """Return the directory of a package, as `importlib.resources.files` does."""
+    """Return the directory of a package, as `importlib.resources.files` does, and mostly without importing that."""
     places = [Path(place) for place in import_module(package).__path__]
     if len(places) == 1 and places[0].is_dir():
         return places[0]
-    # What can read archives loads those for temporary files and for three kinds of compression: as long as a third of
-    # our own import, and nearly nobody runs a package from an archive.
+    # importlib.resources can read archives, and imports tempfile and three compression modules for that. This takes a
+    # third as long as importing all of batonpass, and hardly anybody runs a package from an archive.
     from importlib.resources import files  # noqa: PLC0415 - as above
 
     return files(package)
@@ -25,7 +25,10 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 class Queries(dict[str, str]):
-    """The statements of one file, by name. A dict itself: every statement that is run is looked up here."""
+    """The statements of one file, by name.
+
+    It is a dict, and not an object that has one, because every statement that runs is looked up here.
+    """
 
     def __init__(self, package: str, file: str = "queries.sql") -> None:
         text = files_of(package).joinpath(file).read_text(encoding="utf-8")
@@ -35,7 +38,7 @@ class Queries(dict[str, str]):
 
 
 def _without_remarks(statement: str) -> str:
-    """Return a statement without the comment behind it, which is about the next one, and without its semicolon."""
+    """Return a statement without its semicolon and without the comment behind it, which is about the next statement."""
     lines = statement.rstrip().splitlines()
     while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
         lines.pop()

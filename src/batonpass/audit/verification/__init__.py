@@ -1,1 +1,1 @@
-"""Verification in the numbered steps of docs/spec/verification.md."""
+"""Verifies a ledger in the numbered steps of docs/spec/verification.md, from the signed bytes up."""

@@ -24,7 +24,7 @@ class RecordedCall:
     """The action, target and arguments in the receipt of a request."""
 
     def __init__(self, scope: str, receipt: Receipt, contents: Contents) -> None:
-        self.unjudged = False  # some conditions could not be checked: the arguments were erased or redacted
+        self.unjudged = False  # some conditions could not be checked: arguments were erased or redacted
         self._text = scope
         self._receipt = receipt
         self._contents = contents
@@ -67,7 +67,7 @@ class RecordedCall:
         return list(find_broken(permit, judged))
 
     def _read_judged(self) -> Mapping[str, object] | None:
-        """Return the arguments that the guard checked; None if they were erased, or redaction made them unreadable."""
+        """Return the arguments that the guard evaluated; None if they were erased, or are unreadable now."""
         if not self._looked:
             self._looked = True
             if JUDGED not in self._receipt.content:
@@ -94,9 +94,9 @@ class RecordedCall:
 
 
 def _require_same(judged: Mapping[str, object], given: object) -> None:
-    """Refuse numbers that the guard checked and that differ from those the call was made with.
+    """Refuse a call whose numbers differ from those that the guard evaluated. Raises `UngrantedError`.
 
-    Texts are not compared: the guard checks a resolved path, and the call names it as it was written.
+    Texts are not compared: the guard evaluates a resolved path, and the call has it as it was written.
     """
     if not isinstance(given, Mapping):
         return

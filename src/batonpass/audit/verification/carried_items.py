@@ -1,4 +1,4 @@
-"""The items that travel with handoffs, checked by id and digest at every hop, from receipts alone."""
+"""The items that travel with handoffs: checked by id and digest at every hop, from receipts alone."""
 
 from msgspec import Struct, field
 
@@ -26,11 +26,11 @@ from batonpass.model.ledger.receipt import Receipt
 
 
 class CarriedItems(Struct):
-    """The known items, their origin, and the items that each run must hand on."""
+    """The known items and their origin, and the items that each run must hand on."""
 
     known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # root, digest and part
     binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions, by run
-    refuted: dict[ReceiptId, RunId | None] = field(default_factory=dict)  # verdicts against results, and their tree
+    refuted: dict[ReceiptId, RunId | None] = field(default_factory=dict)  # refuting verdicts, with their tree
     offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
 
     def require(self, receipt: Receipt) -> None:
@@ -50,9 +50,9 @@ class CarriedItems(Struct):
                 raise UnlinkedError(f"{body.item} does not bind this run", field="item")
 
     def require_inherited(self, body: SessionSaved | SessionResumed, trees: frozenset[RunId], *, whole: bool) -> None:
-        """Refuse a session that keeps an item which these trees did not record; if not `whole`, an unknown item passes.
+        """Refuse a session that keeps an item which these trees did not record. Raises `UnlinkedError`.
 
-        Raises `UnlinkedError`.
+        If not `whole`, an unknown item passes, because its tree may be missing.
         """
         for item in body.kept:
             tree, *recorded = self.known.get(item.item, (None, None, None))

@@ -1,4 +1,4 @@
-"""The chain check: each receipt, in position order, against all before it. Pure; no I/O.
+"""The chain check: compares each receipt, in position order, with all before it. Pure; no I/O.
 
 The steps are those of docs/spec/verification.md. Signatures are not checked here; they are returned with each receipt,
 so that they can be checked on all cores.
@@ -54,7 +54,7 @@ _COLUMNS: Final = ("id", "stream", "seq", "kind")
 
 
 class Link(Struct, frozen=True):
-    """A receipt that passed the check, and its signatures, not yet checked."""
+    """A receipt that passed the check, and its signatures, which are not checked yet."""
 
     receipt: Receipt
     digest: bytes
@@ -83,7 +83,7 @@ class Linker:
         return self._memory.erased
 
     def add(self, stored: StoredReceipt) -> Link:
-        """Take the next receipt."""
+        """Check the next receipt and return it with its signatures."""
         receipt = _read(stored)
         raw = sha256(stored.payload).digest()
         digest = Digest(raw.hex())
@@ -102,7 +102,7 @@ class Linker:
         return Link(receipt, raw, signatures, rulings)
 
     def pass_over(self, stored: StoredReceipt, run_key: PublicKey | None) -> None:
-        """Take a sealed receipt without checking it again; only its position is, and its run key is remembered."""
+        """Take a sealed receipt without a full check: only its position is checked, and its run key is remembered."""
         try:
             self._require_position(stored)
         except VerificationError as error:
@@ -196,7 +196,7 @@ class Linker:
             return self._info.root_key
         return self._memory.run_keys.get(RunId(receipt.stream))
 
-    # Step 8: what a receipt says about parents, children, calls and items agrees with their own receipts.
+    # Step 8: a receipt agrees with the receipts of the parents, children, calls and items that it names.
     def _require_links(self, receipt: Receipt) -> None:
         rule = RULES.get(type(receipt.body))
         if rule is not None:

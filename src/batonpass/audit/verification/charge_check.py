@@ -1,8 +1,8 @@
-"""Limits: what was used, counted again from signed receipts and compared with the signed terms.
+"""Limits: counts the use again from signed receipts and compares it with the signed terms.
 
 Calls are counted in the commit of their request, so their sum never exceeds a limit. Other units are known only after a
-call; such a call may start while something is left. What was certainly used at that time is what its own stream had
-recorded, and what is older by more than clocks may differ: two commits of the same moment may have either order.
+call, which may start while something is left. Two commits of the same moment may have either order. So only these
+charges certainly came before a call: those in its own stream, and those that are older by more than clocks may differ.
 """
 
 from collections import defaultdict
@@ -25,9 +25,9 @@ from batonpass.model.grants.permit import Permit
 from batonpass.model.ledger.receipt import Receipt
 
 CHARGES: Final = "charges"
-_LIMIT: Final = "limit"  # a call that was made before anybody could stop it has this flag
+_LIMIT: Final = "limit"  # flag of a call that was made before anybody could stop it
 _AFTER: Final = tuple(unit for unit in Unit if unit is not Unit.CALLS)
-# What is older than this is certainly earlier. It is summed up, so that the cost of a call does not grow with the tree.
+# Older charges certainly came before. They are summed up, so that the cost of a check does not grow with the tree.
 _SETTLED: Final = timedelta(minutes=10)
 
 
@@ -43,7 +43,7 @@ class _Used(Struct):
         self.recent.append((receipt.at, receipt.stream, amount))
 
     def surely(self, receipt: Receipt) -> int:
-        """Return what was certainly used when a receipt was recorded."""
+        """Return how much was certainly used when a receipt was recorded."""
         old = [one for one in self.recent if one[0] <= receipt.at - _SETTLED]
         if old:
             self.settled += sum(amount for _, _, amount in old)
@@ -54,7 +54,7 @@ class _Used(Struct):
 
 
 class Charges:
-    """Counts what receipts charge. Raises `OverLimitError` and `UncountedError`."""
+    """Counts the charges of receipts. Raises `OverLimitError` and `UncountedError`."""
 
     def __init__(self) -> None:
         self._limits: dict[StreamId, Limits] = {}
@@ -72,7 +72,7 @@ class Charges:
     def require_counted(
         self, receipt: Receipt, body: ToolRequested, hops: Sequence[tuple[Terms, tuple[Permit, ...]]]
     ) -> None:
-        """Refuse a call that a limit above it did not count or had no room for.
+        """Refuse a call that was not charged to a limit above it, or for which a limit had no room.
 
         `hops` are its terms, each with the permits that may have covered the call.
         """
@@ -90,7 +90,7 @@ class Charges:
     def _require_permit(
         self, receipt: Receipt, account: StreamId, permits: tuple[Permit, ...], charged: set[StreamId]
     ) -> None:
-        """Refuse a call if no permit that may have covered it counted it and had room."""
+        """Refuse a call unless one of the permits that may have covered it was charged and had room."""
         full = None
         for permit in permits:
             mine = permit_account(account, permit)
@@ -117,7 +117,7 @@ class Charges:
         line: tuple[StreamId, ...],
         chain: Sequence[Terms],
     ) -> None:
-        """Count the charges of a receipt. Refuse it if they exceed a limit, or are less than what was used."""
+        """Count the charges of a receipt. Refuse it if they exceed a limit, or are less than the recorded use."""
         used = _used_by(body)
         for terms in chain:
             for unit, amount in used:
@@ -153,7 +153,7 @@ class Charges:
             self._set_aside[body.call] = aside
 
     def _give_back(self, body: ToolRequested | ToolCompleted | RunSpent, charge: Charge) -> None:
-        """Refuse to give back more than was set aside for this call. The call itself stays counted."""
+        """Refuse to give back more than was reserved for this call. The call itself stays counted."""
         if charge.account not in self._limits:
             return
         aside = self._set_aside.get(body.call, {}) if isinstance(body, ToolCompleted) else {}
@@ -165,7 +165,7 @@ class Charges:
 
 
 def _used_by(body: ToolRequested | ToolCompleted | RunSpent) -> tuple[tuple[Unit, int], ...]:
-    """Return what a receipt says was used, whatever it charges."""
+    """Return the use that a receipt records, whatever it charges."""
     match body:
         case ToolCompleted():
             return ((Unit.SPEND, body.cost),)

@@ -1,7 +1,7 @@
-"""Grants, checked from receipts and their contents: who granted what to whom, and whether calls stayed within it.
+"""Grants, checked from receipts and contents: who granted what to whom, and whether calls stayed within it.
 
-This is part of step 10, because terms are contents. Terms that were erased or left out are not judged, nor what depends
-on them.
+This is part of step 10, because terms are contents. If terms were erased or left out, neither they nor the calls under
+them can be judged.
 """
 
 from collections.abc import Callable, Mapping
@@ -61,11 +61,11 @@ class GrantHeld(Struct, frozen=True):
 
     line: tuple[StreamId, ...]  # the root and each handoff down to it; each can be revoked
     digest: Digest | None = None  # of its terms; None without a grant
-    chain: tuple[Terms, ...] | None = ()  # None if a part was erased or left out
-    tried_out: bool = False  # its root says that the grant is not enforced
+    chain: tuple[Terms, ...] | None = ()  # from the root down; None if a part was erased or left out
+    tried_out: bool = False  # its root says that the grant is only observed
 
 
-# For a stream that a later version began.
+# For a run that began with a kind of receipt unknown to this version.
 _UNKNOWN: Final = GrantHeld(())
 
 
@@ -165,7 +165,7 @@ class Grants:
         self._held[StreamId(body.handoff)] = held
 
     def _know(self, held: GrantHeld, terms: Signed[Terms] | None) -> None:
-        # A grant that is not enforced may be exceeded.
+        # A grant that is only observed may be exceeded.
         if terms is not None and not held.tried_out:
             self._charges.know(terms.said)
 
@@ -232,7 +232,7 @@ class Grants:
             self._charges.take(receipt, body, held.line, held.chain or ())
 
     def _require_covered(self, receipt: Receipt, body: ToolRequested, held: GrantHeld, contents: Contents) -> None:
-        """Refuse a call that some hop does not permit with this target and these arguments, or does not count."""
+        """Refuse a call unless every hop permits it with this target and these arguments, and counts it."""
         ref = receipt.content.get(SCOPE)
         if ref is None:
             raise UngrantedError("its run has a grant, and the call does not say what it does to what", field=SCOPE)
@@ -268,7 +268,10 @@ class Grants:
     def _read(
         self, receipt: Receipt, name: str, named: Digest, kind: type[Said], contents: Contents
     ) -> Signed[Said] | None:
-        """Return the statement that a receipt names, if an enrolled relay signed it; None if it is not available."""
+        """Return the statement that a receipt names; None if it is not available.
+
+        Raises `TermsError` or `CertificateError` if it is another one, or no active relay signed it.
+        """
         finding = TermsError if kind is Terms else CertificateError
         ref = receipt.content.get(name)
         if ref is None:

@@ -1,4 +1,7 @@
-"""References between receipts: what one says about others must agree with their own. Pure; step 8 of verification."""
+"""References between receipts: a receipt must agree with the receipts that it refers to.
+
+Pure; step 8 of verification.
+"""
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -55,11 +58,11 @@ from batonpass.store.fold import Derived
 
 
 class ReceiptMemory(Struct):
-    """What later receipts are compared with, besides the derived rows."""
+    """The facts from earlier receipts that later ones are compared with, besides the derived rows."""
 
     history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests of run receipts, by seq
     run_keys: dict[RunId, PublicKey] = field(default_factory=dict)
-    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may be anchored to
+    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # where the next attempt may hang from
     batons: dict[HandoffId, tuple[Digest, int]] = field(default_factory=dict)  # the latest revision, and its number
     items: CarriedItems = field(default_factory=CarriedItems)
     taints: Taints = field(default_factory=Taints)
@@ -173,7 +176,7 @@ def _require_saved(facts: Facts, body: SessionSaved) -> None:
 
 
 def _require_resumed(facts: Facts, body: SessionResumed) -> None:
-    """Check a session against the trees it continues; in a bundle, against those that it has."""
+    """Check a session against the trees that it continues; in a bundle, only if the bundle has them all."""
     roots = {root.run for root in body.roots}
     if not facts.memory.whole and not roots <= facts.derived.runs.keys():
         return
@@ -196,7 +199,7 @@ def _require_kept(facts: Facts, body: SessionSaved | SessionResumed, roots: Abst
 
 
 def _require_cached(facts: Facts, body: ToolCached) -> None:
-    # Not whether it was fresh: that was decided just before this was recorded, and clocks differ.
+    # Freshness is not checked: the relay decided it just before this was recorded, and clocks differ.
     kept = facts.derived.cached.get(body.made)
     if kept is None and not facts.memory.whole:
         return

@@ -42,15 +42,15 @@ DECISIONS = (HandoffBacked, HandoffApproved, HandoffDenied, ToolBacked, ToolAppr
 
 
 class Holds(Struct):
-    """All holds: handoffs by their latest hold, calls one by one; and the partial approvals."""
+    """All holds: of handoffs the latest one, of calls each one; and the approvals that do not suffice alone."""
 
     handoffs: dict[HandoffId, Hold] = field(default_factory=dict)
     calls: dict[CallId, ToolHeld] = field(default_factory=dict)
-    open_calls: dict[CallId, Hold] = field(default_factory=dict)  # whose runs go on while they wait
+    open_calls: dict[CallId, Hold] = field(default_factory=dict)  # of runs that go on while these calls wait
     backers: dict[Digest, set[PrincipalId]] = field(default_factory=dict)  # by the digest of the hold's receipt
 
     def remember(self, receipt: Receipt, digest: Digest, derived: Derived) -> None:
-        """Remember the hold or partial approval in a receipt."""
+        """Remember the hold, or the partial approval, in a receipt."""
         match receipt.body:
             case HandoffInitiated() as body if body.state is State.HELD:
                 principal = derived.runs[body.run].principal
@@ -77,7 +77,7 @@ class Holds(Struct):
                 return
 
     def require_held(self, body: HandoffHeld) -> None:
-        """Refuse a suspended attempt whose run did not hold that call."""
+        """Refuse a suspended attempt whose run did not hold that call. Raises `UnlinkedError`."""
         held = None if body.call is None else self.calls.get(body.call)
         if body.call is not None and (held is None or held.run != body.ended.run):
             raise UnlinkedError(f"{body.call} is no call that the attempt held", field="call")
@@ -85,7 +85,7 @@ class Holds(Struct):
             raise UnlinkedError(f"{body.call} was to wait while its run goes on", field="call")
 
     def get(self, body: Decided) -> Hold:
-        """Return the hold that a ruling is about."""
+        """Return the hold that a ruling is about. Raises `UnlinkedError`."""
         if isinstance(body, CallDecided):
             hold = self.open_calls.get(body.call)
             if hold is None or hold.run != body.run:
@@ -102,7 +102,10 @@ class Holds(Struct):
 
 
 def require_decision(holds: Holds, derived: Derived, body: Decided, *, whole: bool) -> None:
-    """Refuse a ruling on no hold, by somebody who may not rule, or without the required proof."""
+    """Refuse a ruling that answers no hold, by somebody who may not rule, or without the required proof.
+
+    Raises `UnlinkedError`, `UnknownKeyError` and `RevokedKeyError`.
+    """
     if not whole and isinstance(body, CallDecided) and body.run not in derived.runs:
         return  # about a tree that is not in this bundle
     hold = holds.get(body)
@@ -139,7 +142,7 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
 
 
 def find_signed(ledger: LedgerId, holds: Holds, derived: Derived, body: Decided) -> tuple[Signed, ...]:
-    """Return what an approver's key must have signed to prove a ruling; nothing if it claims no proof."""
+    """Return the bytes that an approver's key must have signed to prove a ruling; nothing if it claims no proof."""
     if body.proof is None or body.proof.key not in derived.keys:
         return ()
     if isinstance(body, CallDecided) and body.call not in holds.open_calls:

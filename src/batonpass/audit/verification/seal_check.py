@@ -1,4 +1,4 @@
-"""Seals: the Merkle tree is rebuilt receipt by receipt and compared wherever a seal was made."""
+"""Seals: rebuilds the Merkle tree receipt by receipt and compares it at the size of each seal."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -51,7 +51,7 @@ class SealCheck:
                 self._require(note, seal, keys)
 
     def finish(self, receipts: int) -> None:
-        """Refuse seals that cover more receipts than there are."""
+        """Refuse seals that cover more receipts than there are. Raises `SealError`."""
         if self._wanted:
             size = max(self._wanted)
             raise SealError(
@@ -83,7 +83,7 @@ def _signed(note: Note, key: Key) -> bool:
         return False
     public_key = bytes.fromhex(key.public_key)
     signatures = list(note.find_signatures(note.checkpoint.origin, public_key))
-    # Every signature of this key: one good and one bad means that the note was changed.
+    # All signatures of this key must be good: a good one beside a bad one means that the note was changed.
     return bool(signatures) and all(is_signed(public_key, note.signed_bytes, named.signature) for named in signatures)
 
 

@@ -1,7 +1,7 @@
-"""What a seal saves: sealed trees that have not changed are not verified again.
+"""The sealed part: trees that have not changed since a seal are not verified in full again.
 
-The seal proves the bytes and the order of every receipt up to it. Those bytes were verified before, and mean the same
-today. So a tree without later receipts is only compared: its receipts are hashed, and their chain and contents checked.
+The seal proves the bytes and the order of every receipt up to it. Those bytes were verified before, and still mean the
+same. So a tree without later receipts is only compared: its receipts are hashed, and their chain and contents checked.
 A tree that goes on is read from its start, because its new receipts are checked against the old ones.
 """
 
@@ -100,9 +100,9 @@ class SealedPart:
 
 
 def find_sealed_part(view: LedgerView, seal: Note) -> SealedPart:
-    """Return what a seal saves: all trees up to it, except those that continue after it or that others refer to.
+    """Return the part that a seal saves: all trees up to it, except those that later receipts continue or refer to.
 
-    The seal itself is checked elsewhere. Raises `SealError` if it covers more than there is.
+    The seal itself is checked elsewhere. Raises `SealError` if it covers more receipts than there are.
     """
     size, last = seal.checkpoint.size, view.last_position()
     if size > last:

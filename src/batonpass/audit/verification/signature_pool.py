@@ -1,4 +1,7 @@
-"""Helper processes that check signatures, and the threads that talk to them. Loaded where there is enough to do."""
+"""A pool of helper processes that check signatures, and the threads that talk to them.
+
+Imported only for large ledgers.
+"""
 
 import contextlib
 import subprocess
@@ -10,14 +13,14 @@ from typing import BinaryIO, Final
 
 from batonpass.audit.verification.signature_helper import Question, encode_questions, read_frame, write_frame
 
-# The helper imports what we import, wherever we found it.
+# The helper imports the same modules as we do, from the same paths.
 _HELPER: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; from batonpass.audit.verification.signature_helper import main; main()"
 )
 
 
 class SignaturePool:
-    """Checks batches in processes of its own, whichever is free; what one of them leaves undone is done here."""
+    """Checks batches in helper processes. A batch that a helper leaves undone is checked here."""
 
     def __init__(self, processes: int) -> None:
         self.helpers: Final = [_start_helper() for _ in range(processes)]
@@ -27,13 +30,13 @@ class SignaturePool:
         self._threads = ThreadPoolExecutor(processes)
 
     def ask(self, questions: list[Question], instead: Callable[[], int]) -> Future[int]:
-        """Return what will be the index of the first bad one, or -1; if a helper dies, what is said `instead`."""
+        """Return a future with the index of the first bad message, or -1. If the helper dies, `instead` is called."""
         return self._threads.submit(self._ask, questions, instead)
 
     def close(self) -> None:
-        """End all processes, and wait until they have ended."""
+        """End all helper processes, and wait until they have ended."""
         for helper in self.helpers:
-            # A helper that died leaves a broken pipe; what it was asked has been answered here.
+            # A dead helper leaves a broken pipe; its questions have been answered here.
             with contextlib.suppress(OSError):
                 _pipe(helper.stdin).close()
         self._threads.shutdown(cancel_futures=True)
@@ -47,7 +50,7 @@ class SignaturePool:
             write_frame(_pipe(helper.stdin), encode_questions(questions))
             return int(read_frame(_pipe(helper.stdout)))
         except (OSError, ValueError):
-            # The helper died; what it was asked is still to be answered.
+            # The helper died, and its questions still need an answer.
             return instead()
         finally:
             self._free.put(helper)
@@ -58,7 +61,7 @@ def _start_helper() -> "subprocess.Popen[bytes]":
         [sys.executable, "-c", _HELPER, *sys.path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        # Ctrl-C reaches every process in the terminal's group, and a helper's answer would be a traceback. Ours end
+        # Ctrl-C reaches every process in the terminal's group, and a helper would answer with a traceback. Helpers end
         # when we close their pipe, or die.
         process_group=0,
     )

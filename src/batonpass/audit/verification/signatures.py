@@ -1,7 +1,7 @@
-"""Checking many signatures on every core.
+"""Checks many signatures on all cores.
 
-Python threads would wait for each other, so the checks are spread over helper processes that are told nothing but
-public keys, messages and signatures, and answer which of them is the first that does not match.
+Python threads would wait for each other, so batches go to helper processes. A helper gets only public keys, messages
+and signatures, and answers with the first that does not match.
 """
 
 import os
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _BATCH: Final = 400
 _WAITING_BATCHES: Final = 4
 
-# payload, and the signatures over it: public key, signature
+# The payload, and its signatures as pairs of public key and signature.
 Job = tuple[bytes, tuple[tuple[bytes, bytes], ...]]
-_Place = tuple[int, str, int]  # how many came before, stream, seq
+_Place = tuple[int, str, int]  # number of receipts before it, stream, seq
 SignatureCheck = Callable[[bytes, bytes, bytes], bool]
 
 
@@ -41,11 +41,14 @@ def first_unsigned(jobs: Sequence[Job], check: SignatureCheck = is_signed) -> in
 
 
 class SignatureQueue:
-    """Takes signatures in order and raises `SignatureError` for the first that does not match."""
+    """Takes signatures in order and raises `SignatureError` for the first that does not match.
+
+    Batches are checked in the background, so the error may come a few calls later, or from `finish`.
+    """
 
     def __init__(self, *, processes: int, check: SignatureCheck = is_signed) -> None:
         self.checked = 0
-        self.bad: tuple[int, SignatureError] | None = None  # how many jobs came before it, and what was found
+        self.bad: tuple[int, SignatureError] | None = None  # the number of receipts before it, and the finding
         self._given = 0
         self._check = check
         self._batch: list[Job] = []
@@ -67,7 +70,7 @@ class SignatureQueue:
             self._pool.close()
 
     def add(self, stream: str, seq: int, *jobs: Job) -> None:
-        """Take the signatures of one receipt: over its own bytes, and over what else it says was signed."""
+        """Take the signatures of one receipt: over its own bytes, and over the rulings that it contains."""
         place = (self._given, stream, seq)
         for job in jobs:
             self.checked += len(job[1])
@@ -78,7 +81,7 @@ class SignatureQueue:
             self._send()
 
     def finish(self) -> None:
-        """Wait until everything is checked."""
+        """Wait until everything is checked. Raises `SignatureError`."""
         self._send()
         while self._pending:
             self._settle()
@@ -113,7 +116,7 @@ class SignatureQueue:
 
 
 def useful_processes(receipts: int) -> int:
-    """Return how many helper processes pay for a ledger of this size; 0 to check in this process."""
+    """Return how many helper processes are worth starting for so many receipts; 0 to check in this process."""
     cores = os.cpu_count() or 1
     return cores if cores > 1 and receipts > 10 * _BATCH and sys.executable else 0
 

@@ -1,6 +1,7 @@
-"""Taint, checked from receipts alone: what reached which run, and whether every label says so. Pure.
+"""Taint, checked from receipts alone: which sources reached which run, and whether every label admits it. Pure.
 
-A label may claim less trust than necessary, never more: two threads of one run may learn something at once.
+A label may claim less trust than necessary, because two threads of a run may learn something at once. It may never
+claim more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +41,7 @@ REPORT = "report"
 class Taints(Struct):
     """The untrusted sources known to each run, and which of them were endorsed."""
 
-    standing: dict[RunId, dict[Source, ReceiptId]] = field(default_factory=dict)  # with the bringing receipt
+    standing: dict[RunId, dict[Source, ReceiptId]] = field(default_factory=dict)  # with the receipt that brought it
     labelled: set[RunId] = field(default_factory=set)  # runs that record labels; others claim nothing
     endorsed: dict[RunId, set[Source]] = field(default_factory=dict)  # by root
     _trees: dict[RunId, list[RunId]] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Taints(Struct):
             case ToolRequested() | ToolHeld() | CheckpointSaved() | RunClosed():
                 _require_label(body.label, reached, "its run")
             case ToolCompleted() | ToolFailed() if body.taint is not None and body.changes:
-                # Later readers rely on this list: a source left out would be read as trusted.
+                # Later readers rely on this list: they would trust a source that is left out.
                 self._require_named(body.run, body.taint, [*reached, *brought_by(receipt)])
             case HandoffInitiated():
                 carried = [*reached, *self._carried(receipt, body)]
@@ -96,7 +97,7 @@ class Taints(Struct):
             raise UnlinkedError(f"{body.source} did not come from outside to it", field="source")
 
     def _require_named(self, run: RunId, named: tuple[Source, ...], reached: Iterable[Source]) -> None:
-        """Refuse a list that leaves out a source; a run in the list stands for all that reached it."""
+        """Refuse a list that leaves out a source. A run in the list stands for all sources that reached it."""
         if run in named:
             return
         for source in reached:
@@ -117,7 +118,7 @@ class Taints(Struct):
         return False
 
     def _carried(self, receipt: Receipt, body: HandoffInitiated | HandoffRevised) -> Iterable[Source]:
-        """Yield the sources in a baton that nobody endorsed, directly or in words made from them."""
+        """Yield the unendorsed sources in a baton: carried directly, or in contents that tainted runs made."""
         endorsed = self.endorsed.get(receipt.root or RunId(receipt.stream), set())
         for item in body.carries:
             sources = (item.item,) if item.part is Part.UNTRUSTED else self._carriers.get(item.item, ())
@@ -133,7 +134,7 @@ class Taints(Struct):
         return {source: entered for source, entered in reached.items() if source not in endorsed}, labelled
 
     def remember(self, receipt: Receipt) -> None:
-        """Remember what a receipt adds."""
+        """Remember what a receipt adds to the sources and endorsements."""
         body = receipt.body
         match body:
             case RunStarted():

@@ -1,6 +1,6 @@
-"""Verification of a ledger, in the numbered steps of docs/spec/verification.md.
+"""Verifies a ledger, in the numbered steps of docs/spec/verification.md.
 
-Returns evidence, or raises for the first finding, with its stream, seq and field.
+Returns evidence, or raises the first finding, with its stream, seq and field.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ class _ContentCount(Struct):
     withheld: int = 0
     rows: int = 0
     touches: int = 0
-    claimed: dict[ContentId, tuple[str, int]] = field(default_factory=dict)  # gone; must be erased under a receipt
+    claimed: dict[ContentId, tuple[str, int]] = field(default_factory=dict)  # gone; each must be erased under a receipt
 
 
 class _Change(msgspec.Struct):
@@ -83,10 +83,10 @@ def verify_ledger(
     since: str | None = None,
     check: SignatureCheck = is_signed,
 ) -> Evidence:
-    """Verify a whole ledger, and compare it with these seals, given as notes.
+    """Verify a whole ledger, and compare it with these seals. Raises `VerificationError` for the first finding.
 
-    `root_key` pins the key at the root of all trust; without it, compare the one in the evidence yourself. `since` is a
-    seal over what was verified before: trees that have not changed since are only compared with it.
+    `root_key` pins the key on which everything rests; without it, compare the one in the evidence yourself. `since` is
+    a seal over receipts that were verified before: trees that have not changed since are only compared with it.
     """
     with store.view() as view:
         _require_schema(view)
@@ -178,9 +178,11 @@ class Verification:
         find_contents: FindContents,
         rest: Callable[[], None] | None = None,
     ) -> Evidence:
-        """Verify receipts with their contents, and the seals over them; then the rest, which comes after all receipts.
+        """Verify receipts with their contents and seals, then run `rest`.
 
-        Signatures run behind, so the rest is looked at while they are still being checked.
+        Raises the first finding in the order of receipts.
+
+        Signatures are checked in the background, also while `rest` runs.
         """
         findings: list[tuple[int, VerificationError]] = []
         unproven = total - (0 if self._sealed is None else self._sealed.size)
@@ -197,7 +199,7 @@ class Verification:
                     rest()
             except VerificationError as error:
                 findings.append((self._found_at, error))
-            # Signatures are checked later than the rest: a wrong one before this place is the first finding.
+            # A bad signature may be found late. If its receipt comes before the other finding, it is the first.
             if signatures.bad is None:
                 with contextlib.suppress(SignatureError):
                     signatures.finish()
@@ -335,7 +337,7 @@ class Verification:
             if content.place is not Place.ERASED:
                 raise ContentMismatchError(f"{content.id} was erased and is there again")
 
-    # Step 13: derived rows are exactly what the receipts add up to.
+    # Step 13: derived rows are exactly those that the receipts produce.
     def require_derived(self, view: LedgerView) -> None:
         """Refuse derived rows that do not follow from the receipts. Those of unchanged sealed trees are not read."""
         if self._sealed is not None:

@@ -1,1 +1,1 @@
-"""Whether a baton can be acted on: what is missing, broken, out of reach or pointing nowhere."""
+"""Guards for batons: whether a receiver can act on one, or something is missing, damaged, unreachable or unclear."""

@@ -1,4 +1,4 @@
-"""Capability gaps: whether this agent can do the task here and now, or it should go elsewhere."""
+"""Capability gaps: whether this agent can do the task here and now, or another should."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -14,7 +14,7 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 def find_capability_gaps(
     baton: Baton, known: KnownFacts, policy: HandoffPolicy, card: Card | None
 ) -> Iterator[Problem]:
-    """Yield every capability gap; what the receiver's card does not say is not checked."""
+    """Yield every capability gap. Fields that the receiver's card leaves open are not checked."""
     if card is not None:
         yield from find_missing_tools(baton, card)
         yield from find_missing_skills(baton, card)
@@ -59,7 +59,7 @@ def find_unaccepted_media_types(baton: Baton, card: Card) -> Iterator[Problem]:
 
 
 def find_past_deadline(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield a deadline that is over before anybody has begun."""
+    """Yield a problem if the deadline has passed before anybody has begun."""
     if baton.deadline is not None and baton.deadline <= known.now:
         deadline = baton.deadline.isoformat(timespec="seconds")
         yield _gap(
@@ -70,10 +70,10 @@ def find_past_deadline(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
 
 
 def find_empty_budget(baton: Baton) -> Iterator[Problem]:
-    """Yield what the task may use nothing of.
+    """Yield a problem for each unit of which the budget allows nothing.
 
-    Without time or tokens nobody goes on. Some tasks need no call and some models cost nothing, so no calls block only
-    where the task needs a tool, and no money never does.
+    Nobody can go on without time or tokens. Some tasks need no call and some models cost nothing, so zero calls block
+    only if the task needs a tool, and zero cost never blocks.
     """
     budget = baton.brief.budget
     if budget is None:
@@ -94,7 +94,7 @@ def find_empty_budget(baton: Baton) -> Iterator[Problem]:
 
 
 def find_too_deep(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
-    """Yield that the signed lineage is already as deep as the policy allows."""
+    """Yield a problem if the signed lineage is already as deep as the policy allows."""
     if policy.max_depth is not None and known.depth >= policy.max_depth:
         yield _gap(
             "capability-gap.too-deep",

@@ -1,4 +1,4 @@
-"""Signal corruption: whether what arrived is what was sent, and agrees with itself."""
+"""Signal corruption: whether a baton arrived as it was sent, and does not contradict itself."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _COMPARED: Final = (Artifact, Claim, WorkItem, Report)
 
 
 class _Limit(NamedTuple):
-    """A typed constraint, with what every typed one has."""
+    """The operator, value and unit of a typed constraint."""
 
     operator: Operator
     value: str
@@ -29,7 +29,7 @@ class _Limit(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """A claim with a key, and so with a value."""
+    """A claim with a key and a value."""
 
     key: str
     value: str
@@ -47,7 +47,7 @@ def find_corruption(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> I
     """Yield every signal corruption of a baton."""
     yield from find_changed_items(baton, known)
     if not [item for item in baton.items if isinstance(item.value, _COMPARED)]:
-        return  # all that follows is about these, and most batons of a small task carry none of them
+        return  # all further checks are about these, and most batons of small tasks carry none
     yield from find_changed_bodies(baton, known)
     yield from find_other_sizes(baton, known)
     yield from find_other_bytes(baton, known)
@@ -86,7 +86,7 @@ def find_changed_bodies(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
 
 
 def find_other_sizes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the intact artifacts that are longer or shorter than they are said to be."""
+    """Yield the intact artifacts whose size is not the declared one."""
     for artifact, kept in _reachable(baton, known):
         if kept.digest_ok and kept.size != artifact.size:
             yield _corruption(
@@ -97,7 +97,7 @@ def find_other_sizes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
 
 
 def find_other_bytes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the intact artifacts of the right size whose sha256 is not the one they are said to have."""
+    """Yield the intact artifacts of the declared size whose sha256 is not the declared one."""
     for artifact, kept in _reachable(baton, known):
         if kept.digest_ok and kept.size == artifact.size and kept.sha256 != artifact.sha256:
             found, said = kept.sha256[:8], artifact.sha256[:8]
@@ -109,7 +109,7 @@ def find_other_bytes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
 
 
 def find_other_media_types(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the artifacts whose bytes are of another media type than declared, where the relay knows it."""
+    """Yield the artifacts whose media type, where the relay knows it, is not the declared one."""
     for artifact, kept in _reachable(baton, known):
         if kept.media_type is not None and not _covers(kept.media_type, artifact.media_type):
             found, said = quote(kept.media_type), quote(artifact.media_type)
@@ -121,7 +121,7 @@ def find_other_media_types(baton: Baton, known: KnownFacts) -> Iterator[Problem]
 
 
 def find_other_units(baton: Baton) -> Iterator[Problem]:
-    """Yield the claims in another unit than a constraint of the same key; a unit that nobody gave is no other."""
+    """Yield the claims in another unit than a constraint with the same key. A missing unit is no conflict."""
     for limit, said in _limited(baton):
         if not _in_one_unit(limit, said):
             wanted, found = quote(str(limit.unit), words=2), quote(str(said.unit), words=2)
@@ -133,45 +133,45 @@ def find_other_units(baton: Baton) -> Iterator[Problem]:
 
 
 def find_broken_types(baton: Baton) -> Iterator[Problem]:
-    """Yield the claims that cannot be compared with a constraint of the same key."""
+    """Yield the claims that cannot be compared with a constraint with the same key."""
     for limit, said, fit in _compared(baton):
         if fit is Fit.INCOMPARABLE:
             yield _breaks("signal-corruption.type", limit, said)
 
 
 def find_broken_ranges(baton: Baton) -> Iterator[Problem]:
-    """Yield the claims outside the range that a constraint of the same key allows."""
+    """Yield the claims outside the range of a constraint with the same key."""
     for limit, said, fit in _compared(baton):
         if fit is Fit.FAILS and limit.operator in ORDERING:
             yield _breaks("signal-corruption.range", limit, said)
 
 
 def find_broken_enums(baton: Baton) -> Iterator[Problem]:
-    """Yield the claims that are not one of the values that a constraint of the same key allows."""
+    """Yield the claims whose value is not among those that a constraint with the same key allows."""
     for limit, said, fit in _compared(baton):
         if fit is Fit.FAILS and limit.operator not in ORDERING:
             yield _breaks("signal-corruption.enum", limit, said)
 
 
 def find_two_values(baton: Baton) -> Iterator[Problem]:
-    """Yield the keys of which claims say different things; of different days they may, so that does not block."""
+    """Yield the keys for which claims have different values. It does not block if they are of different times."""
     for key, saids in _by_key(baton).items():
         if not key.startswith(_COUNTS):
             yield from _disagreement("signal-corruption.two-values", key, saids)
 
 
 def find_disagreeing_counts(baton: Baton) -> Iterator[Problem]:
-    """Yield the counts, `count:NAME` or `rows:NAME`, that claims do not agree on."""
+    """Yield the counts, `count:NAME` or `rows:NAME`, on which claims disagree."""
     for key, saids in _by_key(baton).items():
         if key.startswith(_COUNTS):
             yield from _disagreement("signal-corruption.counts", key, saids)
 
 
 def find_unverified_work(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]:
-    """Yield the completed work that nobody verified, where the policy wants it verified."""
+    """Yield the completed work that nobody verified, if the policy requires verification."""
     if not policy.verified_only:
         return
-    # What a child reported is its parent's to verify before handing on, and is refused there; see `guard.trust`.
+    # Results of a child are verified by its parent before it hands on, and refused there: see `guard.policy.trust`.
     for work in (item.value for item in baton.items if isinstance(item.value, WorkItem)):
         if not work.verified:
             yield _corruption(
@@ -182,7 +182,10 @@ def find_unverified_work(baton: Baton, policy: HandoffPolicy) -> Iterator[Proble
 
 
 def find_missing_outputs(baton: Baton) -> Iterator[Problem]:
-    """Yield the outputs of completed work that are not carried. An output may be a file of its own: no block."""
+    """Yield the outputs of completed work that are not carried.
+
+    It does not block: an output may be a file elsewhere.
+    """
     there = {artifact.name for artifact in _artifacts(baton)} | {claim.key for claim in baton.claims}
     for name in dict.fromkeys(output for work in baton.completed for output in work.outputs):
         if name not in there:
@@ -217,7 +220,7 @@ def _breaks(check: str, limit: _Limit, said: _Said) -> Problem:
 
 def _disagreement(check: str, key: str, saids: list[_Said]) -> Iterator[Problem]:
     for reading in (_Said.read, _Said.read_unit):
-        # By what is read: 1.0 and 1.00 are one value, and a unit that nobody gave agrees with every other.
+        # Compared as read: 1.0 and 1.00 are one value, and a missing unit agrees with every unit.
         readings = [(read, said) for said in saids if (read := reading(said)) is not None]
         first: dict[Reading, _Said] = {}
         for read, said in readings:
@@ -234,7 +237,7 @@ def _disagreement(check: str, key: str, saids: list[_Said]) -> Iterator[Problem]
 
 
 def _at_one_time(readings: list[tuple[Reading, _Said]]) -> bool:
-    """Return whether two claims about one moment differ; one without a date is about every moment."""
+    """Return whether claims about the same time differ. A claim without a date is about every time."""
     moments = {said.as_of for _, said in readings}
     return None in moments or len({(said.as_of, reading) for reading, said in readings}) > len(moments)
 
@@ -254,7 +257,7 @@ def _reachable(baton: Baton, known: KnownFacts) -> Iterator[tuple[Artifact, Kept
 
 
 def _covers(found: str, declared: str) -> bool:
-    # Whoever stored bytes as bytes, or text as text, does not contradict whoever knows more about them.
+    # Generic bytes, or generic text, do not contradict a more specific declaration.
     return found in {declared, _ANY_BYTES} or (found == _ANY_TEXT and declared.startswith("text/"))
 
 

@@ -1,4 +1,4 @@
-"""Data gaps: whether everything is there that the receiver cannot do without."""
+"""Data gaps: whether a baton has everything that the receiver needs."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -13,12 +13,12 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
 def required_parts(relation: Relation, policy: HandoffPolicy) -> tuple[str, ...]:
-    """Return the parts without which the policy does not let a handoff of this kind go."""
+    """Return the parts that the policy requires for this kind of handoff."""
     return tuple(map(str, policy.require.get(relation, ())))
 
 
 def require_complete(relation: Relation, missing: tuple[str, ...], policy: HandoffPolicy) -> None:
-    """Refuse a handoff that leaves out what the policy requires. Raises `IncompleteBatonError`."""
+    """Refuse a handoff that lacks a part that the policy requires. Raises `IncompleteBatonError`."""
     if not missing or not policy.require.get(relation):
         return
     required = set(required_parts(relation, policy))
@@ -28,7 +28,7 @@ def require_complete(relation: Relation, missing: tuple[str, ...], policy: Hando
 
 def find_gaps(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield every data gap of a baton."""
-    # Nothing is asked about what a baton does not have: most have no artifacts and no questions.
+    # Checks of parts that a baton does not have are skipped: most have no artifacts and no questions.
     if policy.require.get(baton.relation):
         yield from find_missing_parts(baton, policy)
     if baton.brief.inputs:
@@ -44,7 +44,7 @@ def find_gaps(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterato
 
 
 def find_missing_parts(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]:
-    """Yield the parts that the policy requires and the sender neither gave nor said to be none."""
+    """Yield the parts that the policy requires and that the sender neither gave nor declared to be none."""
     said = _said(baton)
     for part in required_parts(baton.relation, policy):
         if part in baton.missing or part not in said:
@@ -56,7 +56,7 @@ def find_missing_parts(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]
 
 
 def find_missing_inputs(baton: Baton) -> Iterator[Problem]:
-    """Yield the inputs that no artifact's name and no claim's key satisfies."""
+    """Yield the inputs for which there is no artifact of that name and no claim with that key."""
     if not baton.brief.inputs:
         return
     there = {artifact.name for artifact in chain(baton.artifacts, baton.untrusted)}
@@ -71,7 +71,7 @@ def find_missing_inputs(baton: Baton) -> Iterator[Problem]:
 
 
 def find_blocking_questions(baton: Baton) -> Iterator[Problem]:
-    """Yield the open questions that block and have no answer yet, neither in their own words nor as we ask them."""
+    """Yield the blocking open questions without an answer, neither under their own words nor as we phrase them."""
     answered = {answer.question for answer in baton.answers}
     for item in baton.items:
         if not isinstance(item.value, OpenQuestion) or not item.value.blocking:
@@ -82,7 +82,7 @@ def find_blocking_questions(baton: Baton) -> Iterator[Problem]:
 
 
 def find_unreachable_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the artifacts whose bytes cannot be had."""
+    """Yield the artifacts whose bytes cannot be read."""
     for artifact in chain(baton.artifacts, baton.untrusted):
         if artifact.body not in known.contents:
             yield _gap(
@@ -93,7 +93,7 @@ def find_unreachable_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Prob
 
 
 def find_empty_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the artifacts of no bytes. Some files are rightly empty: only one that the task needs blocks."""
+    """Yield the empty artifacts. Some files are rightly empty, so it blocks only if the task needs the artifact."""
     for artifact in chain(baton.artifacts, baton.untrusted):
         kept = known.contents.get(artifact.body)
         if kept is not None and kept.size == 0:
@@ -106,7 +106,7 @@ def find_empty_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
 
 
 def find_erased_items(baton: Baton) -> Iterator[Problem]:
-    """Yield the items whose words were erased. That was done on purpose, so it never blocks."""
+    """Yield the items whose content was erased. That was done on purpose, so it never blocks."""
     for item in baton.items:
         if item.value is None:
             yield _gap(
@@ -118,11 +118,11 @@ def find_erased_items(baton: Baton) -> Iterator[Problem]:
 
 
 def find_missing_criteria(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]:
-    """Yield that nobody says when the task is done well; a command that decides it says so too."""
+    """Yield a problem if nothing says when the task is done. A command that decides it counts as an answer."""
     brief = baton.brief
     if brief.criteria or brief.verify_by or CRITERIA in brief.none or CRITERIA not in EXPECTED[baton.relation]:
         return
-    if CRITERIA not in required_parts(baton.relation, policy):  # else it is a missing part, and blocks
+    if CRITERIA not in required_parts(baton.relation, policy):  # otherwise it is a missing part, and blocks
         yield _gap(
             "data-gap.criteria-missing",
             f"Nothing says when the task {quote(baton.task)} is done well.",

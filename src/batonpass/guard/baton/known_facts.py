@@ -1,4 +1,4 @@
-"""What the relay knows when a baton is received: everything that a check needs and a baton does not say."""
+"""The facts that checks of a baton need besides the baton itself. The relay collects them when a baton is received."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,12 +16,12 @@ from batonpass.model.base.value import Value
 
 
 class KeptContent(Value, frozen=True, kw_only=True):
-    """What is really kept under the id of a content."""
+    """What the store really has under the id of a content."""
 
     size: int
     sha256: Digest  # of the body alone, as an artifact declares it
     digest_ok: bool  # salt and body still have the digest to which their receipt committed
-    media_type: str | None = None  # what the bytes are, as far as the relay knows
+    media_type: str | None = None  # the type of the bytes, as far as the relay knows
 
     def __post_init__(self) -> None:
         require_integer("size", self.size)
@@ -32,11 +32,11 @@ class KeptContent(Value, frozen=True, kw_only=True):
 
 
 class KnownFacts(Value, frozen=True, kw_only=True):
-    """The moment, the depth of the signed lineage, the contents that can be reached, and what the ledger resolves.
+    """The time, the depth of the signed lineage, the reachable contents, and the references that the ledger resolves.
 
-    `contents` has the bodies of artifacts and, where they were read again, the contents of items. A body that is not
-    there cannot be reached. `references` has what `find_open_references` found, None if nobody looked; `resolves` those
-    of them that the ledger has an answer to, as they stand there: `run:7f3a`.
+    `contents` has the bodies of artifacts and, where they were read again, the contents of items; a body that is
+    missing there is unreachable. `references` is the result of `find_open_references`, None if nobody looked.
+    `resolves` has those references to which the ledger has an answer, as they are spelled: `run:7f3a`.
     """
 
     now: datetime

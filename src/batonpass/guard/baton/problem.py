@@ -1,4 +1,4 @@
-"""A problem: what is wrong with a baton, found before anybody acts on it."""
+"""A problem: something wrong with a baton, found before anybody acts on it."""
 
 from enum import StrEnum
 from hashlib import sha256
@@ -29,7 +29,7 @@ class Whom(StrEnum):
 
 
 class Problem(Value, frozen=True, kw_only=True):
-    """One thing that is wrong, which check found it, and the one closed question that would settle it."""
+    """One thing that is wrong, the check that found it, and the one closed question that would settle it."""
 
     error: ErrorType
     check: str  # a stable code, such as data-gap.input-missing
@@ -53,12 +53,12 @@ _MARK: Final = 6
 
 
 def quote(text: str, *, words: int = 5) -> str:
-    """Return text in quotation marks, as at most one word more than asked for, on one line.
+    """Return text in quotation marks on one line, shortened to about so many words.
 
-    What does not stand there as it was written ends in a piece of its digest, so that two long texts that begin alike
-    are never taken for one: answers are remembered by the words of their question.
+    A shortened or changed text ends with a piece of its digest. So two long texts that begin alike differ, which
+    matters because answers are remembered by the words of their question.
     """
-    # A character that cannot be seen, or that turns the direction of reading, would change how the sentence reads.
+    # An invisible character, or one that changes the direction of reading, would change how the sentence reads.
     readable = text[: 4 * _LONGEST]
     if not readable.isprintable():
         readable = "".join([letter if letter.isprintable() else " " for letter in readable])

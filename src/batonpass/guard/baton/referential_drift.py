@@ -1,4 +1,4 @@
-"""Referential drift: whether the baton points at what is not there, no longer so, or two things at once."""
+"""Referential drift: whether a baton refers to something that does not exist, is out of date, or is ambiguous."""
 
 import re
 from collections import defaultdict
@@ -28,7 +28,7 @@ from batonpass.model.baton.items import (
 )
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
-# A name ends where a sentence goes on; one that has such a character itself is recognised by how it begins.
+# A name ends where the sentence goes on. A name that contains such a character is recognised by its beginning.
 _NAME: Final = re.compile(r'[^\s,;"#]+')
 # Not inside a longer word, a URN or an address: `urn:run:7f3a`, `pre-run:7f3a`.
 _KINDS: Final = ("artifact", "claim", "decision", "run", "handoff")
@@ -36,14 +36,14 @@ _REFERENCE: Final = re.compile(rf"(?<![\w:/.@-])({'|'.join(_KINDS)}):({_NAME.pat
 _AFTER_NAMES: Final = ".:!?…)]}>'`’”"
 _PLACEHOLDERS: Final = ("<", "{", "[", "$", "*", "%", "…", "...")
 
-# `run:dev` is the name of a script; what is meant to be an id has a digit almost always.
+# `run:dev` is the name of a script; an id almost always has a digit.
 _RUN_ENDING: Final = re.compile(r"(?=.*[0-9])(?:run_)?[0-9a-hjkmnp-tv-z]{4,26}")
 _SHORTEST_ENDING: Final = 4
 
 _DATE: Final = "%Y-%m-%d"
 _SHA_SHOWN: Final = 8
 
-# Where the words of an item stand. What an artifact says is data: nothing in it is looked up.
+# The text fields of each item. The content of an artifact is data: references in it are not looked up.
 _TEXTS: Final[Mapping[type[ItemValue], tuple[str, ...]]] = MappingProxyType(
     {
         Statement: ("text",),
@@ -74,7 +74,7 @@ def find_drift(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterat
 
 
 def find_unresolved(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the references that resolve neither in the baton nor in the ledger."""
+    """Yield the references that neither the baton nor the ledger resolves."""
     references = find_open_references(baton) if known.references is None else known.references
     for reference, needed in references.items():
         if reference in known.resolves:
@@ -88,13 +88,13 @@ def find_unresolved(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
 
 
 def find_open_references(baton: Baton) -> dict[str, bool]:
-    """Return the references that the baton itself does not resolve, and whether the task cannot be done without them.
+    """Return the references that the baton itself does not resolve, and whether the task depends on them.
 
-    Look them up for `Known.resolves`, and pass them on as `Known.references`.
+    Look them up for `KnownFacts.resolves`, and pass them on as `KnownFacts.references`.
     """
     needed = [baton.task, *baton.brief.criteria]
     told = _told(baton)
-    # All at once, because most batons refer to nothing; no reference goes beyond a line.
+    # All texts at once, because most batons refer to nothing; no reference goes beyond a line.
     if not _may_refer("\n".join((*needed, *told))):
         return {}
     resolved = _resolved_by(baton)
@@ -108,7 +108,7 @@ def find_open_references(baton: Baton) -> dict[str, bool]:
 
 
 def find_names_with_two_digests(baton: Baton) -> Iterator[Problem]:
-    """Yield the names under which different bytes are carried."""
+    """Yield the names under which artifacts with different bytes are carried."""
     digests: dict[str, dict[str, None]] = defaultdict(dict)
     for artifact in chain(baton.artifacts, baton.untrusted):
         digests[artifact.name][artifact.sha256] = None
@@ -123,7 +123,7 @@ def find_names_with_two_digests(baton: Baton) -> Iterator[Problem]:
 
 
 def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
-    """Yield the claims that are older than the policy allows; one without a date has no age."""
+    """Yield the claims that are older than the policy allows. A claim without a date has no age."""
     if policy.oldest is None:
         return
     for claim in baton.claims:
@@ -137,7 +137,7 @@ def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) ->
 
 
 def find_pointing_task(baton: Baton) -> Iterator[Problem]:
-    """Yield a task that only points, unless the brief or an artifact says at what."""
+    """Yield a task that only points at something, unless the brief or an artifact says at what."""
     brief = baton.brief
     pointed_at = brief.criteria or brief.inputs or brief.expects or baton.artifacts or baton.untrusted
     if not pointed_at and points_only(baton.task):
@@ -160,7 +160,7 @@ def _drift(check: str, about: str, question: str, *, blocking: bool = True, whom
 
 
 def _may_refer(text: str) -> bool:
-    # Most texts refer to nothing. To look for five words takes a tenth of what any pattern takes to find that out.
+    # Most texts refer to nothing, and searching for five words takes a tenth of the time of any regular expression.
     return ":" in text and (
         "artifact:" in text or "claim:" in text or "decision:" in text or "run:" in text or "handoff:" in text
     )
@@ -178,11 +178,11 @@ def _clean(kind: str, name: str) -> str | None:
 
 
 def _told(baton: Baton) -> list[str]:
-    """Return what is said in a baton besides its task and its criteria."""
+    """Return all texts of a baton besides its task and its criteria."""
     told = [] if baton.brief.rationale is None else [baton.brief.rationale]
     for item in baton.items:
         value = item.value
-        # Only reports hold other items; to ask for those of each would cost a call for each.
+        # Only reports contain other items; calling `within` for every item would cost a call each.
         for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
             for name in _TEXTS[type(each)]:
                 if text := getattr(each, name):

@@ -1,8 +1,8 @@
-"""Tasks that only point at something: "do it", "fix the above", "as discussed".
+"""Recognises tasks that only point at something: "do it", "fix the above", "as discussed".
 
-The sender still sees what it points at; the receiver does not. A task is found only if *every* word of it is on one of
-these lists and something in it points: one word that is not there, a number, a name or a piece of code makes it
-concrete. The lists are English: a task in another language is never found.
+The sender still sees what is meant; the receiver does not. A task is recognised only if *every* word of it is on one of
+these lists and something in it points. Any other word, a number, a name or a piece of code makes it concrete. The lists
+are English: a task in another language is never recognised.
 """
 
 import re
@@ -23,12 +23,12 @@ POINTERS: Final = _words(
     "continue continuing continued proceed",
 )
 
-# Two words that point, though neither does alone.
+# Pairs of words that point, though neither word does alone.
 POINTING_PAIRS: Final = frozenset(
     {"as before", "like before", "try again", "go on", "go ahead", "keep going", "carry on"},
 )
 
-# What one does with something, and says nothing about the thing.
+# Verbs that say nothing about their object.
 VERBS: Final = _words(
     "do does doing did done fix fixing make making finish finishing complete handle implement apply try retry run",
     "repeat redo undo check review verify ensure update change adjust improve use see look take get give start begin",
@@ -37,7 +37,7 @@ VERBS: Final = _words(
     "need needs want wants let let's",
 )
 
-# Things without a name of their own.
+# Nouns that name nothing in particular.
 THINGS: Final = _words(
     "thing things stuff issue issues problem problems bug bugs error errors mistake mistakes task tasks job part parts",
     "item items point points step steps one ones conversation discussion chat message messages request everything all",
@@ -56,14 +56,14 @@ BEFORE_CLAUSES: Final = _words("check verify ensure sure see so show explain sai
 
 _KNOWN: Final = POINTERS | VERBS | THINGS | FILLERS
 _WORD: Final = re.compile(r"\S+")
-_INTRODUCED: Final = re.compile(r":\s+\S")  # "run this: make check" goes on with what it points at
+_INTRODUCED: Final = re.compile(r":\s+\S")  # "run this: make check" contains what it points at
 _AROUND_WORDS: Final = ".,;:!?…-–—"
 _AROUND_TASK: Final = "\"'`“”‘’"  # noqa: RUF001 - the marks that people type
 _APOSTROPHES: Final = str.maketrans({"’": "'", "‘": "'"})  # noqa: RUF001 - as above
 
 
 def points_only(task: str) -> bool:
-    """Return whether a task has no word of its own and points at something that is not in it."""
+    """Return whether a task points at something that is not in it, and has no word with a meaning of its own."""
     text = unicodedata.normalize("NFKC", task).strip().strip(_AROUND_TASK).translate(_APOSTROPHES)
     if _INTRODUCED.search(text):
         return False
@@ -71,7 +71,7 @@ def points_only(task: str) -> bool:
     words = [""]
     for found in _WORD.finditer(text):
         word = found.group().strip(_AROUND_WORDS)
-        # In a sentence that is not shouted, capitals are a name: IT, US.
+        # In a sentence that is not all capitals, a word in capitals is a name: IT, US.
         named = len(word) > 1 and word.isupper() and not shouted
         if word and (named or word.lower() not in _KNOWN):
             return False

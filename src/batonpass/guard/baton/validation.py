@@ -1,4 +1,4 @@
-"""Validation at receipt: everything that is wrong with a baton, before anybody acts on it."""
+"""Validation at receipt: finds everything that is wrong with a baton before anybody acts on it."""
 
 from itertools import chain
 
@@ -20,7 +20,7 @@ def validate_baton(
     policy: HandoffPolicy,
     card: Card | None = None,
 ) -> tuple[Problem, ...]:
-    """Return what is wrong: what blocks first, then the more common type first, else as it was found. Never raises."""
+    """Return all problems, blocking ones first, then by how common their type is, then as found. Never raises."""
     problems = chain(
         find_corruption(baton, known, policy),
         find_gaps(baton, known, policy),

@@ -1,1 +1,1 @@
-"""Whether typed constraints and the conditions of decisions hold."""
+"""Guards for typed constraints, and for the conditions of decisions."""

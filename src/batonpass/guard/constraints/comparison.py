@@ -1,4 +1,4 @@
-"""How a value fits a typed constraint: numbers as exact decimals, moments as moments, everything else as text."""
+"""Compares a value with a typed constraint: numbers as exact decimals, times as times, everything else as text."""
 
 import math
 import re
@@ -16,22 +16,22 @@ Reading: TypeAlias = Decimal | datetime | str
 
 
 class Fit(Enum):
-    """Whether a value keeps to a constraint; what cannot be compared does not."""
+    """Whether a value meets a constraint. An incomparable value does not."""
 
     HOLDS = auto()
     FAILS = auto()
     INCOMPARABLE = auto()
 
 
-# Decimal alone also takes "1_000", digits of every script, "nan" and "infinity".
+# Decimal alone also accepts "1_000", digits of every script, "nan" and "infinity".
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-# With an offset only: without one, nobody knows which moment is meant, and it stays text.
+# Only with an offset: without one, nobody knows which time is meant, and it stays text.
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
 _NOT_A_NUMBER: Final = re.compile(r"[+-]?(?:s?nan[0-9]*|inf|infinity)", re.IGNORECASE)
 
-# As many digits as Python itself turns into text; converting more takes longer than any guard may take.
+# As many digits as Python converts to text by default; a longer conversion would take too long for a guard.
 _MOST_BITS: Final = 14_300
 
 _SPELLED: Final[Mapping[bool | None, frozenset[str]]] = MappingProxyType(
@@ -51,12 +51,12 @@ ORDERING: Final = frozenset(_ORDERS)
 
 
 def is_refusing(operator: Operator) -> bool:
-    """Return whether an operator only says what a value must not be, so that no value at all keeps to it."""
+    """Return whether an operator only excludes values, so that a missing value meets it."""
     return operator in _REFUSING
 
 
 def read_text(text: str) -> Reading:
-    """Return the number or the moment that a text spells, else the text itself, without the space around it."""
+    """Return the number or the time that a text spells, or else the text without surrounding blanks."""
     stripped = text.strip()
     try:
         if _NUMBER.fullmatch(stripped) is not None:
@@ -69,17 +69,17 @@ def read_text(text: str) -> Reading:
 
 
 def choices_of(value: str) -> tuple[str, ...]:
-    """Return the values of a list that is written with commas."""
+    """Return the values of a comma-separated list."""
     return tuple(choice.strip() for choice in value.split(","))
 
 
 def compare(operator: Operator, wanted: str, found: object) -> Fit:
-    """Return how a value fits what is wanted. Never raises."""
+    """Return how a value fits the wanted one. Never raises."""
     if operator in _ORDERS:
         return _fit(_is_ordered(_ORDERS[operator], read_text(wanted), found))
     many = operator in {Operator.ONE_OF, Operator.NONE_OF}
     choices = frozenset(read_text(choice) for choice in (choices_of(wanted) if many else (wanted,)))
-    # A list keeps to a list if each of its elements does; there is no other order or equality of lists.
+    # A list is among the choices if each element is; lists have no other order or equality.
     values = found if many and isinstance(found, list | tuple) else (found,)
     fit = Fit.HOLDS
     for value in values:
@@ -116,7 +116,7 @@ def _is_among(choices: frozenset[Reading], found: object) -> bool | None:
         return not _SPELLED[found].isdisjoint(choices)
     reading = _read(found)
     if isinstance(reading, str) and _NOT_A_NUMBER.fullmatch(reading):
-        # The word may stand where words are wanted; where a number is wanted it is a failed computation.
+        # The word is fine where words are wanted; where a number is wanted, it is the result of a failed computation.
         return None if any(isinstance(choice, Decimal) for choice in choices) else reading in choices
     return None if reading is None else reading in choices
 

@@ -1,15 +1,15 @@
-"""The conditions that decisions hang on: whether they still hold.
+"""Evaluates the conditions on which decisions depend.
 
-A condition is a text. These forms can be checked, and everything else is prose, which nobody can check:
+A condition is a text. These forms can be checked; everything else is prose, which nobody can check:
 
-    artifact:NAME sha256:HEX    the artifact of ours that has this name still has this digest
-    file:PATH sha256:HEX        so does a file of the work tree
-    constraint:KEY OP VALUE     the value of a typed constraint compares so
+    artifact:NAME sha256:HEX    our artifact of this name still has this digest
+    file:PATH sha256:HEX        this file of the work tree still has this digest
+    constraint:KEY OP VALUE     the value of this typed constraint still compares so
     until DATE, from DATE       ISO 8601; a day counts as a whole, in UTC
-    check:NAME                  a check that was registered under this name says so
+    check:NAME                  the check that is registered under this name says so
 
-A condition that means to be one of these and cannot be read as it is not prose: it is unknown, and so is one about
-something that is not there. Only what holds, and prose, leaves a decision standing.
+A condition that looks like one of these forms and cannot be read is not prose but unknown. So is one about something
+that does not exist. A decision stands only if its conditions hold or are prose.
 """
 
 import re
@@ -30,7 +30,7 @@ _COMPARED: Final = re.compile(r"constraint:([^\s<>=!]+)\s*(<=|>=|!=|=|<|>)\s*(.+
 _LISTED: Final = re.compile(r"constraint:(\S+)\s+(not in|in)\s+(.+)", re.DOTALL)
 _DATED: Final = re.compile(r"(until|from)\s+(\d{4}-?\d\d\S*)")
 _CHECKED: Final = re.compile(r"check:(\S+)")
-# Longer than any form with a digest and a path that a file system knows.
+# Longer than any form with a digest and a path that a file system accepts.
 _LONGEST: Final = 8192
 
 _FORMS: Final[Mapping[str, str]] = MappingProxyType(
@@ -44,16 +44,16 @@ _FORMS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class ConditionVerdict(StrEnum):
-    """What became of a condition."""
+    """The outcome of evaluating a condition."""
 
     HOLDS = "holds"
     FAILS = "fails"
-    UNKNOWN = "unknown"  # it can be checked, but not here and now: what it is about is not there, or it is misspelt
+    UNKNOWN = "unknown"  # it could be checked, but not here and now: its subject does not exist, or it is misspelt
     UNCHECKED = "unchecked"  # prose
 
 
 class ConditionFinding(Value, frozen=True):
-    """A condition, what became of it, and why."""
+    """A condition, its verdict, and the reason."""
 
     condition: str
     verdict: ConditionVerdict
@@ -61,32 +61,32 @@ class ConditionFinding(Value, frozen=True):
 
     @property
     def stands(self) -> bool:
-        """Return whether a decision that hangs on it can stay."""
+        """Return whether a decision that depends on it can stand."""
         return self.verdict in {ConditionVerdict.HOLDS, ConditionVerdict.UNCHECKED}
 
 
 class SeenState(Value, frozen=True):
-    """What was found where somebody looked: a digest, or why there is none."""
+    """What was found at a place: a digest, or the reason why there is none."""
 
     digest: Digest | None
     why: str = ""
 
 
 class CheckAnswer(Value, frozen=True):
-    """What a registered check said; None if it did not get that far."""
+    """The answer of a registered check; None if it gave none."""
 
     holds: bool | None
     why: str = ""
 
 
 class KnownWorld(Value, frozen=True, kw_only=True):
-    """What conditions are held against: the world as it was found just now."""
+    """The facts against which conditions are evaluated, as they were found just now."""
 
     at: datetime
     artifacts: Mapping[str, SeenState] = {}
     files: Mapping[str, SeenState] = {}
     constraints: Mapping[str, tuple[str, ...]] = {}  # by key, every value that binds
-    checks: Mapping[str, CheckAnswer] | None = {}  # None: nobody can run checks here
+    checks: Mapping[str, CheckAnswer] | None = {}  # None: no checks can be run here
 
 
 class _Digested(Value, frozen=True):
@@ -118,7 +118,7 @@ Form: TypeAlias = _Digested | _Compared | _Dated | _Checked | _Misspelt | None
 
 
 def evaluate(condition: str, known: KnownWorld) -> ConditionFinding:
-    """Return what became of a condition. Never raises."""
+    """Return the verdict about a condition. Never raises."""
     match _read(condition):
         case _Digested() as form:
             return _digest(condition, form, known)
@@ -135,17 +135,17 @@ def evaluate(condition: str, known: KnownWorld) -> ConditionFinding:
 
 
 def find_files(conditions: Iterable[str]) -> Iterator[str]:
-    """Yield the paths that conditions are about, each once."""
+    """Yield the paths of files that conditions name, each once."""
     yield from _names(conditions, "file")
 
 
 def find_artifacts(conditions: Iterable[str]) -> Iterator[str]:
-    """Yield the names of the artifacts that conditions are about, each once."""
+    """Yield the names of artifacts that conditions name, each once."""
     yield from _names(conditions, "artifact")
 
 
 def find_checks(conditions: Iterable[str]) -> Iterator[str]:
-    """Yield the names of the checks that conditions ask for, each once."""
+    """Yield the names of checks that conditions name, each once."""
     forms = (_read(condition) for condition in conditions)
     yield from dict.fromkeys(form.name for form in forms if isinstance(form, _Checked))
 
@@ -172,7 +172,8 @@ def _read(condition: str) -> Form:
 
 
 def _read_digest(text: str) -> _Digested | None:
-    # Not one expression for all of it: with a lazy name before the blanks, its time would grow with their square.
+    # Not one regular expression: with a lazy name before the blanks, its time would grow with the square of their
+    # number.
     where, _, rest = text.partition(":")
     name, found, digest = rest.rpartition("sha256:")
     if where not in {"artifact", "file"} or not found or not name[-1:].isspace() or not name.strip():
@@ -199,7 +200,8 @@ def _digest(condition: str, form: _Digested, known: KnownWorld) -> ConditionFind
         return ConditionFinding(condition, ConditionVerdict.UNKNOWN, f"{what} {why}")
     if seen.digest == form.digest:
         return ConditionFinding(condition, ConditionVerdict.HOLDS)
-    # The digest that was found is not told: a path is somebody's words, and must not become a way to ask about files.
+    # The digest that was found is not shown: the path comes from somebody's text, which must not become a way to probe
+    # files.
     return ConditionFinding(condition, ConditionVerdict.FAILS, f"{what} has changed since")
 
 

@@ -1,9 +1,9 @@
-"""Typed constraints that bind to an argument or a result: whether they hold.
+"""Evaluates typed constraints that bind to an argument or a result.
 
-A constraint binds to `call:TOOL.ARGUMENT`, where TOOL may be `*`, to `returned:TOOL.FIELD` of what a call gave back, or
-to `result:FIELD` of what a run reports. ARGUMENT and FIELD may be dotted paths into objects. What cannot be compared is
-broken, and so is a constraint whose value is not there: whoever leaves an argument out gets the tool's default, and
-nobody can see whether that keeps to it.
+A constraint binds to `call:TOOL.ARGUMENT`, where TOOL may be `*`, to `returned:TOOL.FIELD` of a call's return value, or
+to `result:FIELD` of a report. ARGUMENT and FIELD may be dotted paths into objects. A value that cannot be compared
+breaks the constraint. So does a missing value: the tool would use its default, and nobody can see whether that is
+within it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _ABSENT: Final = object()
 
 
 class Check(Value, frozen=True, kw_only=True):
-    """A constraint that was held against what stands where it binds to."""
+    """A constraint that was evaluated against the value it binds to."""
 
     constraint: Constraint
     path: str
@@ -34,7 +34,7 @@ class Check(Value, frozen=True, kw_only=True):
 
     @property
     def found(self) -> str:
-        """Return what was found there, in words."""
+        """Return a description of the value that was found."""
         path = shorten(self.path[:_SHOWN])
         return f"{path} is not given" if self.value is _ABSENT else f"{path} is {_shown(self.value)}"
 
@@ -49,12 +49,12 @@ def find_broken_by_call(
 
 
 def find_broken_by_return(constraints: Iterable[Constraint], tool: str, value: object) -> Iterator[Check]:
-    """Yield the constraints that what a tool returned breaks by a field, or by not having it."""
+    """Yield the constraints that the return value of a tool breaks by a field, or by lacking it."""
     return (check for check in find_checks_of_return(constraints, tool, value) if not check.holds)
 
 
 def find_broken_by_result(constraints: Iterable[Constraint], value: object) -> Iterator[Check]:
-    """Yield the constraints that a result breaks by a field, or by not having it."""
+    """Yield the constraints that a result breaks by a field, or by lacking it."""
     return (check for check in find_checks_of_result(constraints, value) if not check.holds)
 
 
@@ -63,13 +63,13 @@ def find_checks_of_call(
     tool: str,
     arguments: Mapping[str, object],
 ) -> Iterator[Check]:
-    """Yield every constraint that a call is held against, and whether it keeps to it."""
+    """Yield every constraint that applies to a call, and whether it holds."""
     for constraint in constraints:
         for bound_tool in (tool, _ANY_TOOL):
             path = _bound(constraint, _CALL, bound_tool)
             if path is None:
                 continue
-            # Not every tool has the argument that is bound for all of them.
+            # A constraint for all tools applies only to those that have the argument.
             optional = bound_tool == _ANY_TOOL or _only_refuses(constraint)
             if (check := _check(constraint, arguments, path, optional=optional)) is not None:
                 yield check
@@ -77,7 +77,7 @@ def find_checks_of_call(
 
 
 def find_checks_of_return(constraints: Iterable[Constraint], tool: str, value: object) -> Iterator[Check]:
-    """Yield every constraint that what a tool returned is held against, and whether it keeps to it."""
+    """Yield every constraint that applies to the return value of a tool, and whether it holds."""
     for constraint in constraints:
         if (path := _bound(constraint, RETURNED, tool)) is not None:
             check = _check(constraint, value, path, optional=_only_refuses(constraint))
@@ -86,7 +86,7 @@ def find_checks_of_return(constraints: Iterable[Constraint], tool: str, value: o
 
 
 def find_checks_of_result(constraints: Iterable[Constraint], value: object) -> Iterator[Check]:
-    """Yield every constraint that a result is held against, and whether it keeps to it."""
+    """Yield every constraint that applies to a result, and whether it holds."""
     for constraint in constraints:
         if constraint.binds_to is not None and constraint.binds_to.startswith(_RESULT):
             path = constraint.binds_to.removeprefix(_RESULT)
@@ -95,10 +95,10 @@ def find_checks_of_result(constraints: Iterable[Constraint], value: object) -> I
 
 
 def _bound(constraint: Constraint, to: str, tool: str) -> str | None:
-    # Names of tools have dots as well, so where the tool ends is known only by comparing it with the one called.
+    # Names of tools contain dots too, so only a comparison with the called tool shows where its name ends.
     bound = constraint.binds_to or ""
     if bound == f"{to}{tool}":
-        return ""  # it names no part: nothing can be found there, so it is broken
+        return ""  # it names no argument, so nothing is found there and it is broken
     prefix = f"{to}{tool}."
     return bound.removeprefix(prefix) if bound.startswith(prefix) else None
 
@@ -120,7 +120,7 @@ def _check(constraint: Constraint, value: object, path: str, *, optional: bool) 
 def _at(value: object, path: str) -> object:
     for name in path.split("."):
         if isinstance(value, Opaque):
-            return value  # not absent: nobody can see whether it is there, so it keeps to nothing
+            return value  # not absent: nobody can see whether the value is there, so no constraint holds for it
         if not isinstance(value, Mapping) or name not in value:
             return _ABSENT
         value = value[name]
@@ -128,7 +128,7 @@ def _at(value: object, path: str) -> object:
 
 
 def _shown(found: object) -> str:
-    # Not every value can be written out: an integer may have too many digits, a list may be nested too deeply.
+    # Some values cannot be written out: an integer with too many digits, a list that is nested too deeply.
     match found:
         case str():
             return shorten(found[:_SHOWN])

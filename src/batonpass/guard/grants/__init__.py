@@ -1,1 +1,1 @@
-"""Whether grants cover a call, prove what they say, and stand."""
+"""Guards for grants: does a grant cover a call, is its chain authentic, and is it still in force."""

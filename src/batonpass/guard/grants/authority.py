@@ -1,7 +1,7 @@
-"""Authority: whether the terms of a chain let a call be made, and if not, why, in words that a model can act on.
+"""Authority: whether the terms of a chain allow a call, and if not, why, in words that a model can act on.
 
-A call needs the last terms' `may` and the `may_delegate` of all terms above. So a grant that was widened on its way,
-by whatever mistake or theft, has no effect: it is intersected with every hop.
+A call needs the `may` of the last terms and the `may_delegate` of all terms above. So every grant is intersected with
+all grants above it, and one that was widened on the way, by mistake or theft, has no effect.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ _SHOWN: Final = 5
 
 
 def authorise(terms: Sequence[Terms], call: Call, at: datetime) -> tuple[Permit, ...]:
-    """Return the permits that let a call be made, one of each hop from the first on, or refuse it.
+    """Return the permits that allow a call, one for each hop from the first. Raises `GrantDeniedError`.
 
-    Where several permits of a hop allow it, this is the first of them. How often each was used before is not asked
-    here: whoever keeps count takes the first that has room. Raises `GrantDeniedError`.
+    If several permits of a hop allow it, this is the first of them. Earlier uses are not counted here: a caller that
+    counts takes the first permit that has room.
     """
     *above, last = terms
     permits = [one.may_delegate.find_permit(call, at) for one in above]
@@ -43,9 +43,9 @@ def explain(
     shown: Mapping[str, object] | None = None,
     told: str | None = None,
 ) -> GrantDeniedError:
-    """Return why a call that is denied is denied: what was held, what was tried, and who above holds it.
+    """Return the error for a denied call: what the agent may do, what it tried, and who above it could delegate that.
 
-    `shown` are its arguments and `told` is the call itself as they may be told, if that is not as they are.
+    `shown` and `told` replace the arguments and the call in the text if the originals must not be shown.
     """
     tried = str(call) if told is None else told
     *above, last = terms
@@ -63,7 +63,7 @@ def explain(
 
 
 def _find_holder(above: Sequence[Terms], call: Call, at: datetime) -> Terms | None:
-    """Return the nearest one above who could give it: itself and everybody above it may delegate it."""
+    """Return the nearest agent above that could delegate the call: it and everybody above it may delegate it."""
     holder = None
     for one in above:
         if not one.may_delegate.allows(call, at):
@@ -87,7 +87,7 @@ def _shown(scope: Scope, call: Call) -> str:
 
 
 def _missed(last: Terms, call: Call, at: datetime, shown: Mapping[str, object]) -> str:
-    """Return what stands in the way where the pattern itself is met."""
+    """Return which conditions fail although the pattern of a permit matches."""
     for permit in last.may.permits:
         if permit.pattern.matches(call.action, call.place):
             return f" with {', '.join(_failing(permit, call, at, shown))}"

@@ -1,7 +1,7 @@
-"""A call that somebody else makes: whether what they show lets it be made, known from the root key and nothing else.
+"""Verifies a call that somebody else makes, with only the root key.
 
-All steps of docs/spec/grant.md, section 7, in their order. Nothing is remembered here and no clock is asked: what was
-seen before, which list of revocations is the newest and what time it is, whoever asks brings along.
+These are all steps of docs/spec/grant.md, section 7, in order. This module remembers nothing and reads no clock. The
+caller passes the time, the newest list of revocations, and the memory of proofs that were used.
 """
 
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ from batonpass.wire.token import decode_chain, decode_proof, decode_revocations,
 
 
 class Proofs(Protocol):
-    """What remembers proofs, so that none is taken twice."""
+    """A memory of proofs, so that none is accepted twice."""
 
     def require_new(self, proof: str, ends: datetime, at: datetime) -> None:
         """Refuse a proof that was shown before; remember it otherwise."""
@@ -45,17 +45,17 @@ class Permitted(Value, frozen=True, kw_only=True):
     agent: AgentId
     principal: PrincipalId
     run: RunId
-    permits: tuple[Permit, ...]  # what let it through, one of each hop
-    limits: Limits  # of all calls together, the least of all hops. Whoever executes has to count; a signature cannot
-    revocations: int | None  # the number of the list that was looked at
+    permits: tuple[Permit, ...]  # the permits that allow it, one for each hop
+    limits: Limits  # of all calls together, the lowest of all hops. The tool must count; a signature cannot
+    revocations: int | None  # the number of the list that was checked
 
 
 class VerificationContext(Value, frozen=True, kw_only=True):
-    """How a call is looked at: when, where, and what is taken there."""
+    """Where and when a call is verified, and what is accepted there."""
 
     at: datetime
     audience: str
-    run: RunId | None = None  # the only one that may make it; None: any
+    run: RunId | None = None  # the only run that may make it; None: any
     policy: ToolPolicy = ANY_GRANT
     skew: timedelta = SKEW
     fresh_for: timedelta = FRESH_FOR
@@ -74,12 +74,13 @@ def verify_call(
     run: RunId | None = None,
     policy: ToolPolicy = ANY_GRANT,
 ) -> Permitted:
-    """Let a call be made, or refuse it with a sentence for whoever made it: all steps.
+    """Verify a call and return who may make it, or refuse it with a sentence for the caller.
 
-    `call` is the call as it was sent, which the proof is about. `acts_on` is the same call as the file system knows it,
-    if links and `..` were resolved; that is what has to be granted. Without `revocations`, the newest list, what was
-    revoked works until its certificate ends; without `proofs`, a token works twice. Raises an error of its own for
-    each step.
+    Each step has its own error.
+
+    `call` is the call as it was sent; the proof is about it. `acts_on` is the same call after links and `..` were
+    resolved; that must be granted. Without `revocations`, the newest list, a revoked grant works until its certificate
+    ends. Without `proofs`, a token works more than once.
     """
     chain_text, proof_text = split_token(token)
     proof = decode_proof(proof_text)
@@ -100,14 +101,14 @@ def permit(
     proofs: Proofs | None,
     revocations: int | None,
 ) -> Permitted:
-    """Let a call be made under a chain that is in force: the steps from the proof on. Raises an error for each."""
+    """Verify a call under a chain that is in force: the steps from the proof on. Each step has its own error."""
     require_fresh(chain, proof.said, asked.at, skew=asked.skew, fresh_for=asked.fresh_for)
     require_context(chain, proof.said, call=digest_call(call), audience=asked.audience, run=asked.run)
     require_possession(chain, proof, is_signed)
     require_taken(chain, acts_on, asked.at, asked.policy)
     permits = authorise(chain.terms, acts_on, asked.at)
     if proofs is not None:
-        # Last, so that a call which is refused for another reason can be repeated with the same proof.
+        # Last, so that a call that is refused for another reason can be repeated with the same proof.
         proofs.require_new(proof.digest, proof.said.at + asked.fresh_for, asked.at)
     return Permitted(
         agent=chain.agent,

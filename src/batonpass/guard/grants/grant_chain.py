@@ -1,8 +1,8 @@
-"""Chains of grants: whether one proves what it says, to somebody who knows the root key and nothing else.
+"""Verifies a chain of grants with only the root key.
 
-The steps are those of docs/spec/grant.md, section 7, and have its numbers. Each has an error of its own. What depends
-on nothing but the bytes is done once for a chain (`verify_chain`); what depends on the moment, the list of revocations
-and the call is done each time.
+The steps and their numbers are those of docs/spec/grant.md, section 7. Each has an error of its own. `verify_chain`
+does the steps that depend only on the bytes, once for a chain. The steps that depend on the time, the revocations and
+the call are done for each call.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,38 +30,38 @@ from batonpass.model.grants.permit import spell_time
 from batonpass.model.grants.scope import Scope
 from batonpass.wire.grant_statements import signing_bytes
 
-SKEW: Final = timedelta(seconds=30)  # by how much honest clocks may differ
+SKEW: Final = timedelta(seconds=30)  # how much honest clocks may differ
 MOST_HOPS: Final = 32
 
-# Public key, message, signature: whether the one signed the other.
+# Returns whether the signature is the public key's over the message: (public key, message, signature).
 SignatureCheck: TypeAlias = Callable[[bytes, bytes, bytes], bool]
 Enrolled: TypeAlias = Mapping[KeyId, RelayEnrolment]
 
 
 class VerifiedChain(Value, frozen=True, kw_only=True):
-    """A chain whose bytes prove what they say; whether it holds now, and for a call, is asked each time."""
+    """A chain whose bytes are authentic. Whether it is in force, and covers a call, is checked for each call."""
 
     terms: tuple[Terms, ...]
     certificate: Certificate
     digest: Digest  # of the certificate
     begins: datetime
     ends: datetime
-    limits: Limits  # the least of all hops
-    names: frozenset[str]  # whatever a list of revocations could name
+    limits: Limits  # the lowest of all hops
+    names: frozenset[str]  # every name under which it could be revoked: keys, terms and runs
 
     @property
     def agent(self) -> AgentId:
-        """Return who acts."""
+        """Return the agent that acts."""
         return self.terms[-1].agent
 
     @property
     def principal(self) -> PrincipalId:
-        """Return on whose behalf."""
+        """Return the principal on whose behalf it acts."""
         return self.terms[-1].principal
 
 
 class ToolPolicy(Value, frozen=True, kw_only=True):
-    """What whoever verifies takes at all, whatever was granted; None is everything."""
+    """What a verifier accepts at all, whatever was granted. None accepts everything."""
 
     ceiling: Scope | None = None
     principals: frozenset[PrincipalId] | None = None
@@ -80,7 +80,10 @@ def key_id(public_key: PublicKey) -> KeyId:
 def verify_enrolments(
     enrolments: tuple[Signed[RelayEnrolment], ...], root_key: PublicKey, is_signed: SignatureCheck
 ) -> Enrolled:
-    """Return whom the root key has enrolled, by key: step 2. Raises `GrantRootError` and `GrantIntegrityError`."""
+    """Return the enrolments that the root key has signed, by key: step 2.
+
+    Raises `GrantRootError` and `GrantIntegrityError`.
+    """
     root = key_id(root_key)
     found: dict[KeyId, RelayEnrolment] = {}
     for enrolment in enrolments:
@@ -97,12 +100,14 @@ def verify_enrolments(
 def verify_chain(
     chain: Chain, root_key: PublicKey, is_signed: SignatureCheck, *, skew: timedelta = SKEW, most_hops: int = MOST_HOPS
 ) -> VerifiedChain:
-    """Return what a chain proves by its bytes alone: steps 2 to 6, which depend on no moment and no call.
+    """Verify the bytes of a chain, steps 2 to 6, and return its statements. They depend on no time and no call.
 
     Raises `GrantRootError`, `GrantIntegrityError`, `GrantChainError`, `GrantDepthError` and `GrantBackdatedError`.
     """
     enrolled = verify_enrolments(chain.enrolments, root_key, is_signed)
     signed: tuple[Signed[Terms | Certificate], ...] = (*chain.terms, chain.certificate)
+    # Signatures before links and dates: until a statement is known to be signed by an enrolled key, its fields are only
+    # claims of whoever sent it.
     keys = [require_enrolled(part.said.key, enrolled, Purpose.GRANT).public_key for part in signed]
     for part, key in zip(signed, keys, strict=True):
         _require_signed(part, key, is_signed)
@@ -120,6 +125,8 @@ def verify_chain(
         terms=said,
         certificate=certificate,
         digest=chain.certificate.digest,
+        # The chain is in force only while all of its parts are: it begins with the latest start and ends with the
+        # earliest end.
         begins=max(certificate.valid_from, *(terms.at for terms in said), *(enrolled[key].at for key in used)),
         ends=min([certificate.valid_until, *(terms.until for terms in said if terms.until is not None)]),
         limits=limits,
@@ -136,9 +143,14 @@ def require_enrolled(key: KeyId, enrolled: Enrolled, purpose: Purpose) -> RelayE
 
 
 def require_timely(chain: VerifiedChain, at: datetime, *, skew: timedelta = SKEW) -> None:
-    """Refuse a chain that does not hold now: step 7. Raises `GrantExpiredError` and `GrantNotYetValidError`."""
+    """Refuse a chain that is not in force at this time: step 7.
+
+    Raises `GrantExpiredError` and `GrantNotYetValidError`.
+    """
     if at >= chain.ends:
         raise GrantExpiredError(f"the grant ended at {spell_time(chain.ends)}, and it is {spell_time(at)}; renew it")
+    # Skew is granted at the start only: a clock that is ahead when signing is harmless, but an ended grant must stay
+    # ended.
     if at < chain.begins - skew:
         raise GrantNotYetValidError(
             f"the grant begins at {spell_time(chain.begins)}, and it is {spell_time(at)}; compare the clocks"
@@ -146,14 +158,14 @@ def require_timely(chain: VerifiedChain, at: datetime, *, skew: timedelta = SKEW
 
 
 def require_unrevoked(chain: VerifiedChain, revoked: frozenset[str]) -> None:
-    """Refuse a chain that hangs from something that is revoked: step 8. Raises `GrantRevokedError`."""
+    """Refuse a chain if any part of it was revoked: step 8. Raises `GrantRevokedError`."""
     if not revoked.isdisjoint(chain.names):
         first = min(revoked & chain.names)
         raise GrantRevokedError(f"{first} was revoked, and with it everything that hangs from it; ask for a new grant")
 
 
 def require_taken(chain: VerifiedChain, call: Call, at: datetime, policy: ToolPolicy) -> None:
-    """Refuse a grant that whoever verifies does not take: step 11. Raises `GrantPolicyError`."""
+    """Refuse a grant that the verifier's own policy does not accept: step 11. Raises `GrantPolicyError`."""
     if policy.principals is not None and chain.principal not in policy.principals:
         raise GrantPolicyError(f"nothing is done here on behalf of {chain.principal}")
     if policy.agents is not None and chain.agent not in policy.agents:
@@ -172,7 +184,7 @@ def _require_signed(part: Signed[Statement], public_key: PublicKey, is_signed: S
 
 
 def _require_linked(chain: Chain) -> None:
-    """Refuse terms that do not hang from the ones before, and a certificate not from the last: step 4."""
+    """Refuse terms that do not name the terms before them, and a certificate for other terms than the last: step 4."""
     first = chain.terms[0].said
     above = None
     for part in chain.terms:
@@ -186,7 +198,7 @@ def _require_linked(chain: Chain) -> None:
 
 
 def _require_shallow(terms: tuple[Signed[Terms], ...], most_hops: int) -> None:
-    """Refuse a chain that is deeper than one of its terms, or the verifier, allows: step 5."""
+    """Refuse a chain that is deeper than its own terms or the verifier allow: step 5."""
     depth = len(terms) - 1
     if len(terms) > most_hops:
         raise GrantDepthError(f"the chain has {len(terms)} hops, and {most_hops} are taken here")
@@ -198,7 +210,7 @@ def _require_shallow(terms: tuple[Signed[Terms], ...], most_hops: int) -> None:
 
 
 def _require_in_order(chain: Chain, enrolled: Enrolled, skew: timedelta) -> None:
-    """Refuse what is dated before what it hangs from, or outside of the time of its key: step 6."""
+    """Refuse a part that is dated before the part above it, or outside the lifetime of its key: step 6."""
     before = None
     dated = [(part.said.key, part.said.at) for part in chain.terms]
     for key, at in (*dated, (chain.certificate.said.key, chain.certificate.said.valid_from)):

@@ -1,4 +1,4 @@
-"""The least grant that covers what was observed: exact where little was seen, a directory where much of it was."""
+"""Suggests the least grant that covers observed calls: exact resources where few were seen, or else a directory."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from batonpass.model.grants.scope import MOST_PERMITS, Scope
 
 SIBLINGS: Final = 3
 FIXED: Final = 1
-# Tools and programs have names, and no places: three of a server's tools do not stand for the others.
+# Tools and programs have names and not paths: three tools of a server say nothing about its other tools.
 NAMES: Final = frozenset({"call", "run"})
 
 
@@ -27,13 +27,13 @@ class Suggestion(Value, frozen=True, kw_only=True):
 
 
 class LeastScope(Value, frozen=True, kw_only=True):
-    """What one agent was seen to do, as permits; and the calls that no permit may cover."""
+    """The permits that cover the observed calls of one agent, and the calls that no permit may cover."""
 
     agent: AgentId
     suggested: tuple[Suggestion, ...]
-    outside: tuple[str, ...]  # calls beyond the ceiling, and those on what no permit can name
-    delegable: tuple[Suggestion, ...] = ()  # what those did to whom it handed work
-    left: int = 0  # permits that it would take besides: a grant holds only so many
+    outside: tuple[str, ...]  # calls beyond the ceiling, and calls on resources that no permit can name
+    delegable: tuple[Suggestion, ...] = ()  # permits for the calls of agents to which it handed work
+    left: int = 0  # number of permits that did not fit: a grant holds only so many
 
     @property
     def grant(self) -> Grant:
@@ -45,11 +45,11 @@ class LeastScope(Value, frozen=True, kw_only=True):
 
 
 class Breadth(Value, frozen=True, kw_only=True):
-    """How far a suggestion may go beyond the very calls that were seen."""
+    """How far a suggestion may go beyond the observed calls."""
 
     siblings: int = SIBLINGS  # so many different entries of one directory stand for all of it
-    fixed: int = FIXED  # segments at the beginning that are never generalised
-    ceiling: Scope | None = None  # nothing beyond it is suggested; what it demands, and until when, is kept
+    fixed: int = FIXED  # leading segments that are never generalised
+    ceiling: Scope | None = None  # nothing beyond it is suggested; its conditions and ends are kept
     names: frozenset[str] = NAMES  # actions whose resources are never generalised
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Breadth(Value, frozen=True, kw_only=True):
 
 
 def least_scope(observed: Iterable[tuple[AgentId, Call]], breadth: Breadth | None = None) -> tuple[LeastScope, ...]:
-    """Return for each agent the least permits that cover its observed calls, none broader than asked for."""
+    """Return for each agent the least permits that cover its observed calls, none broader than `breadth` allows."""
     breadth = breadth or Breadth()
     seen: dict[AgentId, list[Call]] = defaultdict(list)
     for agent, call in observed:
@@ -67,7 +67,7 @@ def least_scope(observed: Iterable[tuple[AgentId, Call]], breadth: Breadth | Non
 
 
 def join_scopes(used: Iterable[LeastScope], passed_on: Iterable[LeastScope]) -> tuple[LeastScope, ...]:
-    """Return for each agent what it used itself and what was used below it, as one."""
+    """Return one scope for each agent: permits for its own calls, and for those of the agents below it."""
     own, below = ({one.agent: one for one in scopes} for scopes in (used, passed_on))
     nothing: tuple[Suggestion, ...] = ()
     return tuple(
@@ -97,7 +97,7 @@ def _of_agent(agent: AgentId, calls: list[Call], breadth: Breadth) -> LeastScope
     ]
     permits = [permit for pattern in patterns for permit in _permits(pattern, breadth.ceiling)]
     found = [Suggestion(permit=one, calls=sum(_means(one.pattern, call) for call in calls)) for one in permits]
-    # On more places than a grant can name: those that most calls were about, and of the rest it is said how many.
+    # If a grant cannot hold that many permits, those with the most calls are kept, and the others are counted.
     most = {id(one) for one in sorted(found, key=lambda one: -one.calls)[:MOST_PERMITS]}
     kept = tuple(one for one in found if id(one) in most)
     outside = {str(call) for call in calls if not any(_means(one.permit.pattern, call) for one in kept)}
@@ -105,7 +105,7 @@ def _of_agent(agent: AgentId, calls: list[Call], breadth: Breadth) -> LeastScope
 
 
 def _generalise(at: Pattern, found: set[tuple[str, ...]], breadth: Breadth) -> Iterator[Pattern]:
-    """Yield the patterns for what was found below a place, which is the pattern without wildcards."""
+    """Yield the patterns for the resources that were found below a place; `at` is that place, without wildcards."""
     depth = len(at.segments)
     entries: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for segments in found:
@@ -130,9 +130,9 @@ def _generalise(at: Pattern, found: set[tuple[str, ...]], breadth: Breadth) -> I
 
 
 def is_readable(pattern: Pattern) -> bool:
-    """Return whether a pattern is the same once it is written down and read by somebody.
+    """Return whether a pattern stays the same when it is written down and read again.
 
-    A call may act on a name that mixes letters which look alike; no grant that people read may name it.
+    A call may use a name that mixes letters which look alike. A grant that people read must not contain it.
     """
     try:
         return read_pattern(str(pattern)) == pattern
@@ -141,14 +141,14 @@ def is_readable(pattern: Pattern) -> bool:
 
 
 def _is_below(pattern: Pattern, ceiling: Scope | None) -> bool:
-    """Return whether a ceiling speaks about all that a pattern means, under whichever conditions."""
+    """Return whether a ceiling covers everything that a pattern matches, under whatever conditions."""
     if ceiling is None:
         return True
     return Scope(tuple(Permit(one.pattern) for one in ceiling.permits)).covers(Scope((Permit(pattern),)))
 
 
 def _permits(pattern: Pattern, ceiling: Scope | None) -> tuple[Permit, ...]:
-    """Return the permits for a pattern that is below a ceiling, with what the ceiling demands of such calls."""
+    """Return the permits for a pattern below a ceiling, with the conditions that the ceiling sets."""
     wanted = Scope((Permit(pattern),))
     return wanted.permits if ceiling is None or ceiling.covers(wanted) else ceiling.meet(wanted).permits
 

@@ -1,6 +1,6 @@
-"""Limits, as they are counted: in which account, how much of each unit there is, and when nothing is left.
+"""How limits are counted: which account is charged, how much of each unit is allowed, and how much is left.
 
-The relay counts by this before a call is made, and the verifier counts again what is recorded.
+The relay counts this way before a call, and the verifier counts the recorded charges again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,23 +17,23 @@ from batonpass.model.grants.limits import UNITS, Limits
 from batonpass.model.grants.permit import Permit
 
 _DIGITS: Final = 16
-# Known before a call is made. All else is known after it: such a call is made as long as something is left.
+# Known before the call. All other units are known afterwards, so a call is made as long as anything is left.
 _BEFORE: Final = frozenset({Unit.CALLS})
-_COUNTED: Final = frozenset(Unit)  # charges count these; time passes by itself
+_COUNTED: Final = frozenset(Unit)  # counted by charges; time passes by itself
 
 
 def account_of(terms: Terms) -> StreamId:
-    """Return where what is used under some terms is counted."""
+    """Return the account that is charged for calls under these terms."""
     return whole_of(terms.handoff or terms.root)
 
 
 def permit_account(account: StreamId, permit: Permit) -> StreamId:
-    """Return where the uses of one permit are counted."""
+    """Return the account that is charged for uses of one permit."""
     return part_of(account, sha256(permit.text.encode()).hexdigest()[:_DIGITS])
 
 
 def most_of(limits: Limits, unit: Unit) -> int | None:
-    """Return how much may be used of a unit, as charges count it; None if it is not limited."""
+    """Return the limit of a unit in the units of charges; None if there is none."""
     given = getattr(limits, unit)
     if given is None:
         return None
@@ -41,7 +41,10 @@ def most_of(limits: Limits, unit: Unit) -> int | None:
 
 
 def most_with(limits: Limits, unit: Unit) -> int | None:
-    """Return how much may be used, what a request itself uses counted in, for its call to be made; None: any amount."""
+    """Return the highest total, including the request's own charge, at which its call may be made; None: no limit.
+
+    A unit that is known only after the call must have at least one left.
+    """
     most = most_of(limits, unit)
     if most is None or unit in _BEFORE:
         return most
@@ -49,7 +52,7 @@ def most_with(limits: Limits, unit: Unit) -> int | None:
 
 
 def spelled_amount(unit: Unit | str, amount: int) -> int | str:
-    """Return an amount as people say it: charges count `spend` in millionths."""
+    """Return an amount as people write it: charges count `spend` in millionths."""
     return format((Decimal(amount) / MILLION).normalize(), "f") if unit == Unit.SPEND else amount
 
 
@@ -62,14 +65,14 @@ def find_left(
     shared_with: AgentId | None = None,
     budget: bool = False,
 ) -> Iterator[LimitLeft]:
-    """Yield of each unit that is limited how much is used and left; time only where it is known since when."""
+    """Yield for each limited unit how much is used and left. Time is included only if `since` and `at` are given."""
     used = {str(one.unit): one.used for one in charged}
     for name in UNITS:
         most = getattr(limits, name)
         if most is None or (name not in _COUNTED and (since is None or at is None)):
             continue
         if name in _COUNTED:
-            # More may have been set aside than it took in the end, and less than nothing is used by nobody.
+            # The total can be negative, when more was reserved than a call took in the end.
             spent, whole = max(0, used.get(name, 0)), most_of(limits, Unit(name)) or 0
             amounts = [spelled_amount(name, amount) for amount in (spent, max(0, whole - spent))]
         else:
@@ -79,9 +82,9 @@ def find_left(
 
 
 def least_left(found: Iterable[LimitLeft]) -> Iterator[LimitLeft]:
-    """Yield of each unit that which has least left: it is the one that stops a call.
+    """Yield for each unit the limit with the least left, which is the one that stops a call.
 
-    Of equal ones it is the first, which lies furthest up: others may use that up as well.
+    Of equal ones the first counts: it is the furthest up, and others may use it up as well.
     """
     least: dict[str, LimitLeft] = {}
     for one in found:

@@ -1,4 +1,4 @@
-"""Narrowing: what a child may hold is at most what its parent may delegate."""
+"""Narrowing: a child may hold at most what its parent may delegate."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from batonpass.model.grants.scope import Scope
 
 
 def narrow(parent: Terms, asked: Grant, *, depth: int) -> Grant:
-    """Return the grant that a child of these terms holds if it asks for this; `depth` is the parent's in its chain.
+    """Return the grant of a child that asks for `asked`; `depth` is the parent's depth in its chain.
 
-    Both rights come out of what the parent may delegate. What is left unsaid, how often, until when and how deep, is
-    as the parent has it. Raises `GrantExceededError`, which names each part that exceeds and what the parent holds,
-    and `GrantDepthError` if the chain may not go further.
+    Both rights of the child come from the parent's `may_delegate`. Limits, end and depth that are not given are
+    inherited. Raises `GrantExceededError`, which names each excess and what the parent holds, and `GrantDepthError` if
+    the chain may not go further.
     """
     if parent.max_depth is not None and depth >= parent.max_depth:
         raise GrantDepthError(
@@ -23,6 +23,8 @@ def narrow(parent: Terms, asked: Grant, *, depth: int) -> Grant:
     if excess := tuple(_find_excess(parent, asked)):
         raise GrantExceededError(parent.agent, excess, parent.may_delegate.lines)
     return Grant(
+        # Both scopes from `may_delegate`, also the one for use: the parent's own `may` is a separate right, and passing
+        # it on would be delegation that nobody granted.
         may=parent.may_delegate.narrow(asked.may),
         may_delegate=parent.may_delegate.narrow(asked.may_delegate),
         limits=parent.limits.meet(asked.limits),
@@ -50,9 +52,9 @@ def _only_used(parent: Terms, permit: Permit) -> str:
 
 
 def find_wider(parent: Terms, child: Terms, *, depth: int) -> Iterator[str]:
-    """Yield in what the terms of a child go beyond those that they hang from; `depth` is the parent's in its chain.
+    """Yield in which ways the terms of a child exceed those of its parent; `depth` is the parent's depth in its chain.
 
-    Of terms that were narrowed as above there is nothing to yield: whatever was left unsaid was filled in.
+    For terms that `narrow` has made there is nothing to yield, because it fills in everything that is not given.
     """
     for right, scope in (("may", child.may), ("may delegate", child.may_delegate)):
         for permit in parent.may_delegate.find_excess(scope):

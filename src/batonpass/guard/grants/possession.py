@@ -1,4 +1,7 @@
-"""Possession: whoever shows a chain holds the key of its certificate, and meant this very call, here and now."""
+"""Possession: the presenter of a chain holds the key of its certificate, and made the proof for this very call.
+
+Without this check, a chain that somebody copied would be as good as one's own.
+"""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -43,7 +46,7 @@ def require_fresh(
 def require_context(
     chain: VerifiedChain, proof: Proof, *, call: Digest, audience: str, run: RunId | None = None
 ) -> None:
-    """Refuse a proof for another certificate, call, audience or run: step 9. Raises `GrantContextError`."""
+    """Refuse a proof that is for another certificate, call, audience or run: step 9. Raises `GrantContextError`."""
     if run is not None and chain.certificate.run != run:
         raise GrantContextError(f"the grant is of {chain.certificate.run}, and {run} was expected")
     if proof.certificate != chain.digest:
@@ -57,7 +60,7 @@ def require_context(
 
 
 def require_possession(chain: VerifiedChain, proof: Signed[Proof], is_signed: SignatureCheck) -> None:
-    """Refuse a proof that the run's key did not make: step 10. Raises `GrantPossessionError`."""
+    """Refuse a proof that the run's key did not sign: step 10. Raises `GrantPossessionError`."""
     run_key = bytes.fromhex(chain.certificate.run_key)
     if not is_signed(run_key, signing_bytes(proof.payload), proof.signature):
         raise GrantPossessionError(

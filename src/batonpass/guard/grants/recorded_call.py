@@ -1,4 +1,4 @@
-"""A call as it was recorded, held once more against permits: what was taken out of it since is not guessed."""
+"""Checks a recorded call against permits again. A value that was redacted since is not guessed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -7,12 +7,12 @@ from batonpass.model.grants.condition import Condition, keeps
 from batonpass.model.grants.grant import Terms
 from batonpass.model.grants.permit import Permit
 
-JUDGED: Final = "judged"  # the content that holds the arguments that a guard looked at, by the names in permits
-REDACTED: Final = "[redacted]"  # what a secret was taken out of can no longer be compared
+JUDGED: Final = "judged"  # name of the content with the arguments that a guard evaluated, by the names in permits
+REDACTED: Final = "[redacted]"  # a value from which a secret was removed can no longer be compared
 
 
 def conditioned(terms: Iterable[Terms]) -> tuple[str, ...]:
-    """Return the names of all arguments that some permit sets a condition on, in order."""
+    """Return the names of all arguments for which some permit has a condition, sorted."""
     scopes = [scope for one in terms for scope in (one.may, one.may_delegate)]
     return tuple(
         sorted({condition.argument for scope in scopes for permit in scope.permits for condition in permit.where})
@@ -20,7 +20,7 @@ def conditioned(terms: Iterable[Terms]) -> tuple[str, ...]:
 
 
 def find_broken(permit: Permit, judged: Mapping[str, object]) -> Iterator[Condition]:
-    """Yield the conditions that a recorded call does not keep to; those of which nobody can tell are passed over."""
+    """Yield the conditions that a recorded call violates. A redacted value is skipped, because nobody can tell."""
     for condition in permit.where:
         value = judged.get(condition.argument)
         if condition.argument not in judged or not (is_redacted(value) or keeps(condition, value)):
@@ -28,7 +28,7 @@ def find_broken(permit: Permit, judged: Mapping[str, object]) -> Iterator[Condit
 
 
 def is_redacted(value: object) -> bool:
-    """Return whether a secret was taken out of a recorded value, or of anything in it."""
+    """Return whether a secret was removed from a recorded value or from any part of it."""
     if isinstance(value, Mapping):
         return any(map(is_redacted, value)) or any(map(is_redacted, value.values()))
     if isinstance(value, list):

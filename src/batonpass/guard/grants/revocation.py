@@ -1,4 +1,4 @@
-"""Revocations: a list that the root key vouches for, that is newer than any seen before, and that is still good."""
+"""Lists of revocations: is a list authentic, is it the newest, and is it still good."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ def verify_revocations(
     root_key: PublicKey,
     is_signed: SignatureCheck,
 ) -> Revocations:
-    """Return a list if the root key signed it, or a relay that the root key lets revoke.
+    """Return a list if the root key signed it, or a relay that the root key allows to revoke.
 
     Raises `GrantRootError` and `GrantIntegrityError`.
     """
@@ -31,10 +31,10 @@ def verify_revocations(
 
 
 def newer_of(new: Revocations, known: Revocations | None) -> Revocations:
-    """Return the list to go by from now on. Raises `StaleRevocationsError` if the new one hides something.
+    """Return the list to use from now on. Raises `StaleRevocationsError` if the new one would hide a revocation.
 
-    A number stands for what is named, so a list that names the same may be signed anew under it; of two such lists the
-    one that is good for longer counts, whichever was shown first.
+    Lists with the same number must name the same things, so a list may be signed again to extend it. Of two such lists,
+    the one that is good for longer counts, whichever came first.
     """
     if known is None or new.number > known.number:
         return new
@@ -47,7 +47,7 @@ def newer_of(new: Revocations, known: Revocations | None) -> Revocations:
 
 
 def require_good(revocations: Revocations | None, at: datetime, *, skew: timedelta = SKEW) -> None:
-    """Refuse to go by a list that is not good, or by none: step 8.
+    """Refuse to verify with no list, or with one that is not good at this time: step 8.
 
     Raises `StaleRevocationsError` and `GrantNotYetValidError`.
     """
@@ -66,5 +66,5 @@ def require_good(revocations: Revocations | None, at: datetime, *, skew: timedel
 
 
 def names_in(revocations: Revocations) -> frozenset[str]:
-    """Return whatever the list names: terms, runs and keys."""
+    """Return everything that the list revokes: terms, runs and keys."""
     return frozenset((*revocations.terms, *revocations.runs, *revocations.keys))

@@ -1,1 +1,1 @@
-"""Whether a policy lets a handoff or a call go on, and who else may."""
+"""Guards for the policy: whether a handoff or a call goes on, waits or is denied, and who may approve it."""

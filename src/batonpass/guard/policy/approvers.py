@@ -1,4 +1,4 @@
-"""Approvers: whether what somebody would let go on is theirs to approve, and who else's it is; from values alone."""
+"""Approvers: whether somebody may approve what waits, and who else may. Decided from values alone."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -13,11 +13,11 @@ from batonpass.model.policy.approver_scope import ApproverScope
 
 
 class Approvable(Value, frozen=True, kw_only=True):
-    """What waits for approvers: whose work it is, and the one call, or all that a handoff grants."""
+    """What waits for approval: the agent that does the work, and its call or everything that its handoff grants."""
 
     worker: AgentId
     call: Call | None = None
-    granted: Scope | None = None  # of a handoff; with no call either, nobody knows what it comes to
+    granted: Scope | None = None  # of a handoff; if there is no call either, nobody knows how much it covers
 
     def __str__(self) -> str:
         if self.call is not None:
@@ -28,7 +28,7 @@ class Approvable(Value, frozen=True, kw_only=True):
 
 
 def may_approve(scope: ApproverScope, what: Approvable, at: datetime) -> bool:
-    """Return whether something lies within what somebody may approve."""
+    """Return whether an approver's scope covers what waits."""
     if scope.agents is not None and not any(fits(pattern, what.worker, across=True) for pattern in scope.agents):
         return False
     held = scope.in_force(at)
@@ -38,13 +38,13 @@ def may_approve(scope: ApproverScope, what: Approvable, at: datetime) -> bool:
         try:
             return held.allows(what.call, at)
         except InvalidValueError:
-            return False  # a resource that could be taken for another is within nobody's scope
-    # What is bounded by nothing is more than any scope.
+            return False  # a resource that could be mistaken for another is in nobody's scope
+    # A grant without bounds exceeds every scope.
     return what.granted is not None and held.covers(what.granted)
 
 
 def find_approvers(
     approvers: Mapping[PrincipalId, ApproverScope], what: Approvable, at: datetime
 ) -> Iterator[PrincipalId]:
-    """Yield who may approve something, in the order of the policy."""
+    """Yield who may approve it, in the order of the policy."""
     return (principal for principal, scope in approvers.items() if may_approve(scope, what, at))

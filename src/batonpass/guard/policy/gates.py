@@ -1,7 +1,7 @@
-"""Gates: whether a handoff or a call goes on, waits for somebody, or is denied; decided from values alone.
+"""Gates: whether a handoff or a call goes on, is held or is denied. Decided from values alone.
 
-The first rule that fits decides; where none does, the strictest of its tiers. What a kind of handoff has to bring
-along, who may be asked and how deep a chain may be is judged besides, whatever the rules say.
+The first rule that matches decides; if none does, the strictest tier decides. Requirements of a kind of handoff,
+allowed agents and depth are checked as well, whatever the rules say.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,67 +34,67 @@ from batonpass.model.policy.policy_rules import (
 class Force(Enum):
     """When a decision takes effect."""
 
-    REPORTED = auto()  # never: it is only told
-    GATED = auto()  # where the run, or the policy, is enforced
-    REQUIRED = auto()  # always: the file asks for it by name
+    REPORTED = auto()  # never: it is only reported
+    GATED = auto()  # if the run or the policy is enforced
+    REQUIRED = auto()  # always: the policy file asks for it by name
 
 
 class GateDecision(Value, frozen=True, kw_only=True):
-    """What the policy says about one handoff or call: which gate, by which rule, written where."""
+    """What the policy says about one handoff or call: the gate, and the rule with its line."""
 
     gate: Gate
     rule: str
     line: int | None
     sentence: str
     force: Force = Force.GATED
-    where: str | None = None  # where a rule stands that only a door knows; None: in the policy
-    approvals: int = 1  # so many people have to let it go on
+    where: str | None = None  # where the rule is written, if only a door knows it; None: in the policy
+    approvals: int = 1  # how many people must approve
 
     @property
     def flag(self) -> str:
-        """Return how it is recorded where it does not take effect."""
+        """Return the flag that is recorded when it does not take effect."""
         return f"would_{'deny' if self.gate is Gate.DENY else 'hold'}.{self.rule}"
 
     def takes_effect(self, *, enforced: bool) -> bool:
-        """Return whether it holds or denies, or is only told."""
+        """Return whether it holds or denies, instead of being only reported."""
         return self.force is Force.REQUIRED or (enforced and self.force is Force.GATED)
 
 
 class CallFacts(Value, frozen=True, kw_only=True):
-    """What is known of a call before it is made."""
+    """What is known about a call before it is made."""
 
     agent: AgentId
     tool: str
-    kin: tuple[str, ...] = ()  # by which other names rules that hold or deny mean the tool too
+    kin: tuple[str, ...] = ()  # other names by which rules that hold or deny mean this tool
     reads: bool = False
-    action: str | None = None  # what it does, as a grant names it, if its tool says so
+    action: str | None = None  # its action as a grant names it, if the tool declares one
     target: str | None = None
-    does: str = "call"  # of one that names no target: its action, and what it does that to, as a grant names both
+    does: str = "call"  # for a call without a target: its action and resource, as a grant names them
     resource: str | None = None
-    leads_to: str | None = None  # what the target is once links are followed, as a grant sees it; None: nobody looked
+    leads_to: str | None = None  # the target after links were followed, as a grant sees it; None: not resolved
     tiers: tuple[Tier, ...] = ()
     depth: int = 0  # of the run that makes it: hops below the root
-    arguments: Mapping[str, object] = {}  # those that are held to a place, where they lead
+    arguments: Mapping[str, object] = {}  # arguments that are paths are given as resolved
 
 
 class HandoffFacts(Value, frozen=True, kw_only=True):
-    """What is known of a handoff before it is offered."""
+    """What is known about a handoff before it is offered."""
 
     to: AgentId
     relation: Relation
     may: tuple[str, ...] = ()
     tiers: tuple[Tier, ...] = ()
-    depth: int = 1  # of whoever takes it
+    depth: int = 1  # of the receiver
     missing: tuple[str, ...] = ()
-    unverified: int = 0  # results that it builds on and nobody verified or accepted
+    unverified: int = 0  # results that it builds on and that nobody verified or accepted
     has_method: bool = True  # somebody can tell whether the result holds
     is_verbatim: bool = False  # its task is, word for word, a text from outside
-    may_read: bool = True  # whoever is asked is among the readers of all that the sender knows
+    may_read: bool = True  # the receiver may read everything that the sender knows
 
 
 @lru_cache(maxsize=64)
 def tiers_of_call(*, reads: bool, reversible: bool | None, external: bool, costly: bool) -> tuple[Tier, ...]:
-    """Return the tiers that a tool's declaration puts its calls into."""
+    """Return the tiers of a call, from the declaration of its tool."""
     tiers = [Tier.COSTLY] if costly else []
     if reads:
         return tuple(tiers)
@@ -108,10 +108,10 @@ def tiers_of_call(*, reads: bool, reversible: bool | None, external: bool, costl
 
 
 def is_silent(policy: Policy, tiers: tuple[Tier, ...]) -> bool:
-    """Return whether a policy says nothing about a call in these tiers, whatever else is known of it."""
+    """Return whether the policy says nothing about any call in these tiers."""
     if policy.rules or policy.renew_every is not None or policy.handoffs.max_depth is not None:
         return False
-    # A plain loop takes half the time, and this is asked at every call.
+    # A plain loop takes half the time of `all`, and this runs at every call.
     for tier in tiers:  # noqa: SIM110
         if policy.tiers[tier] is not Gate.NONE:
             return False
@@ -121,7 +121,7 @@ def is_silent(policy: Policy, tiers: tuple[Tier, ...]) -> bool:
 def is_silent_on_handoff(
     policy: Policy, relation: Relation, *, tiers: tuple[Tier, ...], has_method: bool, unverified: int
 ) -> bool:
-    """Return whether a policy says nothing about a handoff, whatever else is known of it but who may read what."""
+    """Return whether the policy says nothing about a handoff with these facts. Readers are not considered here."""
     if (
         policy.rules
         or tiers
@@ -140,14 +140,14 @@ def is_silent_on_handoff(
 
 
 def judge_call(facts: CallFacts, policy: Policy) -> tuple[GateDecision, ...]:
-    """Return what the policy says about a call; nothing if it just goes on."""
+    """Return the decisions of the policy about a call; none if it just goes on."""
     what = f"{facts.agent} calls {facts.tool}" + ("" if facts.target is None else f" on {facts.target}")
     rule = next((rule for rule in policy.rules if rule.on is Subject.CALL and _fits_call(rule, facts)), None)
     return tuple(_gated(rule, facts.tiers, policy, what))
 
 
 def judge_handoff(facts: HandoffFacts, policy: Policy) -> tuple[GateDecision, ...]:
-    """Return what the policy says about a handoff; nothing if it just goes on."""
+    """Return the decisions of the policy about a handoff; none if it just goes on."""
     what = f"a {facts.relation} handoff to {facts.to}"
     rule = next((rule for rule in policy.rules if rule.on is Subject.HANDOFF and _fits_handoff(rule, facts)), None)
     return (
@@ -158,16 +158,16 @@ def judge_handoff(facts: HandoffFacts, policy: Policy) -> tuple[GateDecision, ..
 
 
 def decide(decisions: Iterable[GateDecision], *, enforced: bool) -> GateDecision | None:
-    """Return the strictest decision that takes effect, the first of several; None if nothing stands in the way.
+    """Return the strictest decision that takes effect, the first of several; None if nothing stops it.
 
-    Of two that take a person, the one that takes more of them is stricter: what else holds a call must not hide it.
+    Of two that need people, the one that needs more of them is stricter, so that the other does not hide it.
     """
     found = [decision for decision in decisions if decision.takes_effect(enforced=enforced)]
     return max(found, key=lambda decision: (STRICTNESS.index(decision.gate), decision.approvals), default=None)
 
 
 def may_let_go_on(gate: Gate, by: str, *, worker: AgentId, principal: str | None = None) -> bool:
-    """Return whether somebody may open a gate: to approve takes a person, and nobody confirms their own work.
+    """Return whether somebody may open a gate. Only a person approves, and nobody confirms their own work.
 
     A service or another program confirms only what was asked for in its own name (`principal`).
     """
@@ -179,17 +179,17 @@ def may_let_go_on(gate: Gate, by: str, *, worker: AgentId, principal: str | None
 
 
 def is_for_approvers(gate: Gate) -> bool:
-    """Return whether what waits at a gate is for approvers, with their keys and within their scopes.
+    """Return whether a gate is for approvers, with their keys and within their scopes.
 
-    To confirm is for whoever asked for it, who may be an agent, and no agent has such a key.
+    A confirmation is not: it comes from whoever asked for it, who may be an agent, and agents have no approver's key.
     """
     return gate is not Gate.CONFIRM
 
 
 def takes_proof(policy: Policy, gate: Gate, *, enrolled: bool) -> bool:
-    """Return whether what waits at a gate takes a decision that an approver's key signed.
+    """Return whether a ruling at this gate must be signed with an approver's key.
 
-    `enrolled` says whether anybody has such a key: without a word in the policy, that is what counts.
+    `enrolled` says whether any approver has a key. It decides if the policy says nothing.
     """
     return is_for_approvers(gate) and (enrolled if policy.proven is None else policy.proven)
 
@@ -223,16 +223,16 @@ def _fits_call(rule: Rule, facts: CallFacts) -> bool:
 
 
 def _fits_tool(rule: Rule, facts: CallFacts) -> bool:
-    # What lets something go on lets nothing go on that it does not name.
+    # A rule that lets calls go on applies only to the tools that it names.
     names = (facts.tool,) if rule.gate is Gate.NONE else (facts.tool, *facts.kin)
     return any(fits(rule.tool, name, across=True) for name in names)
 
 
 def _fits_target(rule: Rule, facts: CallFacts) -> bool:
-    """Return whether a rule is about what a call acts on, as it is spelled and as where it leads.
+    """Return whether a rule matches the target of a call, as it is spelled and as it resolves.
 
-    What holds or denies fits if either does: a link or `..` leads nobody around it. What lets something go on fits only
-    if both do.
+    A rule that holds or denies matches if either does, so that a link or `..` is no way around it. A rule that lets
+    calls go on matches only if both do.
     """
     found = [fits(rule.target, spelled) for spelled in dict.fromkeys((facts.target, facts.leads_to)) if spelled]
     if not found or facts.target is None:
@@ -251,7 +251,7 @@ def _fits_handoff(rule: Rule, facts: HandoffFacts) -> bool:
 
 
 def _asks_for(rule: Rule, may: tuple[str, ...]) -> bool:
-    """Return whether one thing that is asked for fits both patterns, the action's and the target's."""
+    """Return whether one line of the requested scope matches both the action and the target of a rule."""
     if rule.action is None and rule.target is None:
         return True
     asked = [(action, target or None) for action, _, target in (each.partition(":") for each in may)]
@@ -259,7 +259,7 @@ def _asks_for(rule: Rule, may: tuple[str, ...]) -> bool:
 
 
 def _find_lacks(facts: HandoffFacts, policy: Policy) -> Iterator[GateDecision]:
-    """Yield what a handoff of this kind has to bring along, and does not."""
+    """Yield a decision for each requirement that a handoff of this kind does not meet."""
     wanted = policy.requirements[facts.relation]
     lacking = tuple(part for part in facts.missing if part in wanted.require)
     if lacking:
@@ -290,9 +290,9 @@ def _lack(name: str, facts: HandoffFacts, policy: Policy, demand: Demand, lack: 
 
 
 def _find_limits(facts: HandoffFacts, policy: Policy) -> Iterator[GateDecision]:
-    """Yield that somebody is asked who may not be, or may not read what comes along, or that a chain is too long.
+    """Yield a decision if the receiver is not allowed, may not read what comes along, or the chain is too long.
 
-    The offer itself refuses what is too deep, by the same field of the `HandoffPolicy`; here it is only counted.
+    Depth is only reported here: the offer itself refuses it, by the same field of the `HandoffPolicy`.
     """
     allowed = policy.allowed_agents
     if allowed is not None and not any(fits(pattern, facts.to, across=True) for pattern in allowed):

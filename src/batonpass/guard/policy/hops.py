@@ -1,4 +1,7 @@
-"""Hops: whether work may go one agent further. Over the signed lineage, never a number that the caller passes."""
+"""Hops: whether work may go one agent further.
+
+Decided from the signed lineage, never from a number that a caller passes.
+"""
 
 from batonpass.errors import AgentNotAllowedError, HandoffDepthExceededError, HandoffLoopError
 from batonpass.model.base.ids import AgentId
@@ -7,23 +10,23 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
 class Lineage(Value, frozen=True, kw_only=True):
-    """Who works for whom, from whoever offers up to the root, and what each was asked for; a root for nothing."""
+    """Who works for whom, from the sender up to the root, with the task of each. A root has no task."""
 
     hops: tuple[tuple[AgentId, str | None], ...]
 
     @property
     def depth(self) -> int:
-        """Return how many agents stand in it."""
+        """Return the number of agents in it."""
         return len(self.hops)
 
 
 def requires_lineage(policy: HandoffPolicy) -> bool:
-    """Return whether a policy asks about the lineage at all: reading it costs a look at every hop."""
+    """Return whether the policy needs the lineage. Reading it costs a lookup for every hop."""
     return policy.max_depth is not None or policy.refuse_loops
 
 
 def require_hop(to: AgentId, task: str, lineage: Lineage | None, policy: HandoffPolicy) -> None:
-    """Refuse an offer that the policy does not let go one agent further.
+    """Refuse an offer that the policy does not allow to go one agent further.
 
     Raises `AgentNotAllowedError`, `HandoffDepthExceededError` and `HandoffLoopError`.
     """

@@ -1,4 +1,4 @@
-"""Patterns for names and paths: `*` stays within a part, `**` goes across parts."""
+"""Patterns for names and paths: `*` stays within one part, `**` goes across parts."""
 
 import re
 from functools import lru_cache
@@ -6,7 +6,10 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1024)
 def glob(pattern: str, *, across: bool = False, blind: bool = False) -> re.Pattern[str]:
-    """Return a pattern as an expression: `*` within a part of a path, or across parts; `**` always across."""
+    """Return a pattern as a regular expression. `**` goes across parts of a path, and `*` does so with `across`.
+
+    `blind` ignores case.
+    """
     pieces = []
     for piece in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
         match piece:
@@ -24,7 +27,7 @@ def glob(pattern: str, *, across: bool = False, blind: bool = False) -> re.Patte
 
 
 def fits(pattern: str | None, text: str | None, *, across: bool = False) -> bool:
-    """Return whether all of a text fits a pattern. No pattern fits everything; none fits what is not there."""
+    """Return whether the whole text matches a pattern. No pattern matches everything; a pattern never matches None."""
     if pattern is None:
         return True
     return text is not None and glob(pattern, across=across).fullmatch(text) is not None

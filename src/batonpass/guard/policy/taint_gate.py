@@ -1,8 +1,8 @@
-"""Taint: whether a call of a run that knows content from outside goes on, or waits for a person.
+"""The taint gate: whether a call of a tainted run goes on, or waits for a person.
 
-A model that has read what somebody outside wrote may be doing what they want. What it reads and what can be undone
-goes on; what has consequences goes on only where it was named, word for word, before any of that came in. Without a
-condition a permit names the target and not the amount: `pay:A` lets any sum be paid to A.
+A model that has read text from outside may be following it. Reads and reversible changes go on. A call with
+consequences goes on only if terms older than that text name it exactly. A permit without a condition names the target
+but not the amount: `pay:A` allows any sum to A.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,15 +19,16 @@ CONSEQUENTIAL: Final = frozenset({Tier.COSTLY, Tier.IRREVERSIBLE, Tier.EXTERNAL_
 
 
 def is_consequential(facts: CallFacts) -> bool:
-    """Return whether a call changes something, and nobody says that this stays with us and can be undone."""
+    """Return whether a call changes something that is not declared to be internal and reversible."""
     return not facts.reads and not CONSEQUENTIAL.isdisjoint(facts.tiers)
 
 
 def is_named(facts: CallFacts, terms: Iterable[Permit]) -> bool:
-    """Return whether terms name this very action on this very target, under conditions that the call keeps to.
+    """Return whether terms name exactly this action on this target, and the call meets their conditions.
 
-    A pattern names nothing in particular. A target that leads elsewhere, by a link or from another directory, is what
-    it leads to. A call without a target is named by its tool, or its program: `call:refund`, `run:pytest`.
+    A pattern with wildcards names nothing in particular. A target that leads elsewhere, by a link or from another
+    directory, counts as what it leads to. A call without a target is named by its tool or program: `call:refund`,
+    `run:pytest`.
     """
     names = {*_names(facts)}
     return any(
@@ -54,7 +55,7 @@ def _segments(target: str) -> tuple[bool, list[str]]:
 
 
 def judge_tainted_call(facts: CallFacts, terms: Iterable[Permit], origin: str) -> GateDecision | None:
-    """Return what holds a call of a run to which something came from outside; None if it goes on."""
+    """Return the decision that holds a call of a tainted run; None if the call goes on."""
     if not is_consequential(facts) or is_named(facts, terms):
         return None
     what = f"{facts.agent} calls {facts.tool}" + ("" if facts.target is None else f" on {facts.target}")
@@ -63,5 +64,5 @@ def judge_tainted_call(facts: CallFacts, terms: Iterable[Permit], origin: str) -
 
 
 def may_endorse(by: str) -> bool:
-    """Return whether somebody is a person: nobody else answers for what a stranger wrote."""
+    """Return whether somebody is a person: only people answer for content from outside."""
     return is_user(by)

@@ -6,6 +6,6 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
 def require_verified(unverified: tuple[HandoffId, ...], policy: HandoffPolicy) -> None:
-    """Refuse to build on unverified results where the policy wants verified ones. Raises `UnverifiedError`."""
+    """Refuse unverified results where the policy requires verified ones. Raises `UnverifiedError`."""
     if policy.verified_only and unverified:
         raise UnverifiedError(unverified)

@@ -1,4 +1,4 @@
-"""Where a database is: what people may see of it, and what the driver is told."""
+"""Parses the URL of a database, and sets the session settings that we rely on."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from batonpass.errors import InvalidValueError
 
 _SECRET: Final = frozenset({"password", "sslpassword"})
 
-# A dead server or network is noticed within a minute also by a connection that only waits.
+# A dead server or network is noticed within a minute, also by a connection that only waits.
 _DEFAULTS: Final[Mapping[str, str]] = {
     "application_name": "batonpass",
     "client_encoding": "UTF8",
@@ -24,10 +24,10 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "tcp_user_timeout": "30000",
 }
 
-# An append is one statement, so a session that is idle in a transaction belongs to a process that is frozen or lost.
-# Without sequential scans, and without joins that read a whole table or index: a plan that was made while a table was
-# small must not become a scan of a large one. One plan for all values: each statement finds its rows in the same way
-# whatever they are, and to plan it takes longer than to run it.
+# An append is one statement, so a session that is idle in a transaction belongs to a process that is frozen or lost. No
+# sequential scans, and no joins that read a whole table or index: a plan made while a table was small must not become a
+# scan of a large one. One plan for all values: every statement finds its rows in the same way, and planning takes
+# longer than running.
 _WRITING: Final[Mapping[str, str]] = {
     "default_transaction_isolation": r"read\ committed",
     "synchronous_commit": "on",
@@ -40,8 +40,8 @@ _WRITING: Final[Mapping[str, str]] = {
     "jit": "off",
 }
 
-# A view keeps nobody waiting, so it may take its time. But an old snapshot keeps the server from cleaning up, so one
-# that nobody reads from any more is ended as well.
+# A view blocks nobody, so it may take its time. But an old snapshot keeps the server from cleaning up, so one that is
+# no longer read is ended as well.
 _READING: Final[Mapping[str, str]] = {
     "default_transaction_isolation": r"repeatable\ read",
     "default_transaction_read_only": "on",
@@ -52,7 +52,7 @@ _READING: Final[Mapping[str, str]] = {
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """Where a database is. What stands in the URL goes before our own settings."""
+    """The connection strings of a database. Settings in the URL take precedence over our own."""
 
     shown: str  # without any password
     writing: str
@@ -60,7 +60,10 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def parse_address(url: str) -> Address:
-    """Return the address that a `postgresql://` URL names. Raises `InvalidValueError`, which does not repeat it."""
+    """Return the address that a `postgresql://` URL names.
+
+    Raises `InvalidValueError`, which does not repeat the URL.
+    """
     try:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
         return Address(shown=_shown(url), writing=_told(given, _WRITING), reading=_told(given, _READING))

@@ -1,4 +1,8 @@
-"""An entry as the arguments of `batonpass_append`, and what its refusals mean."""
+"""Turns entries into the arguments of the append functions in the database, and their refusals into our errors.
+
+The rules of an append are in the database function `batonpass_append`, so that one statement, and one round trip, makes
+the compare-and-set and everything that depends on it.
+"""
 
 import json
 import re
@@ -41,15 +45,16 @@ _REQUIRE_PREMISES: Final = STATEMENTS["require_premises"]
 _TRY_APPEND: Final = STATEMENTS["try_append"]
 _IMPATIENTLY: Final = STATEMENTS["impatiently"]
 _COUNT_WRITTEN: Final = STATEMENTS["count_written"]
-# One of them cannot be written so, or what it names is taken, or it would have to wait.
+# An entry is not suitable for this, a premise does not hold, an id is taken, or a lock is held: then each is tried
+# alone.
 _GIVEN_UP: Final = frozenset({"BP010", "BP011", "23505", "55P03"})
-# What many receipts change; the rest is written where each is appended by itself.
+# The changes that `batonpass_append_together` can make; entries with others are appended one by one.
 _PLAIN: Final = frozenset({"run_opened", "run_ended", "handoff_opened", "handoff_moved", "touches", "stated"})
 _LARGE: Final = 1024 * 1024
 _ENCODE: Final = msgspec.json.Encoder().encode
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
 
-# The table of transitions as the database needs it: from where an event may come, as an array, and where it leads.
+# The table of transitions as the database needs it: the states an event may start from, as an array, and its target.
 _STEPS: Final = {
     event: {
         carrier.value: {"sources": f"{{{','.join(sources(event, carrier))}}}", "target": target(event, carrier)}
@@ -63,7 +68,7 @@ _TO_READY: Final = frozenset(event for event in HandoffEvent if target(event, Ca
 
 
 def require_fitting(entries: Sequence[Entry]) -> None:
-    """Refuse content that is larger than we keep in a row. Raises `ContentTooLargeError`."""
+    """Refuse contents that are larger than we keep in a row. Raises `ContentTooLargeError`."""
     for entry in entries:
         for content in entry.contents:
             if len(content.body) > LARGEST_CONTENT:
@@ -71,9 +76,10 @@ def require_fitting(entries: Sequence[Entry]) -> None:
 
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
-    """Write entries in one round trip and one commit. Raises an error of the driver; `refusal` says what it means."""
+    """Write entries in one round trip and one commit. Raises an error of the driver, which `refusal` translates."""
     first, *others = entries
-    # With the first entry, whichever it is about: a lock that is taken later would wait for others who wait for us.
+    # This lock is taken with the first entry, whichever entry needs it. Taken later, it could wait for a session that
+    # already waits for us: a deadlock.
     ends_grants = any(is_revocation(charge.account) for entry in entries for charge in entry.change.charges)
     asked = [*_premises(entries), (_APPEND, _arguments(first, ends_grants=ends_grants))]
     asked += [(_APPEND, _arguments(entry)) for entry in others]
@@ -81,10 +87,10 @@ def write(connection: Connection, entries: Sequence[Entry]) -> None:
 
 
 def write_together(connection: Connection, entries: Sequence[Entry]) -> bool:
-    """Write entries of different streams by one statement, in one commit; return whether all of them were written.
+    """Write entries of different streams with one statement, in one commit; return whether they were written.
 
-    If not, none was: one of them cannot be written so, or would have to wait for others. Raises an error of the driver
-    that says nothing about the entries.
+    All or none are written. None is if one of them is not suitable for this, or would have to wait for a lock. Raises
+    only errors of the driver that are not about the entries.
     """
     given = _together(entries)
     if given is None:
@@ -99,8 +105,8 @@ def write_together(connection: Connection, entries: Sequence[Entry]) -> bool:
 
 
 def write_each(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
-    """Write entries that have nothing to do with each other, in one commit; return which of them were written."""
-    # A premise that does not hold would end the whole transaction: whoever has one is asked for it by itself.
+    """Write independent entries in one commit; return which of them were written."""
+    # A premise that does not hold would abort the whole transaction, so an entry with a premise is left to run alone.
     free = [entry for entry in entries if entry.premise is None]
     asked = [(_TRY_APPEND, _arguments(entry)) for entry in free]
     _, *answers = ask_all(connection, [(_IMPATIENTLY, NOTHING), *asked])
@@ -109,11 +115,12 @@ def write_each(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
 
 
 class Append:
-    """One append, from the first try until it is known what became of it.
+    """One append, repeated until its outcome is known.
 
-    When the connection breaks under an append, the commit may have happened. We ask; if nothing is there, the same
-    bytes are appended again, which is safe: both are a compare-and-set from the same head, so at most one succeeds.
-    The first may even still be under way. Then the second waits for it, is refused, and we ask once more.
+    When the connection breaks during an append, the commit may have happened. We ask whether it did. If the entries are
+    not there, the same bytes are appended again. This is safe: both are a compare-and-set from the same head, so at
+    most one succeeds. The first may even still be running. Then the second waits for it and is refused, and we ask once
+    more.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -123,14 +130,17 @@ class Append:
 
     @property
     def entry(self) -> Entry | None:
-        """Return its entry, if it may be written together with others: it is one, and keeps nobody from appending."""
+        """Return its only entry if it may join a group; None if it must run alone.
+
+        An entry runs alone if it is large, or if other appends must wait for it: it ends a key or a grant.
+        """
         entry, *others = self._entries
         ends = entry.change.key_changed is not None or any(is_revocation(each.account) for each in entry.change.charges)
         large = sum(len(content.body) for content in entry.contents) > _LARGE
         return None if others or ends or large else entry
 
     def run(self, connection: Connection) -> None:
-        """Append, or learn that it was done. Raises why it was refused, or the driver's error: then run it again."""
+        """Append, or learn that it was done. Raises the refusal, or the driver's error: then run it again."""
         try:
             if self.in_doubt and is_written(connection, self._entries):
                 return
@@ -149,7 +159,7 @@ class Append:
 
 
 def is_written(connection: Connection, entries: Sequence[Entry]) -> bool:
-    """Return whether all entries are there with the same bytes, wherever their streams have gone since."""
+    """Return whether all entries are there with the same bytes, also if their streams have moved on."""
     given = {
         "streams": TextArray([entry.signed.receipt.stream for entry in entries]),
         "seqs": NumberArray([entry.signed.receipt.seq for entry in entries]),
@@ -159,7 +169,7 @@ def is_written(connection: Connection, entries: Sequence[Entry]) -> bool:
 
 
 def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | None:
-    """Return why an append was refused; None if it was not the ledger that refused it."""
+    """Return the error for an append that the ledger refused; None if it failed for another reason."""
     detail = error.diag.message_detail or ""
     match error.sqlstate:
         case "23505":
@@ -236,7 +246,7 @@ def _arguments(entry: Entry, *, ends_grants: bool = False) -> dict[str, object]:
 
 
 def _premises(entries: Sequence[Entry]) -> list[Asked]:
-    """Return what has to be asked first, if any of the entries takes something for granted."""
+    """Return the statement that checks the premises of these entries, if there are any."""
     premises = [entry.premise for entry in entries if entry.premise is not None]
     if not premises:
         return []
@@ -250,7 +260,7 @@ def _premises(entries: Sequence[Entry]) -> list[Asked]:
 
 
 def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
-    """Return entries as the arguments of `batonpass_append_together`; None if one of them changes what few do."""
+    """Return entries as the arguments of `batonpass_append_together`; None if it cannot write one of them."""
     changed: dict[str, list[object]] = {}
     touches: list[object] = []
     for entry in entries:
@@ -292,7 +302,7 @@ def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
 
 
 def _moves_plainly(entry: Entry) -> bool:
-    """Return whether a handoff that an entry moves is left without a lease, or running under the one that is shown."""
+    """Return whether a move leaves the handoff without a lease, or running under the lease whose token is shown."""
     moved = entry.change.handoff_moved
     if moved is None:
         return True
@@ -300,7 +310,7 @@ def _moves_plainly(entry: Entry) -> bool:
 
 
 def _fields(change: Projection, entry: Entry) -> Iterator[tuple[str, object]]:
-    """Yield the parts of an entry that change another row than the receipt's own stream."""
+    """Yield the changes of an entry to rows other than its receipt and its stream."""
     if (fenced := change.fences) is not None:
         yield "fences", {"run": fenced.run, "seq": fenced.seq, "head": fenced.head}
     if change.run_opened is not None:
@@ -321,7 +331,7 @@ def _fields(change: Projection, entry: Entry) -> Iterator[tuple[str, object]]:
 
 
 def _rarely(change: Projection) -> Iterator[tuple[str, object]]:
-    """Yield what few receipts change."""
+    """Yield the changes that few receipts make."""
     if change.stated:
         yield "stated", [_statement_row(stated) for stated in change.stated]
     if change.key_added is not None:

@@ -1,4 +1,4 @@
-"""Arrays as PostgreSQL reads them. The driver's own way takes longer than all the rest of an append on this side."""
+"""Encodes arrays for PostgreSQL. The driver's own way takes longer than all the rest of an append on this side."""
 
 from collections.abc import Sequence
 from struct import Struct
@@ -11,7 +11,7 @@ _TRUTH: Final = {True: b"\x01", False: b"\x00"}
 
 
 class Array:
-    """Elements as bytes, and the number that their type has in every PostgreSQL."""
+    """Elements as bytes, and the fixed number (OID) of their type in PostgreSQL."""
 
     element = 0
 
@@ -35,7 +35,7 @@ class BytesArray(Array):
 
 
 class NumberArray(Array):
-    """Whole numbers, to be sent as bigint[]."""
+    """Integers, to be sent as bigint[]."""
 
     element = 20
 
@@ -44,7 +44,7 @@ class NumberArray(Array):
 
 
 class TruthArray(Array):
-    """Truth values, to be sent as boolean[]."""
+    """Booleans, to be sent as boolean[]."""
 
     element = 16
 
@@ -53,7 +53,7 @@ class TruthArray(Array):
 
 
 def dump(array: Array) -> bytes:
-    """Return an array as the server reads it."""
+    """Return an array in PostgreSQL's binary format."""
     parts = [_HEADER.pack(1, None in array.items, array.element, len(array.items), 1)]
     for item in array.items:
         parts += (_NULL,) if item is None else (_LENGTH.pack(len(item)), item)

@@ -1,4 +1,8 @@
-"""What is usually read before a handoff is taken, brought along in one round trip and of one moment."""
+"""The claim brief: the rows that a worker usually reads before it accepts a handoff, fetched together with the claim.
+
+Without it, accepting a handoff would cost a round trip for each of these reads. All rows come in one statement, so they
+are of one moment.
+"""
 
 import threading
 import time
@@ -12,7 +16,7 @@ from batonpass.model.base.ids import HandoffId
 from batonpass.store.postgres.connections import STATEMENTS, Snapshot
 from batonpass.store.postgres.prepared_statements import Asked, PreparedStatement, Row
 
-SMALL: Final = 65_536  # bytes; a content that is larger is read by itself, when it is its turn
+SMALL: Final = 65_536  # bytes; a larger content is fetched by itself when it is needed
 _BRIEF: Final[PreparedStatement] = STATEMENTS["brief"]
 _FRESH_SECONDS: Final = 1.0
 
@@ -21,31 +25,31 @@ Answers: TypeAlias = Mapping[Question, Sequence[Row]]
 
 
 class AboutHandoff(Struct, frozen=True):
-    """All that is usually read of a handoff before it is taken."""
+    """The query for the brief of one handoff."""
 
-    handoff: HandoffId | None = None  # None: the one that was claimed just before in the same transaction
+    handoff: HandoffId | None = None  # None: the handoff that was claimed just before in the same transaction
 
     @property
     def stream(self) -> str:
-        """Return the handoff."""
+        """Return the handoff as the name of its stream."""
         return str(self.handoff)
 
     @property
     def asked(self) -> Sequence[Asked]:
-        """Return the question that brings all of it in one row."""
+        """Return the statement that fetches the whole brief in one row."""
         return ((_BRIEF, {"handoff": self.handoff, "most": SMALL}),)
 
     def answers(self, found: Sequence[Sequence[Row]]) -> Iterator[tuple[Question, Sequence[Row]]]:
-        """Yield each part of the row as what it answers."""
+        """Yield each part of that row as the answer to the statement that a view would run for it."""
         return _answers(found[0][0]) if found[0] else iter(())
 
     def settled(self, found: Sequence[Sequence[Row]]) -> Sequence[Sequence[Row]]:
-        """Return all but the positions: one that was given meanwhile changes nothing."""
+        """Return the rows without positions: a receipt that got its position meanwhile has not changed."""
         return [[_without_positions(row) for row in rows] for rows in found]
 
 
 class ClaimBrief:
-    """Answers to questions that a view gets, as of one moment."""
+    """Answers to the statements that a view runs, all of one moment."""
 
     def __init__(self, about: AboutHandoff, found: Sequence[Sequence[Row]]) -> None:
         self._about = about
@@ -55,16 +59,16 @@ class ClaimBrief:
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether it was read a moment ago, which is as good as now."""
+        """Return whether it was read a moment ago, so that a view may show it as now."""
         return time.monotonic() - self._read_at < _FRESH_SECONDS
 
     def is_still_so(self, found: Sequence[Sequence[Row]]) -> bool:
-        """Return whether what is found now is the same."""
+        """Return whether these rows, read now, equal those of the brief."""
         return self._about.settled(found) == self._about.settled(self._found)
 
 
 class ClaimBriefing:
-    """What a view was told before its moment was begun, which most views never have to begin then."""
+    """The claim brief of a view, used before the view begins a transaction. Most views need no more than that."""
 
     def __init__(self, about: AboutHandoff, brief: ClaimBrief | None = None) -> None:
         self._about = about
@@ -73,17 +77,21 @@ class ClaimBriefing:
 
     @property
     def is_told(self) -> bool:
-        """Return whether all of it came along with a claim."""
+        """Return whether the brief has come with a claim, so that nothing has to be fetched."""
         return self._brief is not None
 
     def answers(self, snapshot: Snapshot) -> Answers:
-        """Return the rows that statements find, as far as they came along. The first question brings them."""
+        """Return the answers of the brief. The first call fetches it if it has not come with a claim."""
         if self._brief is None:
             self._brief = ClaimBrief(self._about, snapshot.ask_once(self._about.asked))
         return self._brief.answers
 
     def confirm(self, snapshot: Snapshot) -> None:
-        """Begin the moment. Raises `StaleHeadError` if what was told before is not so in it."""
+        """Begin the transaction of the view. Raises `StaleHeadError` if the brief is no longer true in it.
+
+        A caller must not combine rows of the brief with rows of another moment, so the brief is read again and
+        compared.
+        """
         if self._brief is not None and not self._confirmed:
             if not self._brief.is_still_so(snapshot.ask_all(self._about.asked)):
                 raise StaleHeadError(self._about.stream, 0)
@@ -91,25 +99,25 @@ class ClaimBriefing:
 
 
 def briefing_of(about: HandoffId | None, kept: "Briefs") -> ClaimBriefing | None:
-    """Return how a view about a handoff is told of it; None if it is about none."""
+    """Return the briefing for a view about a handoff; None if the view is about no handoff."""
     return None if about is None else ClaimBriefing(AboutHandoff(about), kept.take(about))
 
 
 class Briefs:
-    """What came along with claims, until the claimed handoff is looked at. Safe to use from many threads."""
+    """The briefs that came with claims, kept until the handoff is read. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._kept: dict[HandoffId, ClaimBrief] = {}
         self._lock = threading.Lock()
 
     def keep(self, handoff: HandoffId, brief: ClaimBrief) -> None:
-        """Keep what came along with a claim, and nothing that is no longer fresh."""
+        """Keep the brief of a claim, and drop those that are no longer fresh."""
         with self._lock:
             self._kept = {known: kept for known, kept in self._kept.items() if kept.is_fresh}
             self._kept[handoff] = brief
 
     def take(self, handoff: HandoffId) -> ClaimBrief | None:
-        """Return what came along, once: whoever looks again wants to know what has happened since."""
+        """Return the brief of a handoff if it is fresh. Only once: a second view must show later changes."""
         with self._lock:
             brief = self._kept.pop(handoff, None)
         return brief if brief is not None and brief.is_fresh else None

@@ -1,7 +1,8 @@
-"""Connections that are lent one at a time: the one that came back last goes out first.
+"""A pool of connections that lends the one that came back last.
 
-So few of them do most of the work. A connection that was used a moment ago has its statements prepared, and its process
-at the server has at hand what they need. Those that are not needed lie at the bottom, and are closed after a while.
+So a few connections do most of the work. A connection that was just used has its statements prepared, and its process
+on the server has the needed data cached. Connections that are not needed stay at the bottom and are closed after a
+while.
 """
 
 import select
@@ -20,7 +21,7 @@ _IDLE: Final = TransactionStatus.IDLE
 
 
 class ConnectionPool:
-    """Lends connections, and makes them when they are needed: `most` at once. Safe to use from many threads."""
+    """Lends connections and makes new ones on demand, at most `most` at a time. Safe to use from many threads."""
 
     def __init__(self, make: Callable[[], Connection], most: int) -> None:
         self._make = make
@@ -31,10 +32,10 @@ class ConnectionPool:
         self._closed = False
         self._lock = threading.Lock()
         self._free = threading.Condition(self._lock)
-        self.waiting = 0  # threads that wait for a connection to come back
+        self.waiting = 0  # threads that wait for a connection
 
     def take(self, seconds: float) -> Connection | None:
-        """Return a connection; None if all were lent for so long. Raises a `StoreError` if none can be made."""
+        """Return a connection; None if all stay lent for so many seconds. Raises a `StoreError` if none can be made."""
         with self._lock:
             if not self._kept and not self._has_room():
                 self._await(seconds)
@@ -60,7 +61,7 @@ class ConnectionPool:
         return made.connection
 
     def give(self, connection: Connection) -> None:
-        """Take a connection back. One that is closed, or in the middle of something, is not lent again."""
+        """Take a connection back. One that is closed, or inside a transaction, is not lent again."""
         useful = not connection.closed and connection.pgconn.transaction_status == _IDLE
         unused = None
         with self._lock:
@@ -78,15 +79,15 @@ class ConnectionPool:
             unused.connection.close()
 
     def is_quiet(self, connection: Connection) -> bool:
-        """Return whether nothing came in unasked: what a server says to an idle connection is that it closed it.
+        """Return whether nothing has arrived unasked: a server that closes an idle connection tells it so.
 
-        This asks the operating system, not the server, so it costs microseconds; it saves most commits from being in
-        doubt after a restart.
+        This asks the operating system and not the server, so it costs microseconds. After a restart of the server, it
+        saves most commits from being in doubt.
         """
         return not self._lent[connection].unasked.poll(0)
 
     def close(self) -> None:
-        """Close what is not lent, and what is lent when it comes back."""
+        """Close the idle connections now, and the lent ones when they come back."""
         with self._lock:
             self._closed, kept, self._kept = True, self._kept, []
             self._free.notify_all()
@@ -105,7 +106,7 @@ class ConnectionPool:
 
 
 class _Kept:
-    """A connection, since when nobody has used it, and how to see that something came in."""
+    """A connection, the time since which it is idle, and a poll for unexpected input."""
 
     __slots__ = ("connection", "since", "unasked")
 

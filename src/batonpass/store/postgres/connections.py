@@ -1,4 +1,4 @@
-"""Connections to one database: lent alive, kept for the next one, made again with patience when the server is away."""
+"""The connections to one database: lent and taken back, and made again when the server was away."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ _TRIES: Final = 8
 
 
 class Patience:
-    """How long to go on trying, and how long to pause between tries: twice as long each time."""
+    """How long to go on trying. Each pause between tries is twice as long as the one before."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -59,13 +59,13 @@ class Patience:
         return self.left() > 0
 
     def forgives(self) -> bool:
-        """Return whether to try again after a conflict: so many in a row are a fault, not a race."""
+        """Return whether to try again after a conflict. Many in a row are a fault and not a race."""
         self._conflicts += 1
         return self._conflicts < _TRIES and self.left() > 0
 
 
 class Connections:
-    """A few connections that write and a few that read: an open view never keeps an append waiting for its turn."""
+    """Two pools, one for writing and one for reading, so that an open view never keeps an append waiting."""
 
     def __init__(self, address: Address, *, most: int, wait_for: float) -> None:
         self._address = address
@@ -75,7 +75,7 @@ class Connections:
         self._readers = ConnectionPool(lambda: self._connect(address.reading), most)
 
     def close(self) -> None:
-        """Close what is not lent, and what is lent when it comes back."""
+        """Close the idle connections now, and the lent ones when they come back."""
         self._writers.close()
         self._readers.close()
 
@@ -85,17 +85,17 @@ class Connections:
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """Lend a connection of its own, which is made now. Raises a `StoreError` that says why there is none."""
+        """Lend a new connection, and close it afterwards. Raises a `StoreError` that says why there is none."""
         with self.new() as connection:
             yield connection
 
     def new(self) -> Connection:
-        """Return a connection that writes and that nobody else gets; close it. Raises a `StoreError`."""
+        """Return a new connection for writing that nobody else gets; the caller closes it. Raises a `StoreError`."""
         return self._connect(self._address.writing)
 
     @contextmanager
     def writer(self, patience: Patience) -> Iterator[Connection]:
-        """Lend a connection that writes."""
+        """Lend a connection for writing. Raises a `StoreError`."""
         connection = self._take(self._writers, patience)
         try:
             yield connection
@@ -103,20 +103,20 @@ class Connections:
             self._writers.give(connection)
 
     def snapshot(self, *, at_once: bool = True) -> "Snapshot":
-        """Return a moment, shown by a connection that is lent now or when something is first asked."""
+        """Return a snapshot. Its connection is taken now or, without `at_once`, at the first question."""
         patience = self.patience()
         return Snapshot(self, self.take_reader(patience) if at_once else None, patience)
 
     def take_reader(self, patience: Patience) -> Connection:
-        """Return a connection that reads; give it back."""
+        """Return a connection for reading; the caller gives it back."""
         return self._take(self._readers, patience)
 
     def give_back_reader(self, connection: Connection) -> None:
-        """Let others read with a connection."""
+        """Take a connection for reading back."""
         self._readers.give(connection)
 
     def repeat(self, act: Callable[[Connection], Result]) -> Result:
-        """Do something that may be done twice, until its answer is heard. Raises a `StoreError`."""
+        """Run `act`, which must be safe to repeat, until its answer is known. Raises a `StoreError`."""
         patience = self.patience()
         while True:
             connection = self._take(self._writers, patience)
@@ -128,7 +128,10 @@ class Connections:
                 self._writers.give(connection)
 
     def recover(self, error: psycopg.Error, connection: Connection, patience: Patience) -> None:
-        """Return when it makes sense to try again after an error. Raises what the error means if it does not."""
+        """Return if another try is sensible after an error, and wait for the server if needed.
+
+        Raises a `StoreError` if not.
+        """
         if is_lost(error, connection):
             connection.close()
             self.reach(patience)
@@ -136,7 +139,10 @@ class Connections:
             raise translated(error, self._address.shown) from None
 
     def reach(self, patience: Patience) -> None:
-        """Return when the server can be reached. Raises a `StoreError` when patience ends, or if it refuses us."""
+        """Return when the server can be reached.
+
+        Raises a `StoreError` when patience ends, or if the server refuses us.
+        """
         while True:
             try:
                 with self.connect():
@@ -174,33 +180,36 @@ class Connections:
 
 
 class Snapshot:
-    """One moment, and the connection that shows it: that of the first question. Belongs to one thread."""
+    """One moment of the ledger: a read transaction that begins with the first question. Belongs to one thread."""
 
     def __init__(self, connections: Connections, connection: Connection | None, patience: Patience) -> None:
         self._connections = connections
-        self._lent = connection  # None: nothing was asked yet, or it is given back
+        self._lent = connection  # None: nothing was asked yet, or it was given back
         self._patience = patience
         self._begun = False
 
     @property
     def connection(self) -> Connection:
-        """Return the connection, in its transaction."""
+        """Return the connection, inside the transaction."""
         if not self._begun:
             self._begin(lambda connection: connection.execute(QUERIES["begin_view"]))
         return self._reader()
 
     def ask(self, statement: PreparedStatement, values: Mapping[str, object]) -> list[Row]:
-        """Return the rows that a statement finds in this moment. Raises an error of the driver."""
+        """Return the rows that a statement finds at this moment. Raises an error of the driver."""
         return self.ask_all(((statement, values),))[0]
 
     def ask_all(self, asked: Sequence[Asked]) -> list[list[Row]]:
-        """Return the rows that each statement finds in this moment. Raises an error of the driver."""
+        """Return the rows that each statement finds at this moment. Raises an error of the driver."""
         if self._begun:
             return ask_all(self._reader(), asked)
         return self._begin(lambda connection: ask_all(connection, ((_BEGIN, NOTHING), *asked))[1:])
 
     def ask_once(self, asked: Sequence[Asked]) -> list[list[Row]]:
-        """Return the rows that each finds now, all at one moment, before this one is begun. Raises a `StoreError`."""
+        """Return the rows that each statement finds now, before the snapshot begins. Raises a `StoreError`.
+
+        All of them show the same moment, which is not the moment of the snapshot.
+        """
         return self._until_answered(lambda connection: ask_all(connection, asked))
 
     def __enter__(self) -> Self:
@@ -210,7 +219,7 @@ class Snapshot:
         self.close()
 
     def close(self) -> None:
-        """End the transaction, and let others have the connection."""
+        """End the transaction, and give the connection back."""
         if self._lent is not None:
             connection, self._lent = self._lent, None
             _end(connection)
@@ -222,7 +231,7 @@ class Snapshot:
         return answer
 
     def _until_answered(self, act: Callable[[Connection], Result]) -> Result:
-        """Ask the first question until it is answered: nothing was read yet, so nobody has to know how often."""
+        """Run `act` until it is answered. Nothing was read before it, so a repetition is not visible."""
         while True:
             connection = self._reader()
             try:

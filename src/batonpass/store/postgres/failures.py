@@ -1,4 +1,4 @@
-"""What an error of PostgreSQL or its driver means: was it heard, is it worth another try, and what is to be said."""
+"""Classifies errors of PostgreSQL and its driver: is the outcome known, does another try help, what to tell people."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ from batonpass.errors import (
     StoreUnavailableError,
 )
 
-# The server ended the session, or the connection broke: whatever was under way may or may not have happened.
+# The server ended the session, or the connection broke: the statement may or may not have taken effect.
 _LOST: Final = ("08", "57P", "25P03", "25P04")
-# Serialization failure and deadlock: it did not happen, and is likely to the next time.
+# Serialization failure and deadlock: it had no effect, and is likely to succeed the next time.
 _TRANSIENT: Final = frozenset({"40001", "40P01"})
 
 _MEANINGS: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
@@ -32,8 +32,8 @@ _MEANINGS: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
     ("42883", NotALedgerError, "{where} is not a ledger, or a part of it is gone: {said}; restore it or name another"),
 )
 
-# libpq gives no code with a refused connection, only the server's words. Whatever else a server says with FATAL, it is
-# there and does not let us in.
+# libpq gives no code for a refused connection, only the server's text. FATAL means that the server is there and does
+# not let us in, except for these passing states.
 _NOT_NOW: Final = (
     "starting up",
     "shutting down",
@@ -49,19 +49,19 @@ _REFUSED: Final = ("FATAL:", "no password supplied", "authentication failed", "d
 
 
 def is_lost(error: psycopg.Error, connection: psycopg.Connection) -> bool:
-    """Return whether an error leaves open what became of the statement: its connection is gone."""
+    """Return whether the outcome of the statement is unknown, because its connection is gone."""
     if connection.closed or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None):
         return True
     return (error.sqlstate or "").startswith(_LOST)
 
 
 def is_transient(error: psycopg.Error) -> bool:
-    """Return whether the same statement, of which nothing happened, is likely to succeed now."""
+    """Return whether the statement had no effect and is likely to succeed if it is repeated."""
     return error.sqlstate in _TRANSIENT
 
 
 def unreached(error: psycopg.Error, where: str) -> StoreError:
-    """Return what it means that no connection was made."""
+    """Return the `StoreError` for a connection that could not be made."""
     said = _first_line(str(error))
     if any(words in str(error) for words in _REFUSED) and not any(words in str(error) for words in _NOT_NOW):
         return StoreRefusedError(f"{where} refuses the connection: {said}; check user, password and database")
@@ -69,7 +69,7 @@ def unreached(error: psycopg.Error, where: str) -> StoreError:
 
 
 def translated(error: psycopg.Error, where: str) -> StoreError:
-    """Return what an error of a statement means for a person."""
+    """Return the `StoreError` for an error of a statement, with a sentence for a person."""
     said = error.diag.message_primary or _first_line(str(error))
     for state, meaning, sentence in _MEANINGS:
         if (error.sqlstate or "").startswith(state):
@@ -78,6 +78,6 @@ def translated(error: psycopg.Error, where: str) -> StoreError:
 
 
 def _first_line(text: str) -> str:
-    """Return what happened: in the first line, after the address and the attempt, and before libpq's hints."""
+    """Return the reason in the first line of an error, without address, number of the attempt and libpq's hints."""
     line = text.strip().partition("\n")[0]
     return line.rpartition("failed: ")[2].removeprefix("FATAL:").strip() or "no reason was given"

@@ -1,8 +1,8 @@
-"""Appends that are under way at the same time share a round trip and a commit, as far as they wait for nobody.
+"""Group commit: appends that are under way at the same time share a round trip and a commit.
 
-A commit costs the server more than what is written by it. So whoever comes while `_AT_ONCE` appends are at the server
-waits for one of them to end, and then one of those who waited writes for all of them. They never wait for long: whoever
-has waited for `_COMPANY_SECONDS` goes on with whoever is there by then.
+A commit costs the server more than the rows that it writes. So an append that comes while `_AT_ONCE` others are at the
+server waits for one of them to end. Then one of those that waited writes for all of them. An append never waits longer
+than `_COMPANY_SECONDS`: then it goes to the server with the others that wait by then.
 """
 
 import threading
@@ -20,8 +20,8 @@ from batonpass.store.postgres.connections import Connection, Connections
 from batonpass.store.postgres.failures import is_lost
 
 _COMPANY_SECONDS: Final = 0.01
-_AT_ONCE: Final = 2  # while one is flushed to the disk, the next can be worked on
-_MOST: Final = 32  # of up to a megabyte; and PostgreSQL keeps track of 64 parts of a transaction without effort
+_AT_ONCE: Final = 2  # while one is synced to the disk, the server can work on the next
+_MOST: Final = 32  # each of up to a megabyte; PostgreSQL tracks 64 subtransactions at no extra cost
 
 
 class _Member:
@@ -33,14 +33,14 @@ class _Member:
         self.append = append
         self.entry = entry
         self.chosen = False  # it leads the next group, in the place of one that has ended
-        self.in_group = False  # somebody else writes it
+        self.in_group = False  # another member writes it
         self.written = False
-        self.turn = _taken_lock()  # freed when it is chosen or written; a hint, which may come twice or too late
-        self.told = _taken_lock()  # freed once, when somebody else has written it, or tried to
+        self.turn = _taken_lock()  # released when it is chosen or written; only a hint, which may come twice or late
+        self.told = _taken_lock()  # released once, after another member has written it or tried to
 
     def wake(self) -> None:
-        """Let it look what has become of it."""
-        with suppress(RuntimeError):  # somebody else has woken it
+        """Wake its thread, which then looks at what has happened."""
+        with suppress(RuntimeError):  # it was woken already
             self.turn.release()
 
 
@@ -60,7 +60,10 @@ class Group:
         self._under_way = 0
 
     def append(self, append: Append) -> None:
-        """Append, alone or with others; return when it is durable. Raises what `Append.run` raises, or `StoreError`."""
+        """Append, alone or in a group, and return when it is durable.
+
+        Raises what `Append.run` raises, or a `StoreError`.
+        """
         entry = append.entry
         if entry is None:
             self._connections.repeat(append.run)
@@ -76,12 +79,12 @@ class Group:
             self._lead([member])
         else:
             self._wait(member)
-        # Refused, in doubt, or in somebody's way: by itself it hears why, or waits.
+        # Refused, in doubt, or locked out by others. Alone, it learns the reason, or waits for the lock.
         if not member.written:
             self._connections.repeat(append.run)
 
     def _wait(self, member: _Member) -> None:
-        """Return when somebody has written an append, or tried to, or it was written here together with others."""
+        """Wait for our turn; return when the append was written or tried, by another member or here with a group."""
         try:
             member.turn.acquire(timeout=_COMPANY_SECONDS)
             members = self._gather(member)
@@ -94,11 +97,11 @@ class Group:
             member.told.acquire()
 
     def _gather(self, leader: _Member) -> list[_Member]:
-        """Return those for whom somebody is to write, and who it is; nobody if another leads it already."""
+        """Return the group that this member leads, itself first; nobody if another member writes it already."""
         with self._lock:
             if leader.in_group:
                 return []
-            if not leader.chosen:  # it has waited long enough, and goes beside those who are at the server
+            if not leader.chosen:  # it has waited long enough, and goes beside those that are at the server
                 self._waiting.remove(leader)
                 self._under_way += 1
             members = [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1)))]
@@ -107,7 +110,7 @@ class Group:
         return members
 
     def _leave(self, member: _Member) -> None:
-        """Wait no longer: this thread is interrupted. Whoever writes the append already goes on with it."""
+        """Stop waiting, because this thread is interrupted. A member that writes the append already goes on with it."""
         with self._lock:
             waits = not (member.chosen or member.in_group)
             if waits:
@@ -116,9 +119,9 @@ class Group:
             self._pass_on()
 
     def _pass_on(self) -> None:
-        """Let the next who waits lead in our place, if anybody waits.
+        """Let the next member that waits lead in our place, if there is one.
 
-        The place is kept for it: whoever comes before it is awake joins its group, instead of going ahead alone.
+        The place is kept for it: an append that comes before it is awake joins its group, instead of going ahead alone.
         """
         with self._lock:
             following = self._waiting.popleft() if self._waiting and self._under_way <= _AT_ONCE else None
@@ -130,7 +133,7 @@ class Group:
             following.wake()
 
     def _lead(self, members: Sequence[_Member]) -> None:
-        """Write for all of them, tell them, and let the next who waits lead. Alone, `append` itself writes."""
+        """Write for all members, tell them, and let the next one lead. A single member runs its own append."""
         try:
             if len(members) > 1:
                 self._write(members)
@@ -145,8 +148,8 @@ class Group:
                     member.wake()
 
     def _write(self, members: Sequence[_Member]) -> None:
-        """Write for all of them in one commit. If that breaks, each asks by itself what became of its own."""
-        # Until we have heard: also if this thread is ended in between.
+        """Write for all members in one commit. If the connection breaks, each member asks for its own outcome."""
+        # In doubt until we know the outcome, also if this thread is interrupted in between.
         _doubt(members, is_so=True)
         written = [False] * len(members)
         try:
@@ -158,14 +161,14 @@ class Group:
                         connection.close()
                         return
         except StoreError:
-            pass  # there is no connection, and each says so by itself
+            pass  # there is no connection; each member will report that by itself
         _doubt(members, is_so=False)
         for member, done in zip(members, written, strict=True):
             member.written = done
 
 
 def _write_all(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
-    """Write all of them at once, or if that cannot be, each by itself in one commit; return which were written."""
+    """Write all entries with one statement, or else each apart in one commit; return which were written."""
     if write_together(connection, entries):
         return [True] * len(entries)
     return write_each(connection, entries)

@@ -1,4 +1,4 @@
-"""Leases in PostgreSQL: one statement takes one, and passes over what others are just taking."""
+"""Leases in PostgreSQL. One statement claims a lease, and skips those that others are claiming at the same moment."""
 
 import secrets
 from collections.abc import Collection, Mapping
@@ -15,14 +15,14 @@ from batonpass.store.sql import Queries
 
 STATEMENTS: Final = Statements(Queries("batonpass.store.postgres", "leasing.sql"))
 
-_TOKEN_BITS: Final = 53  # what every reader of JSON takes for the same integer
+_TOKEN_BITS: Final = 53  # the largest integers that every JSON reader keeps exact
 
 
 class Taking:
-    """Taking one lease, from the first try until the answer is heard.
+    """One attempt to take a lease, repeated until the answer is known.
 
     When the connection breaks, a lease may have been taken without our knowing. Its token is drawn before the first
-    try, so we can ask; else that handoff would lie idle until the lease runs out.
+    try, so the next try can ask for it. Otherwise that handoff would lie idle until the lease runs out.
     """
 
     def __init__(self, statement: str, holder: str, lease_for: timedelta, **values: object) -> None:
@@ -34,11 +34,11 @@ class Taking:
             **values,
         }
         self._tried = False
-        self._briefly = statement != "seize"  # whoever takes over a lease ends an attempt, and begins none
-        self.brief: ClaimBrief | None = None  # what came along
+        self._briefly = statement != "seize"  # a lease is seized to end an attempt, so no brief is needed to begin one
+        self.brief: ClaimBrief | None = None  # the brief that came with the claim
 
     def run(self, connection: Connection) -> Lease | None:
-        """Take a lease, or learn that it was taken. Raises the driver's error: then run it again."""
+        """Take a lease, or learn that it was taken before. Raises the driver's error: then run it again."""
         found = ask(connection, STATEMENTS["find_taken"], self._values) if self._tried else []
         self._tried = True
         if not found:
@@ -50,7 +50,7 @@ class Taking:
 
 
 def claiming(holder: str, lease_for: timedelta, agents: Collection[AgentId] | None) -> Taking:
-    """Return what takes the oldest handoff to one of these agents, or to any, that nobody holds."""
+    """Return a `Taking` that claims the oldest free handoff to one of these agents, or to any."""
     if agents is None:
         return Taking("claim", holder, lease_for)
     if len(agents) == 1:
@@ -60,12 +60,12 @@ def claiming(holder: str, lease_for: timedelta, agents: Collection[AgentId] | No
 
 
 def seizing(holder: str, lease_for: timedelta) -> Taking:
-    """Return what takes the lease over that ran out first, if any did."""
+    """Return a `Taking` that takes over the lease that ran out first."""
     return Taking("seize", holder, lease_for)
 
 
 def renew(connection: Connection, lease: Lease, lease_for: timedelta) -> Lease:
-    """Hold a lease for longer, counted from now. Raises `LeaseLostError`."""
+    """Extend a lease, counted from now. Raises `LeaseLostError`."""
     values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for)}
     found = ask(connection, STATEMENTS["renew"], values)
     if not found:

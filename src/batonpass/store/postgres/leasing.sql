@@ -1,9 +1,9 @@
--- The right to work on a handoff. Whoever finds a row locked passes over it: somebody else is taking it, or the handoff is
--- moving just now. So nothing may come back while work is queued.
+-- Leases. A locked row is skipped, because somebody else is claiming it or its handoff is moving. So a claim may find
+-- nothing while work is queued.
 
--- What was claimed is known until the transaction ends: the brief that comes along in it is about that. To look for the token
--- instead would go through all leases that are held. And its commit is not waited for on the disk: a claim that a crash of the
--- server takes back is a lease that is lost.
+-- The claimed handoff is stored in a setting until the transaction ends, for the claim brief that is read in it. To
+-- find it by its token would scan all held leases. The commit does not wait for the disk: if a crash of the server undoes
+-- a claim, the worker has lost its lease and is told so when it shows its token.
 -- name: claim
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
@@ -14,7 +14,7 @@ RETURNING
     handoff, holder, token, until, set_config('batonpass.claimed', handoff, true),
     set_config('synchronous_commit', 'off', true);
 
--- Most workers serve one agent, and the index has what waits for one in order: the first that nobody else is taking.
+-- Most workers serve one agent, and the index has its waiting handoffs in order: take the first that is not locked.
 -- name: claim_for_one
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
@@ -29,8 +29,8 @@ RETURNING
     handoff, holder, token, until, set_config('batonpass.claimed', handoff, true),
     set_config('synchronous_commit', 'off', true);
 
--- A look into the index for each agent, instead of sorting all that waits. More than one candidate each, because others may
--- be taking the first ones.
+-- One index lookup per agent, instead of sorting everything that waits. Several candidates per agent, because others
+-- may be claiming the first ones.
 -- name: claim_for
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
@@ -72,8 +72,8 @@ UPDATE leases SET until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = %(handoff)s AND token = %(token)s
 RETURNING handoff, holder, token, until;
 
--- What is released and runs is no longer waiting for anybody, so it must not lie there to be claimed. The handoff is locked
--- first, as a move of it does, so that it is still ready when its lease is free.
+-- If the handoff is not ready any more, its row must go, or a worker would claim it. The handoff is locked first, as a
+-- move does, so that it is still ready when its lease becomes free.
 -- name: release
 WITH ready AS (
     SELECT id FROM handoffs WHERE id = %(handoff)s AND state = 'ready' FOR SHARE
@@ -94,7 +94,7 @@ SELECT batonpass_wait(%(channel)s, %(agents)s::text[], %(wait_for)s);
 -- name: is_free
 SELECT EXISTS (SELECT FROM leases WHERE holder IS NULL AND agent = ANY (%(agents)s::text[]));
 
--- Who no longer waits and was told meanwhile tells somebody else, for these agents.
+-- A worker that stops waiting and was notified meanwhile notifies another worker, for these agents.
 -- name: stop_waiting
 WITH waited AS (
     DELETE FROM waiting_workers WHERE channel = %(channel)s RETURNING channel

@@ -1,7 +1,7 @@
-"""Workers that wait: the server tells one of them when something is there for it.
+"""Lets workers wait for work: the server notifies one of them when there is something to claim.
 
-What the server tells is a hint. It may tell somebody who has just died, or miss somebody who begins to wait while an
-offer is being committed. So whoever waits looks again after a short while, and then now and then.
+A notification is only a hint. It may go to a worker that has just died, or miss one that begins to wait while an offer
+is being committed. So a waiting worker looks again after a short while, and then from time to time.
 """
 
 import random
@@ -26,13 +26,13 @@ _IS_FREE: Final = STATEMENTS["is_free"]
 _STOP_WAITING: Final = STATEMENTS["stop_waiting"]
 
 _MICROS: Final = 1_000_000
-_SLICE_SECONDS: Final = 0.25  # so long it may take until a worker that waits hears that it is to stop
-_SECOND_LOOK_SECONDS: Final = 0.1  # what was being committed when we began to wait is there by then
-_SPREAD_SECONDS: Final = 0.5  # all who wait learn when a lease runs out; they do not come all at once
+_SLICE_SECONDS: Final = 0.25  # a waiting worker learns within this time that it is to stop
+_SECOND_LOOK_SECONDS: Final = 0.1  # an offer that was being committed when we began to wait is visible by then
+_SPREAD_SECONDS: Final = 0.5  # all waiting workers learn when a lease runs out; this keeps them from coming at once
 
 
 class Notifications:
-    """Waits for work, with a connection for each worker that waits at the same time."""
+    """Waits for work, with one connection per worker that waits."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -41,9 +41,9 @@ class Notifications:
         self._closed = False
 
     def wait(self, agents: Collection[AgentId], seconds: float, stop: threading.Event) -> Wake:
-        """Return when something is there for one of these agents, or is due, or the time is over, or we are to stop.
+        """Wait until there is work for one of these agents or something is due, the time is over, or `stop` is set.
 
-        At once, if the server cannot be reached.
+        Returns at once if the server cannot be reached.
         """
         try:
             listener = self._take()
@@ -61,7 +61,7 @@ class Notifications:
         return told
 
     def close(self) -> None:
-        """Close what nobody waits with, and the others when they come back."""
+        """Close the idle listeners now, and the others when they come back."""
         with self._lock:
             self._closed, idle, self._idle = True, self._idle, []
         for listener in idle:
@@ -82,7 +82,7 @@ class Notifications:
 
 
 class _Listener:
-    """One connection that is told things on a channel of its own."""
+    """A connection that listens on a channel of its own."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -93,7 +93,7 @@ class _Listener:
             self._connection.close()
 
     def register(self, agents: list[AgentId], seconds: float) -> float | None:
-        """Let us be told for so long; return in how many seconds something is due, if anything is."""
+        """Ask to be notified for so long; return in how many seconds something is due, None if nothing is."""
         given = {"channel": self._channel, "agents": agents, "wait_for": int(seconds * _MICROS)}
         ((due,),) = ask(self._connection, _WAIT, given)
         return None if due is None else max(due, 0) / _MICROS
@@ -109,7 +109,7 @@ class _Listener:
         return Wake.DUE if due_at < end else Wake.NOTHING
 
     def _hears_of_work(self, agents: list[AgentId], end: float, stop: threading.Event) -> bool:
-        # Only now are we known to wait, and are told what is offered from now on. What was offered before is there.
+        # From now on we are notified of new offers. Earlier ones are visible already, so one look finds them.
         for seconds in (0.0, _SECOND_LOOK_SECONDS):
             if self._hears(min(time.monotonic() + seconds, end), stop):
                 return True
@@ -119,7 +119,7 @@ class _Listener:
         return self._hears(end, stop)
 
     def _hears(self, end: float, stop: threading.Event) -> bool:
-        # What came together with the answer to a question is there already, and nothing more may come.
+        # A notification that came with an answer is buffered already, and no more input may follow.
         if self._connection.pgconn.notifies() is not None:
             return True
         while not stop.is_set() and (left := end - time.monotonic()) > 0:
@@ -128,5 +128,5 @@ class _Listener:
         return False
 
     def stop(self, pass_on: list[AgentId]) -> None:
-        """Be told no longer. If we were told meanwhile, somebody else is, for these agents."""
+        """Ask for no more notifications. If one came meanwhile, it is passed on to another worker for these agents."""
         ask(self._connection, _STOP_WAITING, {"channel": self._channel, "agents": pass_on})

@@ -1,8 +1,7 @@
-"""Statements as the server gets them: each connection prepares one once, and several go in one round trip.
+"""Prepared statements: each connection prepares a statement once, and several statements go in one round trip.
 
-The driver's cursors look at every value, every time, and take longer for that than the server for a short statement.
-Here the values go as they are: texts and bytes in binary, numbers as text, so that the server decides which kind of
-number it wants.
+The driver's cursors inspect every value each time, which takes longer than a short statement on the server. Here texts
+and bytes are sent in binary, and numbers as text, so that the server decides which type of number it needs.
 """
 
 import re
@@ -33,7 +32,7 @@ _TRUTH: Final = {True: b"t", False: b"f"}
 
 
 class PreparedStatement:
-    """One statement, and the names of its values in the order in which the server wants them."""
+    """One statement, and the names of its parameters in the order in which the server expects them."""
 
     __slots__ = ("fields", "name", "text")
 
@@ -45,7 +44,7 @@ class PreparedStatement:
 
 
 class Statements(Mapping[str, PreparedStatement]):
-    """The statements of one file, by name; each is read when it is first wanted."""
+    """The statements of one file, by name; each is parsed when it is first used."""
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
@@ -68,10 +67,11 @@ NOTHING: Final[Mapping[str, object]] = {}
 
 
 class Channel:
-    """What one connection has prepared, and how its rows are read. Belongs to whoever the connection is lent to.
+    """The prepared statements of one connection, and the code that sends them.
 
-    The driver's own way of waiting goes through a generator for each step of the protocol, and costs twice as much as
-    all that it waits for. Here the thread waits for the socket, and lets the others run meanwhile.
+    It belongs to the borrower of the connection. The driver waits through a generator for each step of the protocol,
+    which costs twice as much as the work itself. Here the thread waits for the socket directly, and other threads run
+    meanwhile.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -85,9 +85,9 @@ class Channel:
         self._any.register(connection.fileno(), select.POLLIN | select.POLLOUT)
 
     def talk(self, asked: Sequence[Asked]) -> list[list[Row]]:
-        """Ask all in one round trip, in one transaction unless one is open already.
+        """Run all statements in one round trip, in one transaction unless one is open already. Return the rows of each.
 
-        Raises what the server said to the first that failed; then nothing of it happened.
+        Raises the server's error about the first that failed; then none of them has had any effect.
         """
         try:
             for statement, _ in asked:
@@ -102,12 +102,12 @@ class Channel:
         except psycopg.Error:
             raise
         except BaseException:
-            # In the middle of an answer: nobody could tell any more to which question the rest of it belongs.
+            # Interrupted in the middle of an answer: its rest would be taken for the answer to the next question.
             self._connection.close()
             raise
 
     def _answers(self, asked: Sequence[Asked]) -> list[PGresult]:
-        # What is sent before one sync is one transaction for the server. After a failure it skips the rest.
+        # Everything before one sync is one transaction for the server. After a failure it skips the rest.
         pgconn = self._pgconn
         pgconn.enter_pipeline_mode()
         for statement, values in asked:
@@ -115,7 +115,7 @@ class Channel:
         pgconn.pipeline_sync()
         self._flush()
         answers: list[PGresult] = []
-        # The commit comes with the sync, and can fail as any other statement.
+        # The commit happens at the sync, and can fail like any other statement.
         while True:
             if pgconn.is_busy():
                 self._await()
@@ -128,7 +128,7 @@ class Channel:
         return answers
 
     def _answer(self) -> PGresult:
-        """Return what the server says to the one thing that it was asked."""
+        """Return the server's answer to a single statement."""
         self._flush()
         pgconn = self._pgconn
         if pgconn.is_busy():
@@ -143,14 +143,14 @@ class Channel:
                 return result
 
     def _flush(self) -> None:
-        """Send what is still to be sent. What comes in meanwhile is read, or both sides would wait for each other."""
+        """Send everything that is buffered. Input is read meanwhile, or both sides could wait for each other."""
         while self._pgconn.flush():
             for _, event in self._any.poll():
                 if event & ~select.POLLOUT:
                     self._pgconn.consume_input()
 
     def _await(self) -> None:
-        """Wait until the next part of an answer is there."""
+        """Wait until the next part of an answer has arrived."""
         while True:
             self._readable.poll()
             self._pgconn.consume_input()
@@ -162,7 +162,7 @@ class Channel:
         formats: list[int] = []
         for field in statement.fields:
             value = values[field]
-            # Texts in binary: as text they would end at a zero byte, without a word.
+            # Texts in binary: in text format they would silently end at a zero byte.
             match value:
                 case str():
                     given.append(value.encode())
@@ -208,9 +208,9 @@ def ask(connection: Connection, statement: PreparedStatement, values: Mapping[st
 
 
 def ask_all(connection: Connection, asked: Sequence[Asked]) -> list[list[Row]]:
-    """Run some statements in one round trip and one transaction, and return the rows of each."""
-    # Kept by the connection itself, and gone with it: what reads its rows holds on to it. In a table of ours, however
-    # weak, every connection that there ever was would stay.
+    """Run several statements in one round trip and one transaction, and return the rows of each."""
+    # Kept in the connection itself, and collected with it: a channel refers to its connection, so in a table of ours,
+    # even a weak one, no connection would ever go away.
     kept = vars(connection)
     channel: Channel | None = kept.get(_CHANNEL)
     if channel is None:

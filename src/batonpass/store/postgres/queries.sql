@@ -1,4 +1,4 @@
--- From the catalogue, not with to_regclass: that remembers within a transaction what was not there when it was asked before.
+-- From the catalogue and not with to_regclass, which caches a missing table for the rest of the transaction.
 -- name: has_tables
 SELECT
     count(*) FILTER (WHERE tablename = 'schema_migrations') > 0,
@@ -30,7 +30,7 @@ INSERT INTO schema_migrations (version, name) VALUES (%(version)s, %(name)s);
 -- name: read_ledger
 SELECT id, root_key FROM ledger;
 
--- A second founder waits here until the first one has committed, and then does nothing.
+-- A second founder waits here until the first has committed, and then inserts nothing.
 -- name: add_ledger
 INSERT INTO ledger ("only", id, root_key) VALUES (1, %(id)s, %(root_key)s) ON CONFLICT DO NOTHING RETURNING id;
 
@@ -38,8 +38,8 @@ INSERT INTO ledger ("only", id, root_key) VALUES (1, %(id)s, %(root_key)s) ON CO
 INSERT INTO keys (id, role, public_key, relay, status, principal)
 VALUES (%(id)s, %(role)s, %(public_key)s, %(relay)s, %(status)s, %(principal)s);
 
--- Our tables are those that our migrations make; others in the same schema are somebody else's business. Not the constraints
--- of PostgreSQL 18 for what must not be null: columns say that as well, in every version.
+-- Only the tables that our migrations make: others in the same schema are not ours. PostgreSQL 18 lists NOT NULL as
+-- constraints; they are left out, because the columns show it in every version.
 -- name: read_parts
 WITH ours AS (
     SELECT oid, relname, relrowsecurity FROM pg_class
@@ -85,10 +85,11 @@ SELECT batonpass_append(
     enrols_itself => %(enrols_itself)b
 );
 
--- Until the transaction ends, which several share: whoever would have to wait is left to wait by itself.
+-- If a premise does not hold, this fails and with it the whole transaction.
 -- name: require_premises
 SELECT batonpass_require_premises(of_roots => %(roots)b, so_many => %(statements)b, refuted => %(refutations)b, untouched => %(untouched)b);
 
+-- For the rest of a transaction that several appends share: one that would have to wait for a lock is tried alone later.
 -- name: impatiently
 SELECT set_config('lock_timeout', '10ms', true);
 
@@ -115,7 +116,7 @@ SELECT batonpass_try_append(
     enrols_itself => %(enrols_itself)b
 );
 
--- All of them, or none and an error.
+-- Writes all of them, or none and fails.
 -- name: append_together
 SELECT batonpass_append_together(
     new_streams => %(streams)b,
@@ -148,13 +149,13 @@ JOIN receipts ON receipts.stream = streams.number AND receipts.seq = given.seq A
 -- name: sequence
 SELECT batonpass_sequence(%(most)s);
 
--- An update keeps the old version of a row until it is vacuumed, and an erased body should not wait for that. Without
--- truncation, which would lock everybody out. It cannot remove what an open view still sees (autovacuum comes back for
--- that), and it does not reach the write-ahead log, backups or free blocks of the disk, which are the operator's.
+-- An update keeps the old version of a row until a vacuum, and an erased body should not wait that long. Without
+-- truncation, which would lock everybody out. It cannot remove rows that an open view still sees (autovacuum does that
+-- later). It does not reach the write-ahead log, backups or free disk blocks, which are the operator's concern.
 -- name: vacuum_contents
 VACUUM (SKIP_LOCKED, TRUNCATE false) contents;
 
--- The hash of an erased path would confirm a guess, so its index is cleaned as well, however few entries are dead.
+-- The hash of an erased path would confirm a guess, so the index is cleaned too, however few entries are dead.
 -- name: vacuum_touches
 VACUUM (SKIP_LOCKED, TRUNCATE false, INDEX_CLEANUP on) touches;
 
@@ -166,7 +167,7 @@ ON CONFLICT DO NOTHING;
 -- name: has_seal
 SELECT 1 FROM seals WHERE size = %(size)s;
 
--- Repeatable read takes its snapshot with the first query, not with BEGIN.
+-- Repeatable read takes its snapshot with the first query and not with BEGIN.
 -- name: begin_view
 BEGIN; SELECT 1;
 
@@ -238,8 +239,8 @@ WHERE
 ORDER BY receipts.seq
 LIMIT %(most)s;
 
--- A part of a query that is left open is NULL. The planner is given the values and sees only what is left of this, so the
--- statements with such parts must not be prepared. A receipt without its stream still comes: the verifier wants to see it.
+-- A part that a query leaves open is NULL. The planner must see the values to drop those parts, so this statement must
+-- not be prepared. A receipt whose stream is gone is included, because the verifier must see it.
 -- name: find_receipts
 SELECT
     positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
@@ -273,7 +274,7 @@ SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
 FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
 WHERE contents.id = %(id)s;
 
--- A large one comes without its body: it is asked for by itself.
+-- A large body is left out, and fetched by itself.
 -- name: find_contents
 SELECT
     contents.id, receipts.id, contents.place, contents.salt,
@@ -282,11 +283,12 @@ SELECT
 FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
 WHERE contents.id = ANY (%(ids)s);
 
--- All that is usually read of a handoff before it is taken, in one row: of the one that is named, or that was claimed just
--- now in the same transaction. The words are those whose ids stand in the offer and in the first receipt of its root. Not read as jsonb,
--- which would fail on bytes that somebody edited; and whoever asks sees whether the words are what was committed to. Cut at the prefix
--- and not matched: a regular expression takes ten times as long, and what is no id finds nothing. The number of a stream is asked for
--- by itself: joined, the planner reads the whole stream of the parent and compares each seq.
+-- The claim brief: one row with everything that is usually read before a handoff is accepted. It is about the named
+-- handoff or the one that was claimed just before in this transaction. The contents are those whose ids stand in the
+-- offer and in the first receipt of the root. Payloads are not read as jsonb, which would fail on edited bytes; the
+-- reader checks the contents against their digests. Ids are cut out at their prefix, because a regular expression takes
+-- ten times as long; a piece that is no id finds nothing. The number of a stream is looked up by itself: in a join, the
+-- planner reads the parent's whole stream and compares each seq.
 -- name: brief
 WITH
 asked AS (
@@ -366,7 +368,7 @@ SELECT touches.content, touches.path, receipts.id
 FROM touches LEFT JOIN receipts ON receipts.number = touches.receipt
 WHERE touches.content = ANY (%(ids)s);
 
--- Not LIKE: to it, some characters that paths have mean others.
+-- Not LIKE: paths may contain its wildcards.
 -- name: find_touched_paths
 SELECT DISTINCT path FROM touches
 WHERE path = %(ending)s OR right(path, length(%(ending)s) + 1) = '/' || %(ending)s
@@ -431,7 +433,7 @@ WHERE
 ORDER BY id DESC
 LIMIT %(limit)s;
 
--- Read from what stands in a state, in the order of its key. A row there that is not true shows nothing.
+-- Read from `standing`, in the order of its key. The join drops a row there whose state is not the run's.
 -- name: find_runs_in_state
 SELECT
     runs.id, root, parent, handoff, attempt, agent, principal, runs.state, started_at, ended_at, series, session
@@ -471,7 +473,7 @@ WHERE
 ORDER BY id DESC
 LIMIT %(limit)s;
 
--- Any state but the two that hang on a lease.
+-- Any state except ready and claimed, which depend on the lease.
 -- name: find_handoffs_in_state
 SELECT
     handoffs.id, root, parent, agent, carrier, handoffs.state, attempt, run, initiated, seq, scope, key, deadline
@@ -490,7 +492,7 @@ WHERE
 ORDER BY standing.id DESC
 LIMIT %(limit)s;
 
--- From the leases that are held, which are as many as there are workers: any number of handoffs may be ready.
+-- Starts from the held leases, which are as many as there are busy workers: any number of handoffs may be ready.
 -- name: find_claimed
 SELECT id, root, parent, agent, carrier, 'claimed', attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs
@@ -500,8 +502,8 @@ WHERE
 ORDER BY id DESC
 LIMIT %(limit)s;
 
--- The lists of states from which a handoff can expire come from the one table. Asked once for the time, and not for every
--- row, the planner can look it up in the index.
+-- The states from which a handoff can expire come from the table of transitions. The time is a subquery, computed once
+-- and not for every row, so that the planner can use the index.
 -- name: find_overdue
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs_seen
@@ -531,8 +533,8 @@ SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DE
 -- name: find_seals
 SELECT size, previous, root, note, frontier FROM seals ORDER BY size;
 
--- The character after the underscore bounds the range, so that each index is read only where its prefix stands.
--- From four characters on, the index on the last four leaves a few candidates; the planner is given what was typed.
+-- With an ending of four characters or more, the index on the last four leaves a few candidates. Not prepared: the
+-- planner must see the length of the ending.
 -- name: find_run_ids
 SELECT id FROM runs
 WHERE
@@ -564,7 +566,7 @@ SELECT DISTINCT session FROM runs
 WHERE session IS NOT NULL AND right(session, length(%(ending)s)) = %(ending)s
 ORDER BY session DESC;
 
--- The same expression as in the index receipts_by_call. A shorter ending is looked for in all that are in the index.
+-- The same expression as in the index receipts_by_call. A shorter ending is searched for among all receipts about calls.
 -- name: find_call_receipts
 SELECT
     positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
@@ -581,7 +583,7 @@ WHERE
     )
 ORDER BY receipts.number;
 
--- How many receipts a stream has is known before one is read, so no run is begun in vain.
+-- The length of a stream is known before its receipts are read, so no run is read in vain.
 -- name: find_open_requests
 WITH
     latest AS (SELECT id, state FROM runs ORDER BY id DESC LIMIT %(runs)s),

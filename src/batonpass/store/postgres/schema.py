@@ -1,4 +1,4 @@
-"""The tables of a ledger: made in an empty database, brought up to date on request, never mistaken for another's."""
+"""The schema of a ledger in PostgreSQL: created in an empty database, migrated on request, checked for alterations."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -13,10 +13,10 @@ MIGRATIONS: Final = find_migrations("batonpass.store.postgres")
 
 
 def prepare(connection: Connection, where: str, *, create: bool = True) -> tuple[Migration, ...]:
-    """Make an empty database a store, and return the steps that a store from earlier lacks.
+    """Make an empty database a store, and return the migrations that an older store lacks.
 
-    Raises `NotALedgerError` if it is neither empty nor ours, `NewerSchemaError` if we do not know all of its steps.
-    Without `create`, raises `NoLedgerError` for an empty one and leaves it empty.
+    Raises `NotALedgerError` if the database is neither empty nor ours, and `NewerSchemaError` if it has a migration
+    that we do not know. Without `create`, raises `NoLedgerError` for an empty database and leaves it empty.
     """
     if not _is_made(connection, where):
         if not create:
@@ -26,7 +26,7 @@ def prepare(connection: Connection, where: str, *, create: bool = True) -> tuple
 
 
 def migrate(connection: Connection, where: str) -> None:
-    """Apply the steps that are missing, all or none; of several processes one does it and the others wait."""
+    """Apply all missing migrations or none. If several processes do this, one applies them and the others wait."""
     with connection.transaction():
         connection.execute(QUERIES["lock_schema"])
         if not _is_made(connection, where):
@@ -37,13 +37,13 @@ def migrate(connection: Connection, where: str) -> None:
 
 
 def list_migrations(connection: Connection) -> tuple[AppliedMigration, ...]:
-    """Return the steps, and when each was applied."""
+    """Return the migrations, and when each was applied."""
     applied = _applied(connection)
     return tuple(AppliedMigration(step.version, step.name, applied.get(step.version)) for step in MIGRATIONS)
 
 
 def too_old(missing: Sequence[Migration], where: str) -> SchemaError:
-    """Return what is to be said about a store that lacks some steps."""
+    """Return the error about a store that lacks some migrations."""
     return SchemaError(
         f"{where} has schema {missing[0].version - 1} and this program needs {missing[-1].version}; "
         "run `batonpass ledger migrate`",
@@ -73,7 +73,7 @@ def read_parts(connection: Connection) -> frozenset[str]:
 
 
 def find_alterations(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Yield what is not as our migrations made it: the name of each part, and what is wrong with it."""
+    """Yield each part that differs from our migrations: its name, and a sentence about it."""
     found = read_parts(connection)
     for part in sorted(EXPECTED - found):
         yield part.split(" ")[-1], f"{part} is gone, or not as it was made"

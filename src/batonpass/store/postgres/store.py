@@ -1,4 +1,7 @@
-"""The PostgreSQL store: one statement appends, a lost answer is asked for, and a server that restarts is waited for."""
+"""The PostgreSQL store.
+
+One statement appends; after a broken connection it asks for the outcome and waits for the server.
+"""
 
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -63,17 +66,17 @@ class PostgresStore:
         return self._connections.repeat(_read_info) is not None
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
-        """Make this empty store the ledger `info` with its first receipt, and return who it is."""
+        """Make this empty store the ledger `info` with its first receipt, and return its identity."""
         self._require_current()
         require_fitting([first])
         return self._connections.repeat(lambda connection: _found(connection, info, first))
 
     @contextmanager
     def view(self, about: HandoffId | None = None) -> Iterator[PostgresView]:
-        """Open everything as it is now, for reading; with `about`, what is usually read of that comes along."""
+        """Open a view of the ledger as it is now. With `about`, it has the claim brief of that handoff."""
         self._require_current()
         briefing = briefing_of(about, self._briefs)
-        # Whoever was told with a claim usually asks nothing more, and then needs no connection.
+        # A view that has its brief from a claim usually asks nothing more, and then needs no connection.
         with self._connections.snapshot(at_once=briefing is None or not briefing.is_told) as snapshot:
             view = PostgresView(snapshot, self.url, briefing)
             try:
@@ -82,7 +85,10 @@ class PostgresStore:
                 view.close()
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write all entries in one commit, or none."""
+        """Write all entries in one commit, or none.
+
+        Raises `OutcomeUnknownError` if nobody can tell whether it happened.
+        """
         self._require_current()
         require_fitting(entries)
         if not entries:
@@ -101,7 +107,7 @@ class PostgresStore:
             self._forget()
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
-        """Take the oldest ready handoff to one of these agents."""
+        """Claim the oldest ready handoff to one of these agents."""
         self._require_current()
         taking = leases.claiming(holder, lease_for, agents)
         lease = self._connections.repeat(taking.run)
@@ -110,7 +116,7 @@ class PostgresStore:
         return lease
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
-        """Hold a lease for longer, counted from now."""
+        """Extend a lease, counted from now. Raises `LeaseLostError`."""
         self._require_current()
         return self._connections.repeat(lambda connection: leases.renew(connection, lease, lease_for))
 
@@ -120,17 +126,17 @@ class PostgresStore:
         self._connections.repeat(lambda connection: leases.release(connection, lease))
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
-        """Take over one lease that has run out."""
+        """Take over one lease whose time has run out."""
         self._require_current()
         return self._connections.repeat(leases.seizing(holder, lease_for).run)
 
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:
-        """Wait until something may be there to claim for one of these agents: the server tells."""
+        """Wait until there may be a handoff to claim for one of these agents: the server notifies us."""
         self._require_current()
         return self._waiting.wait(agents, at_most.total_seconds(), stop)
 
     def sequence(self) -> int:
-        """Give every committed receipt its position and return how many got one; 0 if another process is at it."""
+        """Give every committed receipt its position and return how many got one; 0 if another process is doing it."""
         self._require_current()
         total = 0
         while True:
@@ -146,25 +152,25 @@ class PostgresStore:
             raise StaleHeadError("seals", seal.size)
 
     def migrations(self) -> tuple[AppliedMigration, ...]:
-        """Return the steps of this store's schema, and when each was applied."""
+        """Return the migrations of this store's schema, and when each was applied."""
         self._require_usable()
         return self._connections.repeat(schema.list_migrations)
 
     def migrate(self) -> None:
-        """Apply the steps that are missing."""
+        """Apply the migrations that are missing."""
         self._require_usable()
         self._connections.repeat(lambda connection: schema.migrate(connection, self.url))
         self._missing = ()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all connections."""
         self._process.require()
         self._shut = True
         self._waiting.close()
         self._connections.close()
 
     def _forget(self) -> None:
-        """Have the old versions of erased rows removed now; if that cannot be done, the server does it later."""
+        """Vacuum the old versions of erased rows now. If that fails, the server does it later."""
         with suppress(StoreError, psycopg.Error), self._connections.writer(self._connections.patience()) as connection:
             connection.execute(QUERIES["vacuum_contents"])
             connection.execute(QUERIES["vacuum_touches"])

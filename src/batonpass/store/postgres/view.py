@@ -1,4 +1,4 @@
-"""Reading one moment of a ledger in PostgreSQL."""
+"""The view of a ledger in PostgreSQL: one repeatable-read transaction, or a claim brief in its place."""
 
 import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ _IDS: Final = {
 
 
 class PostgresView:
-    """Everything as it was at one moment. Belongs to one thread."""
+    """The ledger as it was at one moment. Belongs to one thread."""
 
     def __init__(self, snapshot: Snapshot, where: str, briefing: ClaimBriefing | None = None) -> None:
         self._snapshot = snapshot
@@ -72,20 +72,20 @@ class PostgresView:
         self._names = count(1)
 
     def close(self) -> None:
-        """End what was not read to its end: a cursor must not be closed when its connection is lent to others."""
+        """Close cursors that were not read to the end: later, their connection may be lent to somebody else."""
         with self._translated():
             for cursor in self._unfinished:
                 cursor.close()
 
     def info(self) -> LedgerInfo:
-        """Return who this ledger is."""
+        """Return the identity of this ledger. Raises `NotALedgerError`."""
         row = self._first("read_ledger")
         if row is None:
             raise NotALedgerError(f"nothing has been recorded in {self._where} yet")
         return rows.info(row)
 
     def counts(self) -> Counts:
-        """Return how much there is."""
+        """Return the number of rows of each sort."""
         receipts, streams, runs, handoffs, contents, seals, size = self._first("counts") or (0,) * 7
         return Counts(
             receipts=receipts,
@@ -98,12 +98,12 @@ class PostgresView:
         )
 
     def content_sizes(self) -> ContentSizes:
-        """Return how much of it is words."""
+        """Return the number and size of the contents, by place."""
         kept, size, erased = self._first("content_sizes") or (0,) * 3
         return ContentSizes(rows=kept, row_bytes=size, files=0, file_bytes=0, erased=erased)
 
     def get_stream(self, stream: StreamId) -> Stream:
-        """Return where a stream stands."""
+        """Return one stream."""
         return self._get("get_stream", stream, rows.stream, "stream")
 
     def find_streams(self) -> Iterator[Stream]:
@@ -115,7 +115,7 @@ class PostgresView:
         return self._get("get_receipt", receipt, rows.receipt, "receipt")
 
     def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
-        """Return one receipt by its place in its stream."""
+        """Return the receipt with this seq in a stream."""
         row = self._first("get_receipt_at", {"stream": stream, "seq": seq})
         if row is None:
             raise NotFoundError("receipt", f"{seq} of {stream}")
@@ -137,7 +137,7 @@ class PostgresView:
         return self._get("get_content", content, rows.content, "content")
 
     def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
-        """Yield those of these contents that are there."""
+        """Yield the contents with these ids that exist."""
         if (known := self._known_contents(contents)) is not None:
             yield from known
             return
@@ -184,7 +184,7 @@ class PostgresView:
         return (self._all if at_once else self._stream)("find_runs", values, rows.run)
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
-        """Yield the runs of the attempts at a handoff, the first first."""
+        """Yield the runs of a handoff in order of their attempt numbers."""
         return self._asked("find_attempts", {"parent": handoff.parent, "handoff": handoff.id}, rows.run)
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
@@ -192,7 +192,7 @@ class PostgresView:
         return self._get("get_handoff", handoff, rows.handoff, "handoff")
 
     def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
-        """Return the handoff that was offered under a key in a scope."""
+        """Return the handoff that was offered in a scope with this offer key."""
         row = self._first("get_offer", {"scope": scope, "key": key})
         if row is None:
             raise NotFoundError("offer", f"{key} in {scope}")
@@ -220,61 +220,61 @@ class PostgresView:
         return (self._all if at_once else self._stream)("find_handoffs", values, rows.handoff)
 
     def find_overdue(self) -> Iterator[Handoff]:
-        """Yield the handoffs whose deadline has passed."""
+        """Yield the handoffs whose deadline has passed and that can still expire."""
         return self._all("find_overdue", _EXPIRING, rows.handoff)
 
     def find_held(self) -> Iterator[Handoff]:
-        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        """Yield the handoffs that are held and wait for a ruling, oldest first."""
         return self._all("find_held", {}, rows.handoff)
 
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
-        """Yield what humans said they want, in the order in which it was recorded."""
+        """Yield the statements of humans, in the order in which they were recorded."""
         if root is None:
             return self._stream("find_all_statements", _NOTHING, rows.stated)
         return self._asked("find_statements", {"root": root}, rows.stated)
 
     def find_touches(self, path: str | None = None) -> Iterator[Touched]:
-        """Yield the changes that were recorded under a path, the latest first, or all."""
+        """Yield the recorded changes of a path, the latest first, or all."""
         if path is None:
             return self._stream("find_all_touches", _NOTHING, rows.touched)
         return self._stream("find_touches", {"path": path}, rows.touched)
 
     def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
-        """Yield the paths under which these contents were recorded."""
+        """Yield the recorded changes that these contents hold."""
         return self._all("find_touches_of", {"ids": list(contents)}, rows.touched)
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
-        """Yield the paths that end so."""
+        """Yield the paths of recorded changes with this ending."""
         return self._all("find_touched_paths", {"ending": ending}, rows.path)
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
-        """Yield the results that are kept under a key, the latest first, or all."""
+        """Yield the cached results under a key, the latest first, or all."""
         if key is None:
             return self._stream("find_all_cached", _NOTHING, rows.cached)
         return self._asked("find_cached", {"key": key}, rows.cached)
 
     def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
-        """Yield what is used up of some accounts, or of all."""
+        """Yield the amounts that are charged to these accounts, or to all."""
         if accounts is None:
             return self._stream("find_all_charged", _NOTHING, rows.charged)
         return self._asked("find_charged", {"accounts": TextArray(list(accounts))}, rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their runs went on, oldest first."""
+        """Yield the calls that are or were held while their run went on, oldest first."""
         return self._stream("find_held_calls", _NOTHING, rows.held_call)
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of open roots that wait for somebody to let them be made, oldest first."""
+        """Yield the held calls of open runs without a ruling, oldest first."""
         return self._stream("find_waiting_calls", _NOTHING, rows.held_call)
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about such a call, or about all, oldest first."""
+        """Yield the ruling about a held call, or all of them, oldest first."""
         if call is None:
             return self._stream("find_decided_calls", _NOTHING, rows.decided_call)
         return self._asked("find_decided_call", {"call": call}, rows.decided_call)
 
     def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
-        """Yield what is said about something, the latest first."""
+        """Yield the remarks of a kind, about a name or about any, the latest first."""
         if said is None:
             return self._stream("find_all_remarks", _NOTHING, rows.remark)
         if name is None:
@@ -282,7 +282,7 @@ class PostgresView:
         return self._asked("find_remarks", {"said": said, "name": name}, rows.remark)
 
     def find_leases(self) -> Iterator[Lease]:
-        """Yield the leases that are held."""
+        """Yield the leases that somebody holds, ordered by handoff."""
         with self._translated():
             return map(rows.lease, self._moment().ask(LEASING["find_leases"], _NOTHING))
 
@@ -291,11 +291,11 @@ class PostgresView:
         return self._asked("find_keys", _NOTHING, rows.key)
 
     def find_seals(self) -> Iterator[Seal]:
-        """Yield seals by size."""
+        """Yield the seals in order of size."""
         return self._all("find_seals", _NOTHING, rows.seal)
 
     def find_alterations(self) -> Iterator[tuple[str, str]]:
-        """Yield what somebody has changed in the schema."""
+        """Yield each part of the schema that somebody has changed."""
         with self._translated():
             yield from find_alterations(self._moment().connection)
 
@@ -308,11 +308,11 @@ class PostgresView:
         return self._stream(_IDS[prefix], {"ending": ending}, rows.identifier)
 
     def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
-        """Yield receipts that may be about a call with this ending."""
+        """Yield the receipts that may be about a call whose id has this ending."""
         return self._stream("find_call_receipts", {"ending": ending}, rows.receipt)
 
     def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
-        """Yield requests without an outcome."""
+        """Yield requests of calls without an outcome."""
         return self._stream("find_open_requests", {"runs": runs, "of_each": of_each, "most": most}, rows.receipt)
 
     def _merge(
@@ -321,13 +321,13 @@ class PostgresView:
         make: Callable[[rows.Row], Listed],
         limit: int | None,
     ) -> Iterator[Listed]:
-        """Yield what these queries find in their states, the latest first; each has an order that its index gives."""
+        """Merge the results of one query per state, the latest first. Each query comes in the order of its index."""
         read = self._stream if limit is None else self._all
         found = [read(name, values, make) for name, values in queries]
         return islice(heapq.merge(*found, key=lambda value: value.id, reverse=True), limit)
 
     def _of_stream(self, stream: StreamId, kind: str | None) -> Iterator[StoredReceipt]:
-        """Yield a stream's receipts by seq: most streams are short, and read in one question."""
+        """Yield the receipts of a stream by seq. Most streams are short, so one statement mostly reads all of it."""
         seq = 0
         while True:
             values = {"stream": stream, "kind": kind, "after": seq, "most": _FETCHED_AT_ONCE}
@@ -348,11 +348,11 @@ class PostgresView:
         return found[0] if found else None
 
     def _asked(self, name: str, values: Mapping[str, object], make: Callable[[rows.Row], Value]) -> Iterator[Value]:
-        """Read at once what is found in the same way whatever is asked for."""
+        """Run a prepared statement, whose plan is the same for all values, and read all rows at once."""
         return map(make, self._rows(name, values))
 
     def _rows(self, name: str, values: Mapping[str, object]) -> Sequence[rows.Row]:
-        # Asked more often than anything else here: no context around it, and no step that only passes on.
+        # Called more often than anything else here: no context manager, and no function that only delegates.
         try:
             if self._briefing is not None:
                 found = self._briefing.answers(self._snapshot).get((name, *values.values()))
@@ -363,13 +363,13 @@ class PostgresView:
             raise translated(error, self._where) from None
 
     def _moment(self) -> Snapshot:
-        """Return what shows the moment; what was told of it before it was begun is still so, or `StaleHeadError`."""
+        """Return the snapshot, after checking that the claim brief is still true in it. Raises `StaleHeadError`."""
         if self._briefing is not None:
             self._briefing.confirm(self._snapshot)
         return self._snapshot
 
     def _known_contents(self, contents: Sequence[ContentId]) -> list[StoredContent] | None:
-        """Return contents that came along; None if one of them did not."""
+        """Return the contents from the claim brief; None if one of them is not in it."""
         if self._briefing is None:
             return None
         with self._translated():
@@ -378,7 +378,10 @@ class PostgresView:
         return None if None in found else [rows.content(row) for each in found if each for row in each]
 
     def _all(self, name: str, values: Mapping[str, object], make: Callable[[rows.Row], Value]) -> Iterator[Value]:
-        """Read at once what one tree or one ledger has only so many of; the planner is given what is asked for."""
+        """Read all rows at once, where one tree or ledger has few of them.
+
+        Not prepared: the plan depends on the values.
+        """
         with self._translated():
             connection = self._moment().connection
             return map(make, connection.execute(QUERIES[name], values, prepare=False, binary=True).fetchall())
@@ -391,7 +394,7 @@ class PostgresView:
         *,
         at_once: int = _FETCHED_AT_ONCE,
     ) -> Iterator[Value]:
-        """Read through a cursor of the server: nothing that was yielded is held, and other reading can go on."""
+        """Read through a server-side cursor: yielded rows are not kept, and other reads can go on meanwhile."""
         with self._translated(), self._moment().connection.cursor(f"find_{next(self._names)}", binary=True) as cursor:
             self._unfinished.add(cursor)
             cursor.itersize = at_once

@@ -1,4 +1,4 @@
-"""Writing one entry inside a transaction: the compare-and-set, the receipt, its contents, and what it changes."""
+"""Writes entries inside a SQLite transaction: the compare-and-set, the receipt, its contents, and its projection."""
 
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -63,8 +63,11 @@ _FILE: Final = Place.FILE.value
 
 
 def write_entries(tail: Tail, entries: Sequence[Entry], connection: apsw.Connection) -> None:
-    """Write entries that stand or fall together, or raise and leave the transaction to be rolled back."""
-    # One for all: a connection makes a new one for each statement.
+    """Write entries of which all or none are to be kept.
+
+    Raises what `LedgerStore.append` raises; the caller rolls back.
+    """
+    # One cursor for all statements: a connection would make a new one for each.
     cursor = connection.cursor()
     try:
         if not tail.known:
@@ -74,18 +77,18 @@ def write_entries(tail: Tail, entries: Sequence[Entry], connection: apsw.Connect
         if len(tail.ids) >= LONGEST:
             tail.settle(cursor)
     except BaseException:
-        # Whoever runs us may roll back to a savepoint, of which SQLite tells nobody.
+        # The caller may roll back to a savepoint, and SQLite reports only full rollbacks.
         tail.forget()
         raise
     finally:
-        # What it was in the middle of would be in the way of the commit.
+        # A statement that was not read to its end would block the commit.
         cursor.close(force=True)
 
 
 def _write_entry(connection: apsw.Connection, cursor: apsw.Cursor, tail: Tail, entry: Entry) -> None:
     change, signed, mark = entry.change, entry.signed, entry.after
     receipt = signed.receipt
-    # One that follows it becomes the head only if it is there.
+    # A receipt that directly follows the mark becomes the head only if the mark is there: no check needed.
     follows = mark is None or (receipt.stream == mark.stream and receipt.previous == mark.head)
     if not (follows or mark is None or tail.has(mark)):
         _require_kept(cursor, mark)
@@ -119,7 +122,7 @@ def _add_contents(cursor: apsw.Cursor, tail: Tail, position: int, entry: Entry) 
         identifier, body = content.ref.id, content.body
         if not tail.add_content(cursor, identifier):
             raise DuplicateReceiptError(entry.signed.receipt.id)
-        # What is too large for a row is kept in a file of its own.
+        # A body that is too large for a row is in a file of its own.
         in_row = len(body) <= LARGEST_ROW_BODY
         values = (identifier, position, _ROW if in_row else _FILE, content.salt, body if in_row else None)
         cursor.execute(_ADD_CONTENT, values)
@@ -131,10 +134,11 @@ def _add_contents(cursor: apsw.Cursor, tail: Tail, position: int, entry: Entry) 
 
 
 def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedReceipt, change: Projection) -> bool:
-    """Make a receipt its stream's head; return False if it is the head already."""
-    # One statement compares and sets: seq, head, epoch, that the stream is open, and that the recording key is active.
-    # An attempt that was taken over is fenced here and nowhere else: its epoch is not the stream's any more. Only where
-    # nothing was set is it asked why, in the same transaction, so the reason cannot have changed meanwhile.
+    """Make a receipt the head of its stream; return False if it is the head already. Raises why it cannot be."""
+    # One statement compares and sets: seq, head, epoch, whether the stream is open, and whether the recording key is
+    # active. Two writers that saw the same head cannot both succeed, and no read before the write can be out of date.
+    # This is also the only place where an attempt that was taken over is fenced: its epoch is not the stream's any
+    # more. The reason is looked up only after a refusal, in the same transaction, so it cannot have changed.
     receipt = signed.receipt
     itself = type(receipt.body) is RelayEnrolled and enrols_itself(receipt)
     values = (
@@ -164,8 +168,9 @@ def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedR
 
 
 def _require_premise(cursor: apsw.Cursor, premise: Premise) -> None:
-    """Refuse what was made under a premise that does not hold any more. Raises `PremiseError`."""
-    # Here and not before: this connection has it at hand, and another one reads it anew after each commit.
+    """Refuse an entry whose premise no longer holds. Raises `PremiseError`."""
+    # Checked here, by the writing connection, which has these pages cached; a reading one must read them after each
+    # commit.
     ((statements, refutations),) = cursor.execute(_COUNT_SAID, (premise.root,))
     touched = False
     for handoff in premise.untouched:
@@ -174,7 +179,7 @@ def _require_premise(cursor: apsw.Cursor, premise: Premise) -> None:
 
 
 def _require_kept(connection: Statements, mark: Mark) -> None:
-    """Refuse to write where what was acknowledged before is not there any more. Raises `RewoundError`."""
+    """Refuse to write into a store that lost the acknowledged receipt `mark`. Raises `RewoundError`."""
     if connection.execute(_IS_HEAD, (mark.stream, mark.seq, mark.head)).fetchone() is not None:
         return
     row = connection.execute(QUERIES["get_receipt_at"], (mark.stream, mark.seq)).fetchone()
@@ -244,8 +249,8 @@ def _apply_to_keys(connection: Statements, change: Projection) -> None:
 
 
 def _fence(connection: Statements, at: ChildHead) -> None:
-    # Whoever ends somebody else's run names where it stood. If it wrote on meanwhile, its last receipts would belong to
-    # nobody: then this fails, the new head is read, and what is said about the run is said about all of it.
+    # A relay that ends somebody else's run names the run's head. If the run has written more since, those receipts
+    # would belong to nobody. So this fails, the relay reads the new head and tries again with all of the run in view.
     values = {"run": at.run, "seq": at.seq, "head": at.head}
     if connection.execute(QUERIES["fence_stream"], values).fetchone() is None:
         require_fence(_find_stream(connection, StreamId(at.run)), at)
@@ -324,6 +329,8 @@ def _move_handoff(connection: Statements, moved: HandoffMoved, token: int | None
     if row is None:
         _refuse_move(connection, moved)
     carrier, state, agent = row
+    # After the move and in the same transaction: a lost lease undoes the move. A token is drawn anew by every claim, so
+    # an old one shows that somebody else has claimed the handoff since.
     if token is not None:
         leases.require_lease(connection, moved.handoff, token)
     if carrier == Carrier.WORKER:
@@ -355,7 +362,7 @@ def _add_cached(connection: Statements, cached: Cached) -> None:
 
 
 def _add_call(connection: Statements, query: str, values: tuple[str | int, ...]) -> None:
-    """Write something about a call that is written once."""
+    """Insert a row about a call that may exist only once. Raises `DuplicateReceiptError`."""
     try:
         connection.execute(QUERIES[query], values)
     except apsw.ConstraintError:
@@ -363,7 +370,7 @@ def _add_call(connection: Statements, query: str, values: tuple[str | int, ...])
 
 
 def add_key(connection: Statements, key: Key) -> None:
-    """Write a new key."""
+    """Insert a new key. Raises `DuplicateReceiptError`."""
     try:
         values = (key.id, key.role, key.public_key, key.relay, key.status, key.principal)
         connection.execute(QUERIES["add_key"], values)

@@ -1,4 +1,4 @@
-"""Bodies that are too large for a row: one file each, durable before the row that names it is committed."""
+"""Files for bodies that are too large for a row. A file is durable before the row that names it is committed."""
 
 import contextlib
 import os
@@ -10,13 +10,18 @@ from batonpass.store.home import NO_SPACE
 
 
 class Blobs:
-    """Files by content id, spread over directories by the id's last characters, which are random."""
+    """Files by content id. They are spread over directories by the last characters of the id, which are random."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def write(self, content: ContentId, body: bytes) -> None:
-        """Keep a body; it is durable when this returns. `batonpass doctor` sweeps files that no row names."""
+        """Write a body; it is durable when this returns.
+
+        Raises a `StoreError`, or `DuplicateReceiptError` if the id is taken.
+
+        A crash can leave a file that no row names; `batonpass doctor` sweeps those.
+        """
         path = self._path(content)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -28,7 +33,7 @@ class Blobs:
             _sync(path.parent)
             _sync(self._directory)
         except FileExistsError:
-            # An append that is repeated because its answer got lost brings the same bytes.
+            # A repeated append, whose first answer was lost, brings the same bytes.
             if self.read(content) != body:
                 raise DuplicateReceiptError(content) from None
         except OSError as error:
@@ -47,19 +52,19 @@ class Blobs:
             return None
 
     def remove(self, content: ContentId) -> None:
-        """Remove a body, if it is there."""
+        """Remove a body, if it exists."""
         with contextlib.suppress(OSError):
             self._path(content).unlink()
 
     def names(self) -> set[ContentId]:
-        """Return the contents that have a file."""
+        """Return the ids of the contents that have a file."""
         return {ContentId(path.name) for path in self._directory.glob("*/content_*")}
 
     def size(self) -> int:
-        """Return how many bytes the files have."""
+        """Return the size of all files in bytes."""
         total = 0
         for path in self._directory.glob("*/content_*"):
-            with contextlib.suppress(OSError):  # erased while we look
+            with contextlib.suppress(OSError):  # erased since the listing
                 total += path.stat().st_size
         return total
 

@@ -1,4 +1,4 @@
-"""Opening SQLite files, and what its errors mean in our words."""
+"""Opens SQLite files with the settings that we rely on, and translates SQLite's errors."""
 
 import contextlib
 import os
@@ -17,23 +17,23 @@ from batonpass.errors import (
     StoreUnavailableError,
 )
 
-# Whatever runs one statement after the other.
+# A connection or a cursor: both run statements.
 Statements: TypeAlias = apsw.Connection | apsw.Cursor
 
-# "BATN": tells a ledger from any other SQLite file.
+# "BATN": distinguishes a ledger from any other SQLite file.
 APPLICATION_ID: Final = 0x4241544E
 BUSY_MILLISECONDS: Final = 5_000
 _PAGE_BYTES: Final = 4_096
 _CHECKPOINT_PAGES: Final = 2_000
-# What the log grows to before it is folded back and begun again, with some room for a last large commit.
+# The log is folded back into the file at this size, and begun again; with some room for one last large commit.
 LOG_BYTES: Final = _CHECKPOINT_PAGES * (_PAGE_BYTES + 24) + (1 << 20)
-_CHUNK: Final = bytes(1 << 16)  # small enough to stay in a processor's cache while it is written again and again
+_CHUNK: Final = bytes(1 << 16)  # small enough to stay in a processor's cache while it is written repeatedly
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
 def open_writer(path: Path) -> apsw.Connection:
-    """Open a file for writing, with every commit durable before it returns. Raises a `StoreError`."""
+    """Open a file for writing, such that a commit is durable when it returns. Raises a `StoreError`."""
     try:
         connection = apsw.Connection(str(path), flags=_READ_WRITE)
         connection.set_busy_timeout(BUSY_MILLISECONDS)
@@ -49,11 +49,11 @@ def open_writer(path: Path) -> apsw.Connection:
 
 
 def grow_log(path: Path) -> None:
-    """Give the write-ahead log its full size ahead of time, if it is smaller.
+    """Give the write-ahead log its full size in advance, if it is smaller.
 
-    Writing over a file's own blocks and syncing takes half the time of making it longer, at every commit. SQLite
-    knows by salt and checksum how far the log is valid, so zeros behind that are nothing to it. Called by whoever has
-    the right to write; a disk that has no room for it is not an error yet.
+    To overwrite and sync existing blocks of a file takes half the time of making the file longer, at every commit.
+    SQLite knows by salt and checksum where the valid part of the log ends, so it ignores the zeros behind it. The
+    caller must have the right to write. A disk without room for this is not an error yet.
     """
     with contextlib.suppress(OSError), open(f"{path}-wal", "r+b") as log:  # noqa: PTH123 - a name beside the path
         size = log.seek(0, os.SEEK_END)
@@ -65,21 +65,24 @@ def grow_log(path: Path) -> None:
 
 
 def open_reader(path: Path, *, frozen: bool = False) -> apsw.Connection:
-    """Open a file for reading; a frozen one lies where nothing can be written, not even beside it."""
+    """Open a file for reading. `frozen` is for a place where nothing can be written, not even beside the file.
+
+    Raises a `StoreError`.
+    """
     address = f"file:{quote(str(path))}?mode=ro" + ("&immutable=1" if frozen else "")
     try:
         connection = apsw.Connection(address, flags=_READ_ONLY)
         connection.set_busy_timeout(BUSY_MILLISECONDS)
         connection.pragma("query_only", "on")
         connection.pragma("cache_size", -16_384)
-        connection.pragma("schema_version")  # reads: what cannot be read is refused here, not later
+        connection.pragma("schema_version")  # a first read: an unreadable file is refused here and not later
     except apsw.Error as error:
         raise translated(error, path) from None
     return connection
 
 
 def translated(error: apsw.Error, path: Path | None = None) -> StoreError:
-    """Return what an error of SQLite means for a person."""
+    """Return the `StoreError` for an error of SQLite, with a sentence for a person."""
     where = f" {path}" if path is not None else ""
     match error:
         case apsw.BusyError() | apsw.LockedError():
@@ -101,7 +104,7 @@ def translated(error: apsw.Error, path: Path | None = None) -> StoreError:
 
 
 def _is_full(path: Path | None) -> bool:
-    """Return whether there is no room left: SQLite calls a log that it cannot make an I/O error."""
+    """Return whether the disk is full: SQLite reports a log that it cannot create as an I/O error."""
     try:
         if path is None:
             return False
@@ -112,7 +115,7 @@ def _is_full(path: Path | None) -> bool:
 
 
 def require_folded(path: Path) -> None:
-    """Refuse to read a file alone whose log may hold more. Raises `StoreReadOnlyError`."""
+    """Refuse to read a file without its log if the log may hold more receipts. Raises `StoreReadOnlyError`."""
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size > 0:
         raise StoreReadOnlyError(
@@ -122,7 +125,7 @@ def require_folded(path: Path) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Refuse a path where no file can be made, before anything is made beside it. Raises `StoreUnavailableError`."""
+    """Refuse a path where no file can be made, before anything is created beside it. Raises `StoreUnavailableError`."""
     if path.is_dir() or not path.parent.is_dir():
         raise StoreUnavailableError(_why_not_opened(path))
 

@@ -1,12 +1,14 @@
-"""Group commit: the caller who comes first writes for everybody who waits, then passes the lead on.
+"""Group commit: commands that wait at the same time are written in one transaction, by the first of their callers.
 
-A dedicated writer thread would cost every append two thread switches; see docs/adr/0014. A leader can be interrupted
-at any moment (Ctrl-C in the main thread), so whatever it has begun can be finished by `_recover`, in any state: a
-command leaves the queue only when its batch is settled, and a batch is settled by one assignment.
+A commit costs one sync of the disk, however many commands are in it. The caller that comes first is the *leader*: it
+writes for everybody in the queue, and then the first who still waits leads. A dedicated writer thread would cost every
+append two thread switches; see docs/adr/0014.
 
-Those who wait are told in a chain: the leader tells a few, and each of them tells one more when it runs. All of them
-can do nothing but ask for the interpreter's lock, which one thread has at a time. Told at once, sixty threads wake,
-find it taken and go to sleep again.
+A leader can be interrupted at any moment (Ctrl-C in the main thread). `_recover` can finish its work from any state,
+because a command leaves the queue only when its batch is settled, and a batch is settled by one assignment.
+
+Waiters are woken in a chain: the leader wakes a few, and each of them wakes one more when it runs. If all were woken at
+once, sixty threads would ask for the interpreter's lock, find it taken and go to sleep again.
 """
 
 import threading
@@ -22,57 +24,60 @@ from batonpass.errors import BatonpassError, StoreBusyError, StoreError, StoreSh
 from batonpass.store.sqlite.connection import translated
 
 _LARGEST_BATCH: Final = 256
-_TOLD_AT_ONCE: Final = 2  # so many can run while the leader goes on: one without the interpreter's lock, one that waits
+_TOLD_AT_ONCE: Final = 2  # more threads could only queue for the interpreter's lock while the leader goes on
 
 
 class WriteGate(Protocol):
-    """The right to write, among processes."""
+    """The right to write, which one process has at a time."""
 
     def enter(self, deadline: float) -> None:
-        """Take it. Raises `StoreBusyError` at the deadline."""
+        """Take the right to write. Raises `StoreBusyError` at the deadline."""
 
     def explain(self) -> str:
-        """Say who has it."""
+        """Return a sentence about which process has the right to write."""
 
     def leave(self) -> None:
-        """Give it back; harmless if it is not ours."""
+        """Give the right to write back. Harmless if it is not ours."""
 
 
 class Watch(Protocol):
-    """Who looks at each transaction before the first command does, and is told when one was committed."""
+    """An observer that sees each transaction before its first command, and learns when it was committed."""
 
     def begin(self, connection: apsw.Connection) -> None:
-        """Look at what others have done since the last transaction. May refuse it by a `StoreError`."""
+        """Look at what others have committed since our last transaction.
+
+        May refuse the transaction by a `StoreError`.
+        """
 
     def committed(self, connection: apsw.Connection) -> None:
-        """Take note that what was written since `begin` is durable."""
+        """Note that everything written since `begin` is durable."""
 
 
 class _Batch(Struct, eq=False):
-    """A transaction, and those who are in it."""
+    """One transaction, and the commands in it."""
 
-    commands: "tuple[_Command, ...]" = ()  # empty again once all were told: they name it, too
+    commands: "tuple[_Command, ...]" = ()  # emptied when all were woken, because each command refers to its batch
     committing: bool = False
     failure: BatonpassError | None = None
     settled: bool = False
-    told: int = 0  # of its commands, how many from the first on
+    told: int = 0  # how many of its commands were woken, in order
 
 
 class _Command(Struct, eq=False):
-    """What somebody wants to be written, and what has become of it."""
+    """One request to write, and its outcome."""
 
     apply: Callable[[apsw.Connection], object]
     deadline: float
     alone: Callable[[apsw.Connection], object] | None = None
     error: BaseException | None = None
-    batch: _Batch | None = None  # the transaction that it is in
-    leading: _Batch | None = None  # the transaction that its caller writes
+    batch: _Batch | None = None  # the transaction that contains it
+    leading: _Batch | None = None  # the transaction that its caller leads
     inside: bool = False  # its caller may have the right to write
-    wake: "threading.Lock | None" = None  # only of one whose caller sleeps
+    wake: "threading.Lock | None" = None  # set only while its caller sleeps
 
 
 class GroupCommit:
-    """Runs commands in shared transactions on one connection. A refused command takes no other with it."""
+    """Runs commands in shared transactions on one connection. A command that is refused does not affect the others."""
 
     def __init__(
         self,
@@ -95,7 +100,7 @@ class GroupCommit:
         self.run(_nothing, alone=apply)
 
     def shut(self) -> None:
-        """Take no more commands, and wait for those under way."""
+        """Take no more commands, and wait for those that have begun."""
         with self._mutex:
             self._shut = True
         while self._leader is not None:
@@ -107,9 +112,10 @@ class GroupCommit:
         *,
         alone: Callable[[apsw.Connection], object] | None = None,
     ) -> None:
-        """Run a command in a transaction and return when it is durable. Raises what it raised, or a `StoreError`.
+        """Run a command in a transaction and return when it is durable. Raises its own exception, or a `StoreError`.
 
-        `alone` is run when that transaction is over, while nobody else uses the connection.
+        `apply` may run more than once, because the batch is run again if another command in it is refused. `alone` runs
+        after the transaction, while nobody else uses the connection.
         """
         command = _Command(apply, time.monotonic() + self._wait_for, alone)
         try:
@@ -135,7 +141,7 @@ class GroupCommit:
             raise command.batch.failure
 
     def _await(self, command: _Command, wake: threading.Lock) -> None:
-        """Sleep until this command is settled or leads; or, at its deadline, take it back."""
+        """Sleep until this command is settled or its caller must lead. At the deadline, withdraw it."""
         if not wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
             with self._mutex:
                 if self._leader is command:
@@ -144,7 +150,7 @@ class GroupCommit:
                     self._queue.remove(command)
                     command.error = StoreBusyError(self._gate.explain())
                     return
-            # A leader has it in hand, and a leader's own wait is bounded: the outcome is about to be known.
+            # Too late to withdraw: a leader is writing it. A leader's own wait is bounded, so the outcome comes soon.
             wake.acquire()
         if command.batch is not None and command.batch.settled:
             with self._mutex:
@@ -156,7 +162,7 @@ class GroupCommit:
         own.inside = True
         try:
             self._gate.enter(own.deadline)
-            # Not before the gate is open: whoever comes while we stand in line is written along.
+            # Only now, and not before the gate opened: commands that came while we stood in line are written as well.
             with self._mutex:
                 batch.commands = tuple(self._queue)[:_LARGEST_BATCH]
                 for command in batch.commands:
@@ -173,30 +179,35 @@ class GroupCommit:
         self._pass_on(own, batch)
 
     def _commit(self, batch: _Batch) -> None:
-        """Write all commands of a batch in one transaction, and settle it, whatever happens."""
+        """Write all commands of a batch in one transaction.
+
+        The batch is settled afterwards, with success or failure.
+        """
         connection, watch = self._connection, self._watch
         try:
             connection.execute("BEGIN IMMEDIATE")
             if watch is not None:
                 watch.begin(connection)
             if len(batch.commands) == 1:
-                # A refusal rolls the whole transaction back, and there is nobody else in it.
+                # Nobody else is in the transaction, so a refusal may roll all of it back.
                 batch.commands[0].apply(connection)
             elif not _run_together(connection, batch.commands):
+                # One was refused. Without savepoints it cannot be taken out alone, so all are undone and each runs in
+                # its own.
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
                 if watch is not None:
                     watch.begin(connection)
                 for command in batch.commands:
                     _run_apart(connection, command)
-            # From here on nobody but the connection knows whether it is durable; `_recover` asks it.
+            # From here on only the connection knows whether the commit happened; `_recover` asks it.
             batch.committing = True
             connection.execute("COMMIT")
             batch.settled = True
             if watch is not None:
                 watch.committed(connection)
         except apsw.Error as error:
-            # On a full disk SQLite may have rolled back by itself already.
+            # SQLite may have rolled back by itself, for instance on a full disk.
             batch.committing = False
             _roll_back(connection)
             batch.failure = translated(error)
@@ -217,12 +228,12 @@ class GroupCommit:
             command.error = translated(error)
 
     def _pass_on(self, own: _Command, batch: _Batch) -> None:
-        """Let go of what is settled and of our own, and let the first who waits lead. Twice is once."""
+        """Remove settled commands and our own from the queue, and let the first who waits lead. Safe to repeat."""
         with self._mutex:
             if len(self._queue) == 1 and self._queue[0] is own:
                 self._queue.clear()
                 self._leader = None
-                batch.commands = ()  # there is nobody to be told
+                batch.commands = ()  # there is nobody to wake
             else:
                 settled = batch if batch.settled else None
                 self._queue = deque(
@@ -233,18 +244,18 @@ class GroupCommit:
                     ]
                 )
                 self._leader = self._queue[0] if self._queue else None
-                # Before those who are done: the next transaction waits for the disk while they work.
+                # The next leader is woken first: its transaction waits for the disk while the others work.
                 if self._leader is not None:
                     _wake(self._leader)
                 if batch.settled:
                     _tell(batch, _TOLD_AT_ONCE)
 
     def _recover(self, command: _Command) -> None:
-        """Finish what an interrupted caller has begun, so that nobody waits for it and nothing is written twice."""
+        """Clean up after an interrupted caller, so that nobody waits for it forever and nothing is written twice."""
         batch = command.leading
         if batch is not None:
             if not batch.settled:
-                # The connection knows whether the commit happened before the interrupt struck.
+                # The connection knows whether the commit happened before the interrupt.
                 if batch.committing and not self._connection.in_transaction:
                     batch.settled = True
                 else:
@@ -260,7 +271,7 @@ class GroupCommit:
             if command in self._queue and command.batch is None and not leads:
                 self._queue.remove(command)
             if command.batch is not None and command.batch.settled:
-                _tell(command.batch, 1)  # it may have been told, and have told nobody
+                _tell(command.batch, 1)  # it may have been woken, and have woken nobody
         if leads:
             self._pass_on(command, _Batch())
 
@@ -301,18 +312,19 @@ def _wake(command: _Command) -> None:
 
 
 def _tell(batch: _Batch, number: int) -> None:
-    """Wake so many more of those who are in a settled batch. Whoever calls this has the mutex."""
+    """Wake the next `number` callers of a settled batch. The caller of this holds the mutex."""
     while number > 0 and batch.told < len(batch.commands):
         wake = batch.commands[batch.told].wake
-        # Counted after, not before: an interrupt in between leaves one that is told twice, and none that never is.
+        # Counted after the release: an interrupt in between wakes one twice, and leaves none asleep for ever.
         if wake is not None and wake.locked():
             wake.release()
             number -= 1
         batch.told += 1
     if batch.told >= len(batch.commands):
-        # A command and its batch name each other. Left so, all that was written would stay until the next collection.
+        # A command and its batch refer to each other. Without this, both would stay in memory until the next
+        # collection.
         batch.commands = ()
 
 
 def _nothing(connection: apsw.Connection) -> None:
-    """Do nothing: for commands that run after the transaction."""
+    """Do nothing: for commands that run only after the transaction."""

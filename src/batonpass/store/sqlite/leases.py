@@ -1,4 +1,7 @@
-"""Leases in SQLite: who works on what just now, and what becomes of that when a handoff moves."""
+"""Leases in SQLite: claiming, renewing and releasing them, and keeping them in step with their handoffs.
+
+A row in `leases` is work that waits if nobody holds it, and a lease if somebody does.
+"""
 
 import secrets
 from collections.abc import Callable, Collection
@@ -18,7 +21,7 @@ from batonpass.wire.canonical import encode_typed
 
 QUERIES: Final = Queries("batonpass.store.sqlite", "leasing.sql")
 
-_TOKEN_BITS: Final = 53  # what every reader of JSON takes for the same integer
+_TOKEN_BITS: Final = 53  # the largest integers that every JSON reader keeps exact
 _FOLLOWING: Final = {
     State.READY.value: QUERIES["follow_to_ready"],
     State.RUNNING.value: QUERIES["follow_to_running"],
@@ -26,14 +29,14 @@ _FOLLOWING: Final = {
 
 
 def find_free(connection: apsw.Connection, agents: Collection[AgentId] | None) -> HandoffId | None:
-    """Return the oldest handoff to one of these agents, or to any, that nobody holds."""
+    """Return the oldest handoff to one of these agents, or to any, that waits for a worker; None if there is none."""
     if agents is None:
         return _first(connection, "find_free", {})
     return _first(connection, "find_free_for", {"agents": encode_typed(list(agents)).decode()})
 
 
 def find_lapsed(connection: apsw.Connection) -> HandoffId | None:
-    """Return the handoff whose lease ran out first, if any did."""
+    """Return the handoff whose lease ran out first; None if none has run out."""
     return _first(connection, "find_lapsed", {})
 
 
@@ -43,7 +46,10 @@ def take(
     holder: str,
     lease_for: timedelta,
 ) -> Lease | None:
-    """Hold whatever is found now, under a new token."""
+    """Take the lease of the handoff that `find` returns, under a new token; None if it returns none.
+
+    Look and update happen in one write transaction, so nobody else can take the same lease in between.
+    """
     values = {
         "handoff": find(connection),
         "holder": holder,
@@ -55,7 +61,7 @@ def take(
 
 
 def renew(connection: apsw.Connection, lease: Lease, lease_for: timedelta) -> Lease:
-    """Hold a lease for longer, counted from now. Raises `LeaseLostError`."""
+    """Extend a lease, counted from now. Raises `LeaseLostError`."""
     values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for)}
     row = connection.execute(QUERIES["renew"], values).fetchone()
     if row is None:
@@ -64,20 +70,20 @@ def renew(connection: apsw.Connection, lease: Lease, lease_for: timedelta) -> Le
 
 
 def release(connection: apsw.Connection, lease: Lease) -> None:
-    """Give a lease back, if it is still held."""
+    """Give a lease back, if it is still held: the handoff waits again if it is ready, and the row goes away if not."""
     values = {"handoff": lease.handoff, "token": lease.token}
     connection.execute(QUERIES["release"], values)
     connection.execute(QUERIES["forget"], values)
 
 
 def require_lease(connection: Statements, handoff: HandoffId, token: int) -> None:
-    """Refuse a token that is not that of the handoff's lease. Raises `LeaseLostError`."""
+    """Raise `LeaseLostError` if this token does not belong to the lease of the handoff."""
     if connection.execute(QUERIES["is_held"], (handoff, token)).fetchone() is None:
         raise LeaseLostError(handoff)
 
 
 def follow(connection: Statements, handoff: HandoffId, state: str, agent: str) -> None:
-    """Bring the lease of a worker-carried handoff in line with the state that it has now."""
+    """Adapt the lease of a handoff that a worker carries to the new state of the handoff."""
     statement = _FOLLOWING.get(state, QUERIES["follow_to_end"])
     connection.execute(statement, {"handoff": handoff, "agent": agent})
 

@@ -1,10 +1,10 @@
--- The right to work on a handoff. There is one writer at a time, so whoever looks and takes in one transaction takes what
--- it saw: nothing has to be skipped.
+-- Leases. SQLite has one writer at a time, so a statement that looks and updates in one transaction takes the row that
+-- it saw. No row has to be skipped, as it would be in PostgreSQL.
 
 -- name: find_free
 SELECT handoff FROM leases WHERE holder IS NULL ORDER BY handoff LIMIT 1;
 
--- One look into the index for each agent, instead of sorting all that waits.
+-- One index lookup per agent, instead of sorting everything that waits.
 -- name: find_free_for
 SELECT min(oldest) FROM (
     SELECT (SELECT min(handoff) FROM leases WHERE holder IS NULL AND agent = wanted.value) AS oldest
@@ -31,7 +31,7 @@ WHERE
     handoff = :handoff AND token = :token
     AND EXISTS (SELECT 1 FROM handoffs WHERE handoffs.id = :handoff AND handoffs.state = 'ready');
 
--- What is released and runs is no longer waiting for anybody, so it must not lie there to be claimed.
+-- After `release`: if the handoff is not ready any more, its row must go, or a worker would claim it.
 -- name: forget
 DELETE FROM leases WHERE handoff = :handoff AND token = :token;
 

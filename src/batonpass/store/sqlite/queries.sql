@@ -26,8 +26,8 @@ SELECT id, root_key FROM ledger;
 -- name: add_ledger
 INSERT INTO ledger (only, id, root_key) VALUES (1, ?, ?);
 
--- The compare-and-set of an append: the stream stands where the receipt says, and the recording key is active. Whether it
--- did is told by how many rows were changed: RETURNING takes as long as the rest of it.
+-- The compare-and-set of an append: it changes the row only if the stream is where the receipt says and the recording
+-- key is active. The caller looks at the number of changed rows: RETURNING would take as long as all the rest.
 -- name: move_stream
 UPDATE streams SET seq = ?2, head = ?3, epoch = ?4, open = ?5
 WHERE
@@ -56,7 +56,7 @@ UPDATE streams SET open = 0
 WHERE id = :run AND seq = :seq AND head = :head AND open = 1
 RETURNING number;
 
--- Whether an id is taken is asked before: it can be no greater than the greatest that is settled.
+-- The caller has checked that the id is free: an id above the greatest settled one needs no query.
 -- name: add_receipt
 INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature)
 VALUES (?, (SELECT number FROM streams WHERE id = ?), ?, ?, ?, ?, ?);
@@ -85,7 +85,7 @@ INSERT INTO touches (content, receipt, path) VALUES (?, ?, ?);
 -- name: erase_touch
 DELETE FROM touches WHERE content = ?;
 
--- Whatever is not greater than what is settled goes into the indexes at once: a clock that was put back, or an import.
+-- An id that is not above the settled ones goes into the indexes at once: after a clock was set back, or an import.
 -- name: add_run
 INSERT INTO runs (
     id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session,
@@ -102,7 +102,7 @@ INSERT INTO handoffs (
 )
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?1 <= (SELECT handoff FROM settled));
 
--- The lists of states from which the event may happen come from the one table, between commas.
+-- The states from which the event is allowed come from the table of transitions, as a list between commas.
 -- name: move_handoff
 UPDATE handoffs
 SET
@@ -118,7 +118,7 @@ WHERE
     AND instr(CASE carrier WHEN 'caller' THEN ?10 ELSE ?11 END, ',' || state || ',')
 RETURNING carrier, state, agent;
 
--- As it is stored, without what its lease adds.
+-- As stored: the state claimed is derived from the lease, and not included here.
 -- name: get_handoff_row
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs WHERE id = ?;
@@ -147,7 +147,7 @@ SELECT id, root, seq, head, epoch, open FROM streams WHERE id = ?;
 -- name: find_streams
 SELECT id, root, seq, head, epoch, open FROM streams ORDER BY number;
 
--- Wherever something is looked for by index, what is not settled is looked at as well.
+-- Every lookup by index also scans the tail, whose rows are in no index yet.
 -- name: get_receipt
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
@@ -173,8 +173,8 @@ WHERE streams.id = ?1 AND receipts.seq = ?2 AND receipts.position = (
     LIMIT 1
 );
 
--- A query that leaves a part open passes NULL for it. The planner sees the parts at prepare time, so the two shapes that
--- must be fast, by stream and by position, have statements of their own. Those of an agent are those of its runs' streams.
+-- A part that a query leaves open is NULL. The planner sees the parts at prepare time, so the two shapes that must be
+-- fast, by stream and by position, have statements of their own. An agent's receipts are those of its runs' streams.
 -- name: find_receipts
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
@@ -186,8 +186,8 @@ WHERE
     AND NOT instr(:but, ',' || receipts.kind || ',')
 ORDER BY receipts.position;
 
--- CROSS JOIN keeps the order of the joins, and the plus keeps the planner from the order of positions: without statistics
--- it would rather look at all receipts there are than at those of a few streams.
+-- CROSS JOIN fixes the order of the joins, and the unary plus hides the position from the planner: without statistics
+-- it would rather scan all receipts in order of position than look up those of a few streams.
 -- name: find_receipts_of_streams
 WITH RECURSIVE
     tree (run) AS (
@@ -262,9 +262,9 @@ WHERE
     AND NOT instr(:but, ',' || receipts.kind || ',')
 ORDER BY receipts.position;
 
--- The same expression as where they are settled. Not json_extract, which would fail on bytes that somebody edited, and keep
--- the verifier from naming them: the last four of the 31 characters behind `"call":"`. Whoever asks reads the receipt and
--- sees whether it is about that call. A shorter ending is looked for in all that are about calls.
+-- The same expression as in `settle`: the last four of the 31 characters after `"call":"`. Not json_extract, which
+-- would fail on edited bytes and keep the verifier from reporting them. The caller parses the receipt and checks that
+-- it is about that call. A shorter ending is searched for among all receipts about calls.
 -- name: find_call_receipts
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
@@ -294,8 +294,8 @@ WHERE receipts.position IN (
 )
 ORDER BY receipts.position;
 
--- Compared as bytes, which are neither copied nor counted in characters: whatever stands behind `"call":"` in a request stands
--- there in its outcome too. How many receipts a stream has is known before one is read, so no run is begun in vain.
+-- Compared as bytes, which need no copy and no decoding: a request and its outcome have the same bytes after
+-- `"call":"`. The length of a stream is known before its receipts are read, so no run is read in vain.
 -- name: find_open_requests
 WITH
     latest (id, state) AS (SELECT id, state FROM runs ORDER BY id DESC LIMIT :runs),
@@ -386,7 +386,7 @@ FROM json_each(?) AS wanted
 JOIN touches ON touches.content = wanted.value
 LEFT JOIN receipts ON receipts.position = touches.receipt;
 
--- Not LIKE: to it, some characters that paths have mean others.
+-- Not LIKE: paths may contain its wildcards.
 -- name: find_touched_paths
 SELECT DISTINCT path FROM touches
 WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1
@@ -451,8 +451,8 @@ SELECT said, name, receipt FROM remarks;
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = ?;
 
--- The runs of a list: each statement begins at the index of the part that narrows most, and the others are looked at row by
--- row. An id is never as great as '~', which stands for no end; the lists of states stand between commas.
+-- Lists of runs: each statement starts from the index of its most selective part and filters by the others row by row.
+-- Every id is less than '~', which stands for "no end"; lists of states stand between commas.
 -- name: find_runs
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
@@ -577,7 +577,7 @@ WHERE
     AND (:states IS NULL OR instr(:states, ',' || state || ','))
 ORDER BY id DESC LIMIT :limit;
 
--- CROSS JOIN keeps the order: the planner would rather walk all runs that there are than sort those of one tree.
+-- CROSS JOIN fixes the order: the planner would rather scan all runs than sort those of one tree.
 -- name: find_runs_of_tree
 WITH RECURSIVE tree (run) AS (
     SELECT :root
@@ -608,7 +608,7 @@ FROM handoffs_seen
 WHERE id < :before
 ORDER BY id DESC LIMIT :limit;
 
--- Any state but the two that hang on a lease.
+-- Any state except ready and claimed, which depend on the lease.
 -- name: find_handoffs_in_state
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs
@@ -635,7 +635,7 @@ WHERE
     AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.handoff = handoffs.id AND leases.holder IS NOT NULL)
 ORDER BY id DESC LIMIT :limit;
 
--- From the leases that are held, which are as many as there are workers: any number of handoffs may be ready.
+-- Starts from the held leases, which are as many as there are busy workers: any number of handoffs may be ready.
 -- name: find_claimed
 SELECT
     handoffs.id, root, parent, handoffs.agent, carrier, 'claimed', attempt, run, initiated, seq, scope, key, deadline
@@ -691,7 +691,7 @@ WHERE
     AND id < :before AND (:to IS NULL OR agent = :to) AND (:states IS NULL OR instr(:states, ',' || state || ','))
 ORDER BY id DESC LIMIT :limit;
 
--- The lists of states from which a handoff can expire come from the one table, between commas.
+-- The states from which a handoff can expire come from the table of transitions, as a list between commas.
 -- name: find_overdue
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs_seen
@@ -727,7 +727,7 @@ SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DE
 -- name: find_seals
 SELECT size, previous, root, note, frontier FROM seals ORDER BY size;
 
--- Receipts and contents by what they are found by: to count them themselves is to read everything.
+-- Receipts and contents are counted in their index tables: counting the rows themselves would read everything.
 -- name: counts
 SELECT
     (SELECT count(*) FROM receipt_places)
@@ -818,7 +818,7 @@ SELECT id FROM receipts WHERE position > ?;
 -- name: find_late_contents
 SELECT id FROM contents WHERE number > ?;
 
--- Everything that is not settled, into all indexes at once.
+-- Writes the index entries of the whole tail at once, and moves the end of the settled part.
 -- name: settle
 INSERT INTO receipt_places (stream, seq, position)
 SELECT stream, seq, position FROM receipts WHERE position > (SELECT receipt FROM settled)
@@ -848,8 +848,8 @@ UPDATE settled SET
     run = coalesce((SELECT max(id) FROM runs), ''),
     handoff = coalesce((SELECT max(id) FROM handoffs), '');
 
--- What the verifier asks about the above: each yields a name where something is not as it was settled. A row that is too much is
--- found by counting.
+-- Checks of the index tables, for the verifier: each yields a name where an entry is missing or wrong. A surplus entry
+-- shows in the counts.
 -- name: misfiled_names
 SELECT receipts.id FROM receipts
 WHERE

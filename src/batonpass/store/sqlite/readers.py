@@ -1,4 +1,4 @@
-"""Connections that only read: each is lent for one transaction, and kept for whoever reads next."""
+"""Connections that only read. Each is lent for one transaction and then kept for the next reader."""
 
 import threading
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from batonpass.store.sqlite.connection import open_reader, require_folded, trans
 
 Shown = TypeVar("Shown")
 
-# To open one costs about half a millisecond. 64 threads that hand off had thirty of them open at once.
+# To open one takes about half a millisecond; 64 threads that hand off had thirty open at once.
 _IDLE: Final = 32
 
 
 class Readers:
-    """The connections of one process that only read. Safe to use from many threads."""
+    """The reading connections of one process. Safe to use from many threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,15 +28,16 @@ class Readers:
         self._frozen = False
 
     def lend(self) -> apsw.Connection:
-        """Return a connection that nobody else uses."""
+        """Return a connection that nobody else uses. Raises a `StoreError` if the file cannot be opened."""
         try:
-            return self._idle.pop()  # a list gives one element to one thread
+            return self._idle.pop()  # list.pop is atomic: each connection goes to one thread
         except IndexError:
             pass
         try:
             return open_reader(self.path, frozen=self._frozen)
         except (StoreReadOnlyError, StoreUnavailableError, StoreFullError):
-            # Read-only media, or full ones: even a reader of a log wants to write beside it, unless told not to.
+            # Read-only or full media: even a reader of a write-ahead log creates files beside it, unless it is told not
+            # to.
             if self._frozen:
                 raise
             require_folded(self.path)
@@ -44,7 +45,7 @@ class Readers:
             return open_reader(self.path, frozen=True)
 
     def take_back(self, reader: apsw.Connection) -> None:
-        """Keep a connection for whoever reads next, or close it."""
+        """Keep a connection for the next reader, or close it."""
         with self._lock:
             if len(self._idle) < _IDLE and not self._shut:
                 self._idle.append(reader)
@@ -52,7 +53,7 @@ class Readers:
         reader.close()
 
     def close(self) -> None:
-        """Close those that nobody uses, and those in use as soon as they come back."""
+        """Close the idle connections now, and the lent ones when they come back."""
         with self._lock:
             self._shut = True
             for reader in self._idle:
@@ -61,9 +62,9 @@ class Readers:
 
 
 class ReadTransaction(Generic[Shown]):
-    """One moment of a ledger, as a context: a transaction that only reads, on a connection of its own.
+    """A context manager for one read transaction, on a connection that nobody else uses.
 
-    A class and no generator, because every act reads, and this costs half as much.
+    A class and not a generator, because every operation reads and this costs half as much.
     """
 
     __slots__ = ("_reader", "_readers", "_show")

@@ -1,7 +1,7 @@
-"""The schema as the migrations make it, and what somebody has made of it since.
+"""Compares the schema of a ledger with the one that the migrations make.
 
-A trigger runs inside our own commits, and a constraint with another conflict clause drops rows without a word: what is
-written depends on the schema as much as on us.
+A trigger runs inside our own commits, and a changed conflict clause can drop rows silently. So a changed schema can
+falsify the record as much as changed rows can.
 """
 
 from collections.abc import Iterator
@@ -13,23 +13,23 @@ import apsw
 from batonpass.store.migrate import find_migrations
 from batonpass.store.sqlite.tail import QUERIES
 
-Part: TypeAlias = tuple[str, str]  # table, index, view or trigger; and its name
+Part: TypeAlias = tuple[str, str]  # (table, index, view or trigger; its name)
 
-# What SQLite keeps for its own planner, if somebody asks it to.
+# Statistics of SQLite's planner, which it creates on request.
 _PLANNER: Final = "sqlite_stat"
 _TRIGGER: Final = "trigger"
 _MIGRATIONS: Final = find_migrations("batonpass.store.sqlite")
 
 
 def find_alterations(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
-    """Yield each part of the schema that is not as our migrations made it: its name, and what is wrong with it."""
+    """Yield each part of the schema that differs from our migrations: its name, and a sentence about it."""
     if connection.execute(QUERIES["has_migrations"]).fetchone() is None:
-        return  # nothing was made here yet, or it is another program's; both are found elsewhere
+        return  # an empty file, or another program's database; both are detected elsewhere
     expected, found = _made(), _read(connection)
     applied = {row[0] for row in connection.execute(QUERIES["read_applied"])}
     if applied != {migration.version for migration in _MIGRATIONS}:
-        # One from earlier, before its missing steps are applied: it has parts that are made later, and others that are
-        # gone by then. We never made a trigger, so there is none at any time.
+        # An older ledger, whose pending migrations would still add and drop parts. No migration ever made a trigger, so
+        # at least triggers can be checked.
         expected, found = {}, {part: made for part, made in found.items() if part[0] == _TRIGGER}
     for part in sorted(expected.keys() | found.keys()):
         kind, name = part
@@ -43,7 +43,7 @@ def find_alterations(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
 
 @cache
 def _made() -> dict[Part, tuple[str, str | None]]:
-    """Return what our steps make of an empty file."""
+    """Return the schema that our migrations make in an empty database."""
     connection = apsw.Connection(":memory:")
     try:
         connection.execute(QUERIES["create_migrations"])

@@ -1,4 +1,4 @@
-"""The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
+"""The SQLite store: `append` returns when its entries are durable, and threads and processes take turns to write."""
 
 import os
 import threading
@@ -44,7 +44,7 @@ _WAIT_SECONDS: Final = 30.0
 
 
 class SqliteStore:
-    """Keeps a ledger in one file, and what is too large for it beside it."""
+    """Keeps a ledger in one file, and bodies that are too large for a row in files beside it."""
 
     largest_content: int | None = None
     confirm_every: float | None = None
@@ -64,7 +64,7 @@ class SqliteStore:
         self._writer_lock = threading.Lock()
         self._shut = False
         self._unclean = False
-        self._claimed = False  # whether there was something to do when a worker last asked
+        self._claimed = False  # whether the last claim found something
         try:
             self._prepare()
         except OSError as error:
@@ -80,7 +80,7 @@ class SqliteStore:
         return True
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
-        """Make this empty store the ledger `info` with its first receipt, and return who it is."""
+        """Make this empty store the ledger `info` with its first receipt, and return its identity."""
 
         def apply(connection: apsw.Connection) -> LedgerInfo:
             row = connection.execute(QUERIES["read_ledger"]).fetchone()
@@ -93,8 +93,8 @@ class SqliteStore:
 
         return self._answer(apply)
 
-    def view(self, about: HandoffId | None = None) -> ReadTransaction[SqliteView]:  # noqa: ARG002 - all is at hand
-        """Open everything as it is now, for reading."""
+    def view(self, about: HandoffId | None = None) -> ReadTransaction[SqliteView]:  # noqa: ARG002 - nothing to fetch in advance
+        """Open a view of the ledger as it is now."""
         self._require_usable()
         return ReadTransaction(self._readers, self._show)
 
@@ -121,15 +121,15 @@ class SqliteStore:
             self._unclean = not self._writer.checkpoint()
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
-        """Take the oldest ready handoff to one of these agents."""
-        # Where there was something a moment ago, there mostly is more: to look first would only cost a transaction.
+        """Claim the oldest ready handoff to one of these agents."""
+        # If the last claim found something, there mostly is more: looking first would only cost another transaction.
         looks, self._claimed = not self._claimed, False
         lease = self._take(lambda connection: leases.find_free(connection, agents), holder, lease_for, looks=looks)
         self._claimed = lease is not None
         return lease
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
-        """Hold a lease for longer, counted from now."""
+        """Extend a lease, counted from now. Raises `LeaseLostError`."""
         return self._answer(lambda connection: leases.renew(connection, lease, lease_for))
 
     def release(self, lease: Lease) -> None:
@@ -137,15 +137,15 @@ class SqliteStore:
         self._write(lambda connection: leases.release(connection, lease))
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
-        """Take over one lease that has run out."""
+        """Take over one lease whose time has run out."""
         return self._take(leases.find_lapsed, holder, lease_for)
 
-    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - nobody tells
-        """Return at once: whoever waits for work here looks again after a while."""
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - no notifications
+        """Return at once: this store has no notifications, so the caller looks again after a while."""
         return Wake.UNTOLD
 
     def sequence(self) -> int:
-        """Give every committed receipt its position: one writer at a time gives it inside the commit."""
+        """Return 0: every receipt gets its position in its own commit, because there is one writer at a time."""
         self._require_usable()
         return 0
 
@@ -161,23 +161,23 @@ class SqliteStore:
         self._write(apply)
 
     def migrations(self) -> tuple[AppliedMigration, ...]:
-        """Return the steps of this store's schema, and when each was applied."""
+        """Return the migrations of this store's schema, and when each was applied."""
         with self._reading() as reader:
             applied = dict(map(rows.applied, reader.execute(QUERIES["read_applied"])))
         return tuple(AppliedMigration(step.version, step.name, applied.get(step.version)) for step in self._migrations)
 
     def migrate(self) -> None:
-        """Apply the steps that are missing."""
+        """Apply the migrations that are missing."""
         self._write(lambda connection: _apply_migrations(connection, self._migrations))
 
     def lost_files(self) -> set[ContentId]:
-        """Return files of contents that no row names: left by a crash between the file and its commit."""
+        """Return the contents that have a file but no row: a crash came between the file and its commit."""
         with self.view() as view:
             named = set(view.find_content_ids())
         return self._blobs.names() - named
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all connections. Closing twice is harmless."""
         if self._shut:
             return
         self._shut = True
@@ -187,7 +187,7 @@ class SqliteStore:
             self._writer.close()
 
     def _prepare(self) -> None:
-        """Make the file a store, or see that it is one of ours that we can read."""
+        """Create the store in a new file, or check that an existing file is a ledger that we can read."""
         if self._path.is_dir() or self._path.parent != self.home:
             require_place(self._path)
         if not self._path.exists() or self._path.stat().st_size == 0:
@@ -197,7 +197,7 @@ class SqliteStore:
             return
         with self._reading() as reader:
             ours = reader.pragma("application_id") == APPLICATION_ID
-            # A file that nobody has put anything into yet, not even a mark, is free to be made a ledger.
+            # A file with no tables and no mark of any program may become a ledger.
             marked = reader.pragma("application_id") or reader.pragma("user_version")
             if not ours and (marked or reader.execute(QUERIES["has_tables"]).fetchone() is not None):
                 raise NotALedgerError(f"{self._path} is another program's database; name another file for the ledger")
@@ -214,7 +214,7 @@ class SqliteStore:
         self._writer.run(apply)
 
     def _answer(self, apply: Callable[[apsw.Connection], Answer]) -> Answer:
-        """Write, and return what the last run said: a command runs again after another beside it was refused."""
+        """Run a command and return its last answer: it runs again if another command in its batch was refused."""
         answers: list[Answer] = []
         self._write(lambda connection: answers.append(apply(connection)))
         return answers[-1]
@@ -228,7 +228,7 @@ class SqliteStore:
         looks: bool = True,
     ) -> Lease | None:
         require_agent("holder", holder)
-        # Workers ask all the time and mostly there is nothing: whoever only looks keeps nobody from writing.
+        # Workers ask often and mostly in vain. A look on a reading connection keeps nobody from writing.
         if looks:
             with self._reading() as reader:
                 if find(reader) is None:
@@ -250,10 +250,10 @@ class SqliteStore:
                 self._blobs.remove(content)
 
     def _forget(self, erased: Sequence[ContentId]) -> None:
-        """Let nothing of erased bodies survive: their files, and the pages that still wait in the write-ahead log."""
+        """Remove the files of erased bodies, and arrange that their pages leave the write-ahead log."""
         for content in erased:
             self._blobs.remove(content)
-        # Somebody who is reading may still need the log; then the next append tries again.
+        # A reader may still need the log; then the next append tries again to empty it.
         self._unclean = True
 
     def _require_usable(self) -> None:

@@ -1,8 +1,8 @@
-"""What was written last and is in no index yet: how it is kept apart, settled, and checked.
+"""The tail: the rows that were written last and are in no index yet. How it is kept, settled and checked.
 
-Every index that a commit writes to is a page more in the log, and there were more of them than of anything else. So
-rows are written without; readers look at the few that came last, and every so often a commit settles all of them at
-once. See docs/adr/0053.
+Every index that a commit updates adds a page to the write-ahead log, and index pages were most of what a commit wrote.
+So new rows are written without index entries. Readers scan the tail, which is short, and now and then a commit settles
+it: it writes the index entries of all its rows at once. See docs/adr/0053.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ from batonpass.store.sqlite.connection import Statements
 
 QUERIES: Final = Queries("batonpass.store.sqlite")
 
-# So many receipts and contents are in no index at most, and a reader looks at them. Fewer would be found a little
-# sooner, and cost every commit more.
+# The longest tail, in receipts and contents. Every reader scans it, so a shorter one makes reads a little faster, but
+# commits settle more often.
 LONGEST: Final = 256
 
-_LAST: Final = "\U0010ffff"  # sorts behind every id
+_LAST: Final = "\U0010ffff"  # sorts after every id
 _RECEIPT: Final = QUERIES["is_settled_receipt"]
 _CONTENT: Final = QUERIES["is_settled_content"]
 _CHECKS: Final = {
@@ -35,35 +35,42 @@ _CHECKS: Final = {
 
 
 class Tail:
-    """The ids in the tail, as the one connection that writes knows them. Used inside its transactions alone."""
+    """The ids of receipts and contents in the tail, as the one writing connection knows them.
+
+    Used in its transactions only. No unique index covers the tail, so an id that is taken is detected by this set.
+    """
 
     def __init__(self) -> None:
         self.ids: set[str] = set()
-        self.known = False  # the ids are those of this transaction
-        self._heads: dict[str, tuple[str, int]] = {}  # the receipts that we wrote into the tail: digest, stream, seq
-        self._version: int | None = None  # SQLite's count of commits when our last one was made
-        # Looks at what others may have done, and may refuse to go on.
+        self.known = False  # whether `ids` is right for the current transaction
+        self._heads: dict[str, tuple[str, int]] = {}  # receipts that we wrote into the tail: digest to stream and seq
+        self._version: int | None = None  # SQLite's data version after our last commit
+        # Called when others may have committed; raises to refuse the transaction.
         self.inspect: Callable[[apsw.Connection], None] = _trust
-        self._greatest_receipt = self._greatest_content = ""  # of the ids in the indexes
+        self._greatest_receipt = self._greatest_content = ""  # the greatest ids in the indexes
 
     def begin(self, connection: apsw.Connection) -> None:
-        """Begin a transaction, and look whether somebody else has committed anything since our last one."""
-        # Once for all its commands: until it ends, nobody else can. This counts our own commits as well, so it is
-        # read once more after each of them. PRAGMA data_version leaves them out, and takes forty times as long.
+        """Begin a transaction: notice whether anybody else has committed since our last one."""
+        # Once per transaction is enough: until it ends, nobody else can commit. This number counts our own commits too,
+        # so it is read again after each of them. PRAGMA data_version does not count them, but takes forty times as
+        # long.
         self.known = self.known and connection.data_version() == self._version
         if not self.known:
             self.inspect(connection)
 
     def committed(self, connection: apsw.Connection) -> None:
-        """Remember the state of the ledger that our own commit has just made."""
-        # Others may have committed by now: that shows when the next transaction begins, in this count as well.
+        """Remember the data version that our own commit has produced."""
+        # If others have committed in between, the next transaction sees a different number and reads the tail again.
         try:
             self._version = connection.data_version()
         except apsw.Error:
-            self.forget()  # what is durable is durable; whoever comes next reads the tail again
+            self.forget()  # the commit is durable in any case; the next transaction reads the tail again
 
     def catch_up(self, connection: Statements) -> set[str]:
-        """Return the ids of receipts and contents that are in no index; another connection may have added some."""
+        """Read the ids in the tail from the ledger and return them: another connection may have added or settled some.
+
+        Raises `StoreAlteredError` if the ledger does not say where its tail begins.
+        """
         row = connection.execute(QUERIES["get_settled"]).fetchone()
         if row is None:
             raise StoreAlteredError(
@@ -78,17 +85,21 @@ class Tail:
         return self.ids
 
     def forget(self) -> None:
-        """Know nothing any more: what was added may have been rolled back."""
+        """Trust nothing that is remembered: rows may have been rolled back."""
         self.known = False
 
     def has(self, mark: Mark) -> bool:
-        """Return whether we wrote a receipt since anybody else wrote; if not, it may be there all the same."""
+        """Return whether we wrote this receipt and nobody else has committed since.
+
+        If False, it may exist all the same.
+        """
         return self._heads.get(mark.head) == (mark.stream, mark.seq)
 
     def add_receipt(self, connection: Statements, signed: SignedReceipt) -> bool:
-        """Take the id of a new receipt; return False if there is one with this id, in the tail or in the indexes."""
+        """Add the id of a new receipt to the tail; return False if it is taken, in the tail or in the indexes."""
         receipt = signed.receipt
-        # An id begins with the time, so a new one is greater than all that were settled, and nothing has to be asked.
+        # An id begins with the time, so a new id is nearly always greater than every settled one, and no query is
+        # needed.
         if receipt.id in self.ids or (
             receipt.id <= self._greatest_receipt and _is_there(connection, _RECEIPT, receipt.id)
         ):
@@ -98,14 +109,14 @@ class Tail:
         return True
 
     def add_content(self, connection: Statements, content: str) -> bool:
-        """Take the id of a new content; return False if there is one with this id, in the tail or in the indexes."""
+        """Add the id of a new content to the tail; return False if it is taken, in the tail or in the indexes."""
         if content in self.ids or (content <= self._greatest_content and _is_there(connection, _CONTENT, content)):
             return False
         self.ids.add(content)
         return True
 
     def settle(self, connection: Statements) -> None:
-        """Put everything that is in the tail into the indexes."""
+        """Write the index entries of all rows in the tail. The tail is empty afterwards."""
         connection.execute(QUERIES["settle"])
         self.ids.clear()
         self._heads.clear()
@@ -117,11 +128,11 @@ class Tail:
 
 
 def _trust(connection: apsw.Connection) -> None:
-    """Look at nothing."""
+    """Accept every state: the default before a writer sets its own check."""
 
 
 def find_misfiled(connection: Statements) -> Iterator[tuple[str, str]]:
-    """Yield each index of our own that does not say what the rows say: its name, and what is wrong with it."""
+    """Yield each of our own index tables that contradicts the rows: its name, and a sentence about it."""
     if connection.execute(QUERIES["get_settled"]).fetchone() is None:
         yield "settled", "nobody knows which rows are in the indexes"
     for table, check in _CHECKS.items():

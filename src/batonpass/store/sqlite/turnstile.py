@@ -1,9 +1,9 @@
-"""One writer at a time among all processes, each in turn, and the holder's pid for whoever wonders.
+"""The turnstile: one process writes at a time, processes take turns, and a waiting process can name the holder.
 
-SQLite's own busy handler sleeps and tries again, so a process can lose every time; a single lock file lets the one who
-just released it take it again before anybody wakes. Here a process takes `turn`, then `writer`, then gives `turn` back:
-the next in line already holds `turn`, so whoever just wrote stands behind it. The kernel frees both when their
-process dies.
+SQLite's own busy handler sleeps and tries again, so an unlucky process can lose every time. With a single lock file,
+the process that just released it can take it again before a waiter wakes. So there are two locks. A process takes
+`turn`, then `writer`, then gives `turn` back. The next in line already holds `turn`, so a process that just wrote
+queues behind it. The kernel frees both locks when their process dies.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _PID_DIGITS = 20
 
 
 class Turnstile:
-    """The right to write, for one process at a time. Used by one thread at a time."""
+    """The right to write, for one process at a time. Only one thread at a time may use it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "writer.lock"
@@ -32,9 +32,9 @@ class Turnstile:
         _forget_in_forks(self)
 
     def enter(self, deadline: float) -> None:
-        """Take the right to write. Raises `StoreBusyError` at the deadline (monotonic), naming the holder."""
-        # The turn first, also where nobody else writes: to try `writer` alone would let whoever has just written take
-        # it again before the next in line wakes, and a busy process would keep all others waiting.
+        """Take the right to write. Raises `StoreBusyError`, which names the holder, at the deadline (monotonic)."""
+        # Take `turn` even if nobody writes. A process that tried `writer` alone could take it again before the next in
+        # line wakes, and a busy process would keep all others waiting.
         if self._waiting is not None or not self._enter_at_once():
             self._enter_in_turn(deadline)
         try:
@@ -48,14 +48,14 @@ class Turnstile:
         fcntl.flock(self._writer, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go of the lock files."""
-        # Once only: a number that was given back may be somebody else's file by now.
+        """Close the lock files. Closing twice is harmless."""
+        # Never twice: a closed descriptor's number may belong to another file by now.
         descriptors, self._descriptors = self._descriptors, ()
         for descriptor in descriptors:
             os.close(descriptor)
 
     def forget(self) -> None:
-        """Let go of the lock files in a process that was forked, where nobody stands in line for us."""
+        """Close the lock files in a forked process, where no thread of ours stands in line."""
         self.close()
         if self._waiting is not None:
             self._waiting.close()
@@ -74,7 +74,10 @@ class Turnstile:
         return True
 
     def _enter_in_turn(self, deadline: float) -> None:
-        """Stand in line. flock knows no time limit, so a helper thread stands there and we wait for it."""
+        """Stand in line until the deadline. Raises `StoreBusyError`.
+
+        flock has no timeout, so a helper thread blocks in it while we wait for the thread.
+        """
         if self._waiting is None or not self._waiting.rejoin():
             self._waiting = _Waiter(self._turn, self._writer)
         if not self._waiting.wait(deadline):
@@ -82,7 +85,7 @@ class Turnstile:
         self._waiting = None
 
     def explain(self) -> str:
-        """Say which process has the right to write, and what to do about it."""
+        """Return a sentence that names the process with the right to write, and says what to do."""
         holder = self._path.read_text(encoding="ascii", errors="replace").strip()
         command = ""
         with contextlib.suppress(OSError, ValueError):
@@ -95,11 +98,14 @@ class Turnstile:
 
 
 class _Waiter:
-    """A thread that stands in line. There is never more than one: two would share one lock without knowing it."""
+    """A thread that stands in line.
+
+    There is never more than one, because two would share one lock without knowing it.
+    """
 
     def __init__(self, turn: int, writer: int) -> None:
-        # Numbers of its own for the same locks: a store may be closed while this still stands in line, and the
-        # numbers that it gave back may be other files by the time the lock comes.
+        # Descriptors of its own for the same locks: the store may be closed while this thread still stands in line, and
+        # the numbers of the closed descriptors may belong to other files by the time the lock comes.
         self._turn = os.dup(turn)
         self._writer = os.dup(writer)
         self._open = True
@@ -110,7 +116,10 @@ class _Waiter:
         threading.Thread(target=self._stand, name="batonpass-turnstile", daemon=True).start()
 
     def wait(self, deadline: float) -> bool:
-        """Return whether the lock is ours; if not by the deadline, it is given back when it comes."""
+        """Return whether the lock is ours.
+
+        If it is not by the deadline, the thread gives it back as soon as it comes.
+        """
         if self._entered.wait(max(0.0, deadline - time.monotonic())):
             return True
         with self._mutex:
@@ -118,13 +127,13 @@ class _Waiter:
             return self._wanted
 
     def rejoin(self) -> bool:
-        """Take the old place in line again; return False if the lock came and went meanwhile."""
+        """Take the old place in line again; return False if the lock has come and was given back."""
         with self._mutex:
             self._wanted = not self._gone
             return self._wanted
 
     def close(self) -> None:
-        """Give the numbers back, once."""
+        """Close its descriptors, once."""
         if self._open:
             self._open = False
             os.close(self._turn)
@@ -140,7 +149,8 @@ class _Waiter:
             else:
                 fcntl.flock(self._writer, fcntl.LOCK_UN)
                 self._gone = True
-            # Whoever entered holds the lock by the numbers of the turnstile; if those are closed, this frees it.
+            # The caller that entered holds the lock through the turnstile's descriptors. If those are closed, this
+            # frees the lock.
             self.close()
 
 
@@ -152,7 +162,8 @@ def _open(path: Path) -> int:
 
 
 def _forget_in_forks(turnstile: Turnstile) -> None:
-    # A forked child shares the lock itself, not a copy: left open there, it would outlive a parent that is killed.
+    # A forked child shares the lock itself. If the child kept it open, it would stay locked after the parent was
+    # killed.
     reference = weakref.ref(turnstile)
 
     def forget() -> None:

@@ -1,4 +1,4 @@
-"""Reading one moment of a SQLite ledger."""
+"""The view of a ledger in SQLite: one read transaction."""
 
 import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ _IDS_BY_ENDING: Final = {
 
 
 class SqliteView:
-    """Everything as it was at one moment. Belongs to one thread."""
+    """The ledger as it was at one moment. Belongs to one thread."""
 
     def __init__(self, connection: apsw.Connection, blobs: Blobs, path: Path) -> None:
         self._connection = connection
@@ -78,14 +78,14 @@ class SqliteView:
         self._path = path
 
     def info(self) -> LedgerInfo:
-        """Return who this ledger is."""
+        """Return the identity of this ledger. Raises `NotALedgerError`."""
         row = self._first("read_ledger", ())
         if row is None:
             raise NotALedgerError(f"nothing has been recorded in {self._path} yet")
         return rows.info(row)
 
     def counts(self) -> Counts:
-        """Return how much there is."""
+        """Return the number of rows of each sort."""
         row = self._first("counts", ())
         receipts, streams, runs, handoffs, contents, seals = row or (0,) * 6
         size = sum(file.stat().st_size for file in self._path.parent.glob(f"{self._path.name}*") if file.is_file())
@@ -100,14 +100,14 @@ class SqliteView:
         )
 
     def content_sizes(self) -> ContentSizes:
-        """Return how much of it is words."""
+        """Return the number and size of the contents, by place."""
         rows_kept, row_bytes, files, erased = self._first("content_sizes", ()) or (0,) * 4
         return ContentSizes(
             rows=rows_kept, row_bytes=row_bytes, files=files, file_bytes=self._blobs.size(), erased=erased
         )
 
     def get_stream(self, stream: StreamId) -> Stream:
-        """Return where a stream stands."""
+        """Return one stream."""
         return self._get("get_stream", stream, rows.stream, "stream")
 
     def find_streams(self) -> Iterator[Stream]:
@@ -119,7 +119,7 @@ class SqliteView:
         return self._get("get_receipt", receipt, rows.receipt, "receipt")
 
     def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
-        """Return one receipt by its place in its stream."""
+        """Return the receipt with this seq in a stream."""
         row = self._first("get_receipt_at", (stream, seq))
         if row is None:
             raise NotFoundError("receipt", f"{seq} of {stream}")
@@ -159,7 +159,7 @@ class SqliteView:
         return self._get("get_content", content, self._content, "content")
 
     def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
-        """Yield those of these contents that are there."""
+        """Yield the contents with these ids that exist."""
         return self._find("find_contents", (encode_typed(list(contents)).decode(),), self._content)
 
     def find_content_ids(self) -> Iterator[ContentId]:
@@ -208,7 +208,7 @@ class SqliteView:
         return self._find("find_roots" if roots else "find_runs", values, rows.run)
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
-        """Yield the runs of the attempts at a handoff, the first first."""
+        """Yield the runs of a handoff in order of their attempt numbers."""
         return self._find("find_attempts", {"parent": handoff.parent, "handoff": handoff.id}, rows.run)
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
@@ -216,7 +216,7 @@ class SqliteView:
         return self._get("get_handoff", handoff, rows.handoff, "handoff")
 
     def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
-        """Return the handoff that was offered under a key in a scope."""
+        """Return the handoff that was offered in a scope with this offer key."""
         row = self._first("get_offer", (scope, key))
         if row is None:
             raise NotFoundError("offer", f"{key} in {scope}")
@@ -242,60 +242,60 @@ class SqliteView:
         return self._find(name or "find_handoffs", values, rows.handoff)
 
     def find_overdue(self) -> Iterator[Handoff]:
-        """Yield the handoffs whose deadline has passed."""
+        """Yield the handoffs whose deadline has passed and that can still expire."""
         return self._find("find_overdue", MOVES[HandoffEvent.EXPIRE], rows.handoff)
 
     def find_held(self) -> Iterator[Handoff]:
-        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        """Yield the handoffs that are held and wait for a ruling, oldest first."""
         return self._find("find_held", {}, rows.handoff)
 
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
-        """Yield what humans said they want, in the order in which it was recorded."""
+        """Yield the statements of humans, in the order in which they were recorded."""
         name = "find_statements" if root is None else "find_statements_of_tree"
         return self._find(name, {"root": root}, rows.stated)
 
     def find_touches(self, path: str | None = None) -> Iterator[Touched]:
-        """Yield the changes that were recorded under a path, the latest first, or all."""
+        """Yield the recorded changes of a path, the latest first, or all."""
         if path is None:
             return self._find("find_all_touches", (), rows.touched)
         return self._find("find_touches", (path,), rows.touched)
 
     def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
-        """Yield the paths under which these contents were recorded."""
+        """Yield the recorded changes that these contents hold."""
         return self._find("find_touches_of", (encode_typed(list(contents)).decode(),), rows.touched)
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
-        """Yield the paths that end so."""
+        """Yield the paths of recorded changes with this ending."""
         return self._find("find_touched_paths", (ending,), rows.path)
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
-        """Yield the results that are kept under a key, the latest first, or all."""
+        """Yield the cached results under a key, the latest first, or all."""
         if key is None:
             return self._find("find_all_cached", (), rows.cached)
         return self._find("find_cached", (key,), rows.cached)
 
     def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
-        """Yield what is used up of some accounts, or of all."""
+        """Yield the amounts that are charged to these accounts, or to all."""
         if accounts is None:
             return self._find("find_all_charged", (), rows.charged)
         return self._find("find_charged", (encode_typed([*accounts]).decode(),), rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their runs went on, oldest first."""
+        """Yield the calls that are or were held while their run went on, oldest first."""
         return self._find("find_held_calls", (), rows.held_call)
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of open roots that wait for somebody to let them be made, oldest first."""
+        """Yield the held calls of open runs without a ruling, oldest first."""
         return self._find("find_waiting_calls", (), rows.held_call)
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about such a call, or about all, oldest first."""
+        """Yield the ruling about a held call, or all of them, oldest first."""
         if call is None:
             return self._find("find_decided_calls", (), rows.decided_call)
         return self._find("find_decided_call", (call,), rows.decided_call)
 
     def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
-        """Yield what is said about something, the latest first."""
+        """Yield the remarks of a kind, about a name or about any, the latest first."""
         if said is None:
             return self._find("find_all_remarks", (), rows.remark)
         if name is None:
@@ -303,7 +303,7 @@ class SqliteView:
         return self._find("find_remarks", (said, name), rows.remark)
 
     def find_leases(self) -> Iterator[Lease]:
-        """Yield the leases that are held."""
+        """Yield the leases that somebody holds, ordered by handoff."""
         return map(rows.lease, self._rows(LEASING["find_leases"], ()))
 
     def find_keys(self) -> Iterator[Key]:
@@ -311,18 +311,18 @@ class SqliteView:
         return self._find("find_keys", (), rows.key)
 
     def find_seals(self) -> Iterator[Seal]:
-        """Yield seals by size."""
+        """Yield the seals in order of size."""
         return self._find("find_seals", (), rows.seal)
 
     def find_alterations(self) -> Iterator[tuple[str, str]]:
-        """Yield what somebody has changed in the schema."""
+        """Yield each part of the schema that somebody has changed."""
         try:
             yield from find_alterations(self._connection)
         except apsw.Error as error:
             raise translated(error, self._path) from None
 
     def find_misfiled(self) -> Iterator[tuple[str, str]]:
-        """Yield the indexes of our own that do not say what the rows say."""
+        """Yield each of our own index tables that contradicts the rows."""
         try:
             yield from find_misfiled(self._connection)
         except apsw.Error as error:
@@ -334,13 +334,13 @@ class SqliteView:
         return map(rows.identifier, self._rows(by_ending or _IDS[prefix], (ending,)))
 
     def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
-        """Yield receipts that may be about a call with this ending."""
+        """Yield the receipts that may be about a call whose id has this ending."""
         if len(ending) < _ENDING:
             return self._find("find_all_call_receipts", (), rows.receipt)
         return self._find("find_call_receipts", (ending[-_ENDING:],), rows.receipt)
 
     def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
-        """Yield requests without an outcome."""
+        """Yield requests of calls without an outcome."""
         return self._find("find_open_requests", {"runs": runs, "of_each": of_each, "most": most}, rows.receipt)
 
     def _content(self, row: tuple[Any, ...]) -> StoredContent:
@@ -359,7 +359,7 @@ class SqliteView:
     def _merge(
         self, queries: Sequence[tuple[str, str]], values: Mapping[str, object], make: Callable[[rows.Row], Listed]
     ) -> Iterator[Listed]:
-        """Yield what these queries find in their states, the latest first; each has an order that its index gives."""
+        """Merge the results of one query per state, the latest first. Each query comes in the order of its index."""
         found = [self._find(name, {**values, "state": state}, make) for name, state in queries]
         merged = heapq.merge(*found, key=lambda value: value.id, reverse=True)
         limit = values["limit"]

@@ -1,4 +1,4 @@
-"""The right to write in this process: one connection, one turnstile, one queue."""
+"""The writer of one process: its one writing connection, its queue of commands, and the turnstile before the file."""
 
 import contextlib
 import os
@@ -16,25 +16,26 @@ from batonpass.store.sqlite.schema import find_alterations
 from batonpass.store.sqlite.tail import QUERIES, Tail
 from batonpass.store.sqlite.turnstile import Turnstile
 
-# A process that writes this often is not a hook that is gone in a moment; and an erasure may have emptied the log.
+# A process that writes so often is not a short-lived hook. Repeated, because an erasure may have emptied the log.
 _GROWN_AFTER: Final = 32
 _GROWN_EVERY: Final = 4096
 _SCHEMA_VERSION: Final = QUERIES["schema_version"]
 
 
 class Writer:
-    """The one connection of this process that writes, behind the turnstile that it shares with other processes."""
+    """The one connection of this process that writes. Other processes are kept out by the turnstile."""
 
     def __init__(self, path: Path, home: Path, wait_for: float, tail: Tail) -> None:
         require_place(path)
         prepare_home(home)
         self._path = str(path)
         self._turnstile = Turnstile(home)
-        # Two processes that make one file at once must not both switch it to write-ahead logging.
+        # Two processes that create the file at once must not both switch it to write-ahead logging.
         self._turnstile.enter(time.monotonic() + wait_for)
         try:
-            # Whatever lies in a ledger is its owner's business, wherever the file is; SQLite's own files follow it.
-            # Only if it is new: to close a file drops every lock that SQLite holds on it in this process.
+            # A ledger is readable by its owner only, wherever it lies; SQLite's own files get the same mode. Only a new
+            # file is opened here: closing any descriptor of a file drops all locks that SQLite holds on it in this
+            # process.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._connection = open_writer(path)
@@ -46,19 +47,19 @@ class Writer:
             self._turnstile.leave()
         self._connection.set_rollback_hook(tail.forget)
         self._entered = 0
-        self._schema: int | None = None  # the last one that was looked at and is as we made it
+        self._schema: int | None = None  # the last schema version that was checked and found unaltered
         self._tail = tail
         tail.inspect = self._require_schema
         self._commits = GroupCommit(self._connection, self, wait_for, tail)
-        # As parts and not as methods of our own: each would be one more call on the way of every append.
-        self.run = self._commits.run  # a command in a transaction; it returns when that is durable
-        self.explain = self._turnstile.explain  # which process has the right to write
-        self.leave = self._turnstile.leave  # give the right to write to the next in line
+        # Attributes instead of methods: a method would be one more call in every append.
+        self.run = self._commits.run  # runs a command in a transaction and returns when that is durable
+        self.explain = self._turnstile.explain  # names the process that has the right to write
+        self.leave = self._turnstile.leave  # gives the right to write to the next in line
 
     def enter(self, deadline: float) -> None:
-        """Take the right to write, as long as the file is still the one that was opened."""
+        """Take the right to write. Raises `StoreBusyError`, or `StoreUnavailableError` if the file was replaced."""
         self._turnstile.enter(deadline)
-        # Looked at after the lock is taken: nobody of ours replaces the file while another of ours may write to it.
+        # Checked while we hold the lock: no process of ours replaces the file while another may be writing to it.
         try:
             status = os.stat(self._path)  # noqa: PTH116 - pathlib takes twice as long, for every append
             same = (status.st_dev, status.st_ino) == self._file
@@ -75,9 +76,9 @@ class Writer:
             grow_log(Path(self._path))
 
     def _require_schema(self, connection: apsw.Connection) -> None:
-        """Refuse to write through a schema that somebody changed. Raises `StoreAlteredError`."""
-        # A trigger runs inside our commits, so it is looked for whenever others have committed something. SQLite
-        # counts the changes of its schema: as long as that number stands, one look is enough.
+        """Refuse to write through an altered schema. Raises `StoreAlteredError`."""
+        # A trigger would run inside our commits, so this is checked whenever others have committed. SQLite counts
+        # changes of the schema: while that number stays the same, one check is enough.
         ((version,),) = connection.execute(_SCHEMA_VERSION)
         if version == self._schema:
             return
@@ -89,7 +90,7 @@ class Writer:
         self._schema = version
 
     def checkpoint(self) -> bool:
-        """Empty the write-ahead log and return True, unless somebody is still reading from it."""
+        """Empty the write-ahead log and return True; return False if somebody still reads from it."""
         try:
             self._commits.run_alone(_empty_log)
         except StoreError:
@@ -97,7 +98,7 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Finish what is under way and let go."""
+        """Finish the commands that have begun, then close connection and locks."""
         self._commits.shut()
         self._connection.close()
         self._turnstile.close()

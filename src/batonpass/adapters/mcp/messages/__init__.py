@@ -1,1 +1,1 @@
-"""Lines of JSON-RPC: read so that no two readers differ about them, and written."""
+"""Lines of JSON-RPC: reading them so that no two readers disagree about them, and writing them."""

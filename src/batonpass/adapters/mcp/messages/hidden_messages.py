@@ -1,7 +1,7 @@
-"""What a line may say to some server: a proxy that only watches passes bytes on, so it looks for all of it.
+"""The generous reader of an observing proxy: it finds everything that some server may read in a line.
 
-Some servers end a line at a carriage return, some read one value after another. Of two equal keys some take the first,
-some the last, and some one that is equal but for its case.
+An observing proxy passes bytes on unchanged. Some servers end a line at a carriage return, some read several values
+from one line. Of two equal keys some take the first and some the last, and some ignore case.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from batonpass.adapters.mcp.messages.json_text import (
 )
 from batonpass.adapters.mcp.messages.message import OWN_KEYS, OWN_PARAMS, Message
 
-# Flags of calls that came in such a way.
+# Flags of calls that arrived in such a way.
 SPLIT: Final = "mcp.split-line"
 AMBIGUOUS: Final = "mcp.ambiguous"
 
@@ -28,15 +28,15 @@ _PARAMS_BY_CASE: Final = {name.casefold(): name for name in OWN_PARAMS}
 
 
 def read_messages(line: bytes) -> Iterator[Message]:
-    """Yield what stands on a line: one message, or each of a batch. What cannot be read is one without a body."""
+    """Yield the message on a line, or each message of a batch. An unreadable line is one message without a body."""
     return _told(line, list(read_generously(line)))
 
 
 def read_all_messages(line: bytes) -> tuple[list[Message], list[Message]]:
-    """Return what stands on a line, and what else some reader may find there, with a flag that says why."""
+    """Return the messages on a line, and the further messages that some reader may find, with a flag that says why."""
     body = read_plain_object(line)
     if body is not None and _is_named_alike(body):
-        # As it came: where nothing can be read in two ways, there is no need to write it anew.
+        # As it came: nothing in it can be read in two ways, so it need not be written anew.
         return [Message(line, body)], []
     found = list(read_generously(line))
     told = list(_told(line, found))
@@ -84,7 +84,7 @@ def _parts_of(found: JsonLine) -> list[Any]:
 
 
 def _ignoring_case(body: Mapping[str, Any]) -> Iterator[Message]:
-    """Yield a message as a server reads it that does not mind case, if it finds other keys: the last of them counts."""
+    """Yield the message that a server reads if it ignores case, if that differs. The last of equal keys counts."""
     read = _folded(body, _KEYS_BY_CASE)
     if isinstance(params := read.get("params"), dict):
         read["params"] = _folded(params, _PARAMS_BY_CASE)
@@ -93,7 +93,7 @@ def _ignoring_case(body: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def _is_named_alike(body: Mapping[str, Any]) -> bool:
-    """Return whether a server that does not mind case finds no other keys in a message."""
+    """Return whether a server that ignores case finds the same keys in a message."""
     params = body.get("params")
     if OWN_KEYS.issuperset(body) and (type(params) is not dict or OWN_PARAMS.issuperset(params)):
         return True

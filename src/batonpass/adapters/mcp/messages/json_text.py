@@ -1,8 +1,8 @@
-"""JSON on a line: read so that no two readers can differ about it, written so that no reader splits it.
+"""JSON on a line: read so that no two readers can disagree, and written so that no reader splits it.
 
-Python's own reader takes the last of two equal keys, guesses encodings and rounds numbers. Other readers take the
-first key, or one that differs by case, and keep all digits. Whoever judges a message and passes on its bytes has
-judged something that the next reader may not see. So an enforced proxy passes on what it judged, written anew.
+Python's own reader takes the last of two equal keys, guesses encodings and rounds numbers. Other readers take the first
+key, or ignore case, and keep all digits. If a proxy judged a message and passed its original bytes on, the server might
+see something else. So an enforcing proxy passes on what it judged, written anew.
 """
 
 import json
@@ -13,24 +13,24 @@ from typing import Any, Final, NoReturn, Self, TypeAlias
 
 from msgspec import Struct
 
-# What is recorded of arguments shows 60 levels. Nobody may hide a difference, or a path, below those.
+# The record shows 60 levels of arguments. Nobody may hide a difference, or a path, below those.
 DEEPEST: Final = 50
 
 _LONGEST_INTEGER: Final = 4000  # digits; Python does not read much longer ones
 _ESCAPED: Final = json.encoder.encode_basestring_ascii
 _PLAIN: Final = json.JSONEncoder(separators=(",", ":"))
 _BLANK: Final = re.compile(r"\s*")
-# Where some reader of lines ends one: Node and Python at a carriage return, others at any of these.
+# Where some readers end a line: Node and Python at a carriage return, others at any of these.
 _BREAK: Final = re.compile("[\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 
 
 class SpelledFloat(float):
-    """A number that a double holds, and that Python would write otherwise: 1.50, 1e-7, -0."""
+    """A number that fits a double but that Python would write differently: 1.50, 1e-7, -0."""
 
     spelling: str
 
     def __new__(cls, spelling: str) -> Self:
-        """Return the number of a spelling."""
+        """Return the number that a text spells."""
         number = super().__new__(cls, spelling)
         number.spelling = spelling
         return number
@@ -39,7 +39,8 @@ class SpelledFloat(float):
 class UnfitNumber(Struct, frozen=True):
     """A number that no double holds, such as 1e400, or one with more digits than a double has.
 
-    It is recorded by its spelling, and no condition about numbers is met by it: what the server makes of it is unknown.
+    It is recorded as it is spelled, and meets no condition about numbers, because the server's reading of it is
+    unknown.
     """
 
     spelling: str
@@ -49,23 +50,23 @@ Number: TypeAlias = int | float | UnfitNumber
 
 
 class TwinKeys(dict[str, Any]):
-    """An object in which a key stands twice, or two keys differ only by case."""
+    """An object in which a key occurs twice, or two keys differ only by case."""
 
 
 class JsonFaultError(ValueError):
-    """A text that is no JSON, or that two readers may read as two things."""
+    """A text that is not JSON, or that two readers may read differently."""
 
 
 class JsonLine(Struct, frozen=True):
-    """What one line holds, and what its reader noticed."""
+    """The value on a line, and what the reader noticed about it."""
 
     value: Any
-    spelled: bool = True  # a number in it has a spelling of its own
-    repeated: bool = False  # a key in it stands twice, letter by letter
-    twins: bool = True  # some object in it is one of `TwinKeys`
+    spelled: bool = True  # a number in it has an unusual spelling
+    repeated: bool = False  # a key in it occurs twice, letter by letter
+    twins: bool = True  # some object in it is a `TwinKeys`
 
     def write(self, part: object) -> bytes:
-        """Return a part of it on a line of its own, each number as it was spelled."""
+        """Return a part of the value as a line of its own, with each number as it was spelled."""
         try:
             return write_json(part) if self.spelled else _PLAIN.encode(part).encode("ascii")
         except RecursionError:
@@ -73,13 +74,14 @@ class JsonLine(Struct, frozen=True):
 
 
 def read_json(line: bytes, *, constants: bool = False) -> JsonLine:
-    """Return what a line holds, with the spelling of its numbers. Objects with keys that are twins are `TwinKeys`.
+    """Return the value on a line, with the spelling of its numbers. Objects with ambiguous keys are `TwinKeys`.
 
-    Raises `JsonFaultError` for what is not one value in JSON and UTF-8; with `constants`, NaN and infinities pass.
+    Raises `JsonFaultError` if the line is not one JSON value in UTF-8. With `constants`, NaN and infinities are
+    accepted.
     """
     noticed = _Noticed()
     try:
-        # Not from bytes: Python would try UTF-16 and UTF-32 as well, and take a mark at the beginning.
+        # Not from bytes: Python would also try UTF-16 and UTF-32, and accept a byte order mark.
         value = json.loads(
             line.decode("utf-8"),
             object_pairs_hook=noticed.read_object,
@@ -100,8 +102,8 @@ def read_json(line: bytes, *, constants: bool = False) -> JsonLine:
 def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
     """Yield what the most generous reader finds in a line: one value, or several that follow each other.
 
-    Of a key that stands twice the last counts, or the first, as readers differ. Encodings are guessed as Python does
-    it, bytes that do not fit are replaced as Node does it, and control characters in texts pass. It ends where even
+    Of a repeated key the last value counts or, with `first`, the first, because readers differ. Encodings are guessed
+    as Python does, invalid bytes are replaced as Node does, and control characters in texts pass. It stops where even
     such a reader finds nothing more.
     """
     text = line.decode(json.detect_encoding(line), "replace").strip()
@@ -123,10 +125,10 @@ def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
 
 
 def read_plain_object(line: bytes) -> dict[str, Any] | None:
-    """Return the object that stands alone on a line, if every reader finds the same in it; most messages are such.
+    """Return the object on a line if every reader finds the same in it, as in most messages; None if unsure.
 
-    None where one may not, or where to find that out takes the other readers here: it is written in another encoding or
-    ends in the middle for some, a key in it has a twin, or a number a spelling of its own.
+    It is unsure if the encoding is another, some reader ends the line earlier, a key is ambiguous, or a number has an
+    unusual spelling. Then the slower readers of this module decide.
     """
     if line[:1] != b"{" or line[1:2] in {b"", b"\0"}:
         return None
@@ -162,13 +164,13 @@ _OBJECTS: Final = json.JSONDecoder(
 
 
 def split_line(line: bytes) -> list[bytes]:
-    """Return the lines that a reader finds in one that ends lines at more than the line feed; nothing if it is one."""
+    """Return the lines that a reader finds if it also ends lines at other characters; nothing if it finds only one."""
     text = line.decode("utf-8", "replace")
     return [] if _BREAK.search(text) is None else [piece.encode() for piece in text.splitlines()]
 
 
 def find_fault(value: object) -> str | None:
-    """Return why two readers may read two things in a value; None if they cannot."""
+    """Return why two readers may disagree about a value; None if they cannot."""
     waiting: list[tuple[object, int]] = [(value, 1)]
     while waiting:
         each, depth = waiting.pop()
@@ -187,7 +189,7 @@ def find_fault(value: object) -> str | None:
 
 
 def fits_doubles(value: object) -> bool:
-    """Return whether every number in a value survives a reader that has integers and doubles and nothing else."""
+    """Return whether a reader that knows only integers and doubles keeps every number in a value."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -201,10 +203,10 @@ def fits_doubles(value: object) -> bool:
 
 
 def write_json(document: object) -> bytes:
-    """Return a document on one line of ASCII, each number as it was spelled: no reader finds a place to split it."""
+    """Return a document as one line of ASCII, with numbers as they were spelled, so that no reader can split it."""
     written: list[bytes] = []
     waiting: list[object] = [document]
-    while waiting:  # not by recursion: whoever nests deep must not end the proxy
+    while waiting:  # no recursion: a deeply nested document must not crash the proxy
         match waiting.pop():
             case bytes() as done:
                 written.append(done)
@@ -224,12 +226,12 @@ def write_json(document: object) -> bytes:
 
 
 class _Noticed(Struct):
-    """Reads parts of one line, and notices what Python would not tell."""
+    """Callbacks for reading one line, which note what Python's reader does not tell."""
 
     spelled: bool = False
     repeated: bool = False
     twins: bool = False
-    first: bool = False  # of a key that stands twice, the first counts
+    first: bool = False  # of a repeated key, the first value counts
 
     def line(self, value: object) -> JsonLine:
         return JsonLine(value, self.spelled, self.repeated, self.twins)
@@ -237,8 +239,8 @@ class _Noticed(Struct):
     def read_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(reversed(pairs)) if self.first else dict(pairs)
         self.repeated = self.repeated or len(found) < len(pairs)
-        # Keys are unescaped here: `n\u0061me` is `name`. To some readers `Name` is as well, and so is one with a
-        # Kelvin sign or a long s for its letter.
+        # Keys are unescaped here: `n\u0061me` is `name`. Some readers take `Name` for it as well, or a name with a
+        # Kelvin sign or a long s in place of a letter.
         if len({name.casefold() for name in found}) == len(pairs):
             return found
         self.twins = True
@@ -259,7 +261,7 @@ def _number(spelling: str) -> Number:
     if shortest == spelling:
         return number
     try:
-        # A double is meant if the digits say no more than the shortest spelling of the nearest one does.
+        # A double is meant if the digits say no more than the shortest spelling of the nearest double.
         fits = Decimal(spelling) == Decimal(shortest)
     except InvalidOperation:
         fits = False
@@ -276,7 +278,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _is_unicode(text: str) -> bool:
-    # Half of a pair of surrogates becomes one thing in one reader, and another thing in another.
+    # Readers disagree about one half of a surrogate pair.
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Lines between processes: read from a descriptor until it ends or somebody says stop, written whole."""
+"""Lines between processes: reading them until the end or a stop signal, and writing them whole."""
 
 import os
 import select
@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-# A server that never ends its line must not take all memory. The largest results that anybody sends are far below.
+# A server that never ends its line must not use up all memory. Real results are far smaller.
 LONGEST: Final = 256 * 1024 * 1024
-# As much as a pipe holds. To ask for more brings nothing more, and costs pages that are made and let go each time.
+# The capacity of a pipe. A larger read returns no more, and costs pages that are allocated and freed each time.
 _PIECE: Final = 64 * 1024
 
 
@@ -20,27 +20,27 @@ class EndlessLineError(Exception):
 
 
 class Bell:
-    """Lets one thread, or a signal, end another's waiting for input."""
+    """Lets a thread or a signal handler end another thread's wait for input."""
 
     def __init__(self) -> None:
         self.descriptor, self._ring = os.pipe()
         os.set_blocking(self._ring, False)
 
     def ring(self) -> None:
-        """End the waiting; also before it has begun, and as often as one likes."""
+        """End the wait. Also works before it has begun, and any number of times."""
         try:
             os.write(self._ring, b"!")
         except BlockingIOError:
             return  # it has been rung many times already
 
     def close(self) -> None:
-        """Let go of it, when nobody waits or rings any more."""
+        """Close it, when nobody waits or rings any more."""
         os.close(self.descriptor)
         os.close(self._ring)
 
 
 def read_lines(descriptor: int, bell: Bell | None = None, *, longest: int = LONGEST) -> Iterator[bytes]:
-    """Yield the lines that come in, without their ends and without empty ones, until the end or until a bell rings.
+    """Yield lines without their line ends, and without empty ones, until the end of input or until the bell rings.
 
     Raises `EndlessLineError`.
     """
@@ -67,7 +67,7 @@ def read_lines(descriptor: int, bell: Bell | None = None, *, longest: int = LONG
 
 
 class Outlet:
-    """Where lines go: each is written whole, whichever thread writes it."""
+    """A descriptor to which threads write whole lines."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -1,4 +1,4 @@
-"""JSON-RPC messages: what one says, and how ours are written."""
+"""JSON-RPC messages: their parts, and how we write our own."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from batonpass.adapters.mcp.messages.json_text import UnfitNumber, write_json
 
-# The protocol's own names for what a request says of its sender, from the revision of 2026-07-28 on.
+# The protocol's names for what a request says about its sender, from revision 2026-07-28 on.
 META: Final = "_meta"
 _PREFIX: Final = "io.modelcontextprotocol/"
 VERSION: Final = f"{_PREFIX}protocolVersion"
@@ -21,9 +21,9 @@ PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INVALID_PARAMS: Final = -32602
 CONNECTION_CLOSED: Final = -32000
-REFUSED: Final = -32010  # the range from -32000 to -32019 is for implementations
+REFUSED: Final = -32010  # -32000 to -32019 are reserved for implementations
 
-# The protocol's own keys: of a message, and of what it says. A server that does not mind case reads others as these.
+# The protocol's own keys, of a message and of its params. A server that ignores case reads other spellings as these.
 OWN_KEYS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 OWN_PARAMS: Final = frozenset(
     {
@@ -37,26 +37,26 @@ Key = tuple[str, object]
 
 
 class Message(Struct, frozen=True):
-    """One message, the line that it goes on as, and what is wrong with it."""
+    """One message, the line that is passed on for it, and what is wrong with it."""
 
     line: bytes
     body: Mapping[str, Any] | None
-    fault: str | None = None  # why an enforced proxy does not pass it on
-    flags: tuple[str, ...] = ()  # what is odd about how it came
+    fault: str | None = None  # why an enforcing proxy does not pass it on
+    flags: tuple[str, ...] = ()  # what is odd about the way it arrived
 
     @property
     def method(self) -> str | None:
-        """Return what is asked for or told; None for an answer, and for what is no message."""
+        """Return the method of a request or notification; None for an answer, and for something that is no message."""
         method = None if self.body is None else self.body.get("method")
         return method if isinstance(method, str) else None
 
     @property
     def key(self) -> Key | None:
-        """Return what tells this request, or the request that this answers, from others: 1 is not "1"."""
+        """Return the key that identifies this request, or the request that this answers. 1 and "1" are different."""
         if self.body is None or "id" not in self.body or isinstance(self.body["id"], dict | list):
             return None
         given = self.body["id"]
-        # A server may well answer 1.0 with 1. And True, which Python takes for 1, is neither.
+        # A server may answer 1.0 with 1, which Python treats as equal. True, which Python takes for 1, is kept apart.
         return "number" if is_number(given) else type(given).__name__, given
 
     @property
@@ -66,47 +66,47 @@ class Message(Struct, frozen=True):
 
     @property
     def is_request(self) -> bool:
-        """Return whether somebody waits for an answer."""
+        """Return whether its sender waits for an answer."""
         return self.method is not None and self.key is not None
 
     @property
     def is_answer(self) -> bool:
-        """Return whether it is what came of a request."""
+        """Return whether it is the answer to a request."""
         return self.method is None and self.body is not None and ("result" in self.body or "error" in self.body)
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """Return what a request or a notification says; nothing if that is no object."""
+        """Return the params of a request or notification; empty if they are no object."""
         return _table(self.body, "params")
 
     @property
     def result(self) -> Mapping[str, Any] | None:
-        """Return what a request was answered with; None if it failed."""
+        """Return the result in an answer; None if the request failed."""
         return None if self.body is None or "result" not in self.body else _table(self.body, "result")
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """Return how a request failed."""
+        """Return the error in an answer; empty if there is none."""
         return _table(self.body, "error")
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """Return what is said about a request besides its arguments."""
+        """Return the metadata of a request."""
         return _table(self.params, META)
 
     @property
     def is_modern(self) -> bool:
-        """Return whether the request says itself who sends it: such a sender takes no requests, only results."""
+        """Return whether the request itself says who sends it. Such a client takes no requests, only results."""
         return VERSION in self.meta
 
 
 def is_number(given: object) -> bool:
-    """Return whether a value is a number: to Python True is one, to JSON it is not."""
+    """Return whether a value is a JSON number. In Python True is a number too, in JSON it is not."""
     return isinstance(given, int | float | UnfitNumber) and not isinstance(given, bool)
 
 
 def encode(document: object) -> bytes:
-    """Return a message as a line, without its end."""
+    """Return a message as a line, without its line end."""
     return write_json(document)
 
 
@@ -126,7 +126,7 @@ def answer(to: Message, result: Mapping[str, Any]) -> bytes:
 
 
 def failure(identifier: object, code: int, sentence: str) -> bytes:
-    """Return the answer to a request that cannot be fulfilled."""
+    """Return the error answer to a request."""
     return encode({"jsonrpc": "2.0", "id": identifier, "error": {"code": code, "message": sentence}})
 
 

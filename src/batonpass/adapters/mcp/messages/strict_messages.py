@@ -1,6 +1,7 @@
-"""What an enforced proxy takes: lines in which every reader finds the same, passed on as they were read.
+"""The strict reader of an enforcing proxy: it accepts only lines in which every reader finds the same.
 
-A line goes on written anew, and not as the bytes that came: what is judged and recorded is what the other side gets.
+A message is written anew, and its original bytes are not passed on. So the other side gets what was judged and
+recorded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,9 +16,9 @@ _FOLDED_PARAMS: Final = frozenset(name.casefold() for name in OWN_PARAMS)
 
 
 def read_from_client(line: bytes) -> Iterator[Message]:
-    """Yield what stands on a client's line: one message, or each of a batch.
+    """Yield the message on a client's line, or each message of a batch.
 
-    What two servers may read as two things has a fault. So has what is neither a request, a notification nor an answer.
+    A message has a fault if two servers may read it differently, or if it is no request, notification or answer.
     """
     try:
         found = read_json(line)
@@ -30,10 +31,10 @@ def read_from_client(line: bytes) -> Iterator[Message]:
 
 
 def read_from_server(line: bytes) -> Iterator[Message]:
-    """Yield what stands on a server's line: one message, or each of a batch.
+    """Yield the message on a server's line, or each message of a batch.
 
-    A server returns what it likes, and clients live with that. So less is a fault here: what is no message in JSON and
-    UTF-8, and a key that stands twice, since the client may take the one of the two that is not recorded.
+    Servers return many things, and clients cope. So fewer things are faults here: a line that is not JSON in UTF-8,
+    something that is no message, and a repeated key, because the client may take the value that is not recorded.
     """
     try:
         found = read_json(line, constants=True)
@@ -49,14 +50,17 @@ def read_from_server(line: bytes) -> Iterator[Message]:
 
 
 def _faulty(found: object, fault: str) -> Message:
-    """Return a message that is not passed on. Its sender is told by its id, if there is no doubt which that is."""
+    """Return a message that is not passed on.
+
+    It keeps its id, for the error answer, if there is no doubt about the id.
+    """
     if not isinstance(found, dict) or isinstance(found, TwinKeys) or not _can_be_id(found.get("id")):
         return Message(b"", None, fault=fault)
     return Message(b"", {"id": found["id"]}, fault=fault)
 
 
 def _faults_of(found: object) -> Iterator[str]:
-    """Yield why a client's message is not passed on, although it is clear what it says."""
+    """Yield why a client's message is not passed on, although its JSON is unambiguous."""
     if not isinstance(found, dict):
         yield _NONE
         return

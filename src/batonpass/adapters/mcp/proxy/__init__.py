@@ -1,1 +1,1 @@
-"""The proxy: between one client and one server, every call judged and recorded."""
+"""The MCP proxy: it stands between one client and one server, and judges and records every call."""

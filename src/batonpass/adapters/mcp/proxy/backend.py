@@ -1,4 +1,4 @@
-"""The server behind a proxy, however it is reached."""
+"""The server behind a proxy: the interface, and a server that is a child process."""
 
 import contextlib
 import subprocess
@@ -9,30 +9,30 @@ from typing import IO, Final, Protocol
 from batonpass.adapters.mcp.messages.line_pipes import EndlessLineError, Outlet, read_lines
 from batonpass.errors import InvalidValueError
 
-# As the protocol has it for shutting down: close its input, wait, ask it to end, wait, end it. Twice this is less than
-# clients give us before they kill.
+# The protocol's way to shut down: close its input, wait, terminate it, wait, kill it. Twice this time is less than
+# clients wait before they kill us.
 _GRACE: Final = timedelta(seconds=1)
 
 
 class Backend(Protocol):
-    """A server: lines go to it and come from it until it is gone."""
+    """A server: it takes and sends lines until it is gone."""
 
     def send(self, line: bytes) -> None:
-        """Hand it a message. Raises `OSError` if it is gone."""
+        """Send a message to the server. Raises `OSError` if it is gone."""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield its messages until it is gone."""
+        """Yield the server's messages until it is gone."""
 
     def close(self) -> None:
-        """Let it end, and wait until it has."""
+        """Let the server end, and wait until it has ended."""
 
     @property
     def end(self) -> str:
-        """Return how it ended, for whoever waits for it."""
+        """Return a sentence about how it ended."""
 
 
 class StdioBackend:
-    """A server that is a child of ours. It has our environment, our directory and our stderr, as the client meant."""
+    """A server that is our child process. It gets our environment, directory and stderr, as the client intended."""
 
     def __init__(self, command: Sequence[str], *, grace: timedelta = _GRACE) -> None:
         self._grace = grace.total_seconds()
@@ -49,11 +49,11 @@ class StdioBackend:
         return self._process.stdin
 
     def send(self, line: bytes) -> None:
-        """Hand it a message. Raises `OSError` if it is gone."""
+        """Send a message to the server. Raises `OSError` if it is gone."""
         self._outlet.send(line)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield its messages until it is gone."""
+        """Yield the server's messages until it is gone."""
         assert self._process.stdout is not None  # noqa: S101 - it was asked for
         with self._process.stdout as output:
             try:
@@ -62,7 +62,7 @@ class StdioBackend:
                 self._endless = error
 
     def close(self) -> None:
-        """Close its input, and end it if it does not end by itself."""
+        """Close the server's input, and end it if it does not end by itself."""
         with contextlib.suppress(OSError):
             self._input.close()
         for end in (self._process.terminate, self._process.kill):
@@ -74,7 +74,7 @@ class StdioBackend:
 
     @property
     def end(self) -> str:
-        """Return how it ended."""
+        """Return a sentence about how it ended."""
         if self._endless is not None:
             return f"the server {self._endless}"
         try:
@@ -85,7 +85,7 @@ class StdioBackend:
 
 
 def headers_from(named: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return headers whose values are in the environment, where other processes do not see them: NAME=VARIABLE.
+    """Return headers from entries NAME=VARIABLE. The values are in the environment, hidden from other processes.
 
     Raises `InvalidValueError`.
     """

@@ -1,4 +1,4 @@
-"""Whether a call goes on to the server: the one place that every call passes, and where rights are asked for."""
+"""Decides whether a call goes on to the server. Every call of a proxy passes here."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -22,34 +22,34 @@ from batonpass.model.base.ids import CallId
 if TYPE_CHECKING:
     from batonpass.handoff.calls.pending_call import Begun
 
-_SHOWN: Final = "shown"  # stands in the place of what was too large to keep
+_SHOWN: Final = "shown"  # key that replaces a result too large to keep
 
 
 class GoOn(Struct, frozen=True):
-    """The call may be made; its request is on record, unless nothing could be written and the proxy only watches."""
+    """The call may be made. Its request is recorded, unless an observing proxy could not write."""
 
     begun: "Begun | None"
 
 
 class KnownAnswer(Struct, frozen=True):
-    """The call was made by an earlier attempt, and is not made again: this is what the server answered then."""
+    """An earlier attempt made the call, so it is not made again. This is the recorded answer."""
 
     result: Mapping[str, Any]
 
 
 class CallHeld(Struct, frozen=True):
-    """The call waits for somebody to let it be made."""
+    """The call waits for a ruling."""
 
     call: CallId
     rule: str
     why: str
-    sentence: str  # what a model is told
+    sentence: str  # for the model
 
 
 class CallDenied(Struct, frozen=True):
     """The call must not be made."""
 
-    sentence: str  # what a model is told
+    sentence: str  # for the model
 
 
 Decision: TypeAlias = GoOn | KnownAnswer | CallHeld | CallDenied
@@ -63,7 +63,7 @@ class Guard:
         self._protected = protected
 
     def decide(self, call: ProxiedCall) -> Decision:
-        """Return whether a call is made now."""
+        """Return what happens to a call. Never raises: in an enforcing proxy, every failure is a denial."""
         try:
             return self._judge(call)
         except CallSuspendedError as error:
@@ -80,12 +80,13 @@ class Guard:
             return CallDenied(not_made(words)) if self._recorder.enforced else GoOn(None)
 
     def _judge(self, call: ProxiedCall) -> Decision:
-        """Ask one thing after the other. What the relay asks, constraints and gates, comes last, with the record."""
+        """Record the call, which judges it too. If nothing can be recorded, check protected paths here."""
         from batonpass.handoff.calls.pending_call import Replayed  # noqa: PLC0415 - with the first call, as the recorder does it
 
         begun = self._recorder.begin(call)
         if begun is None and self._protected is not None:
-            # Nothing can be recorded, so nobody has judged it yet; and whoever could change the record then, would.
+            # Nothing can be recorded, so nobody has judged the call. This would be the moment to tamper with the
+            # record.
             found = find_touched(self._protected, call, enforced=self._recorder.enforced)
             if found is not None:
                 return CallDenied(sentence_for(CallProtectedError(call.declared.name, found.does, found.instead)))

@@ -1,7 +1,7 @@
-"""Which messages of a client are calls, and what each of them asks for.
+"""Decides which messages of a client are calls, and what each of them asks for.
 
-A message passes without being judged only if it is known to name nothing that a server acts on. Every other one is a
-call, what we do not know included: of that nothing good is assumed.
+A message passes unjudged only if it is known to name nothing that a server acts on. Every other message is a call, and
+an unknown method gets the strictest treatment.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from batonpass.adapters.mcp.server_declaration import COMPLETION, METHOD, PROMPT
 CALL: Final = "tools/call"
 LISTEN: Final = "subscriptions/listen"
 
-# Of every revision up to 2026-07-28, and of its extension for tasks. Those about tasks name one that a call began.
+# From every revision up to 2026-07-28 and its extension for tasks. The methods for tasks name a task that a call began.
 _PASSED: Final = frozenset(
     {
         *("initialize", "server/discover", "ping", "logging/setLevel"),
@@ -30,7 +30,7 @@ _READINGS: Final = {
     "prompts/get": PROMPT,
     "completion/complete": COMPLETION,
 }
-# How a request goes on that the server had a question about: it is not what is asked for.
+# Fields that continue a request about which the server had a question. They are not part of what is asked for.
 _PLUMBING: Final = frozenset({META, "inputResponses", "requestState"})
 _NAMED_BY: Final = {
     CALL: "name",
@@ -42,20 +42,20 @@ _ARGUMENTS: Final = "arguments"
 
 
 def is_call(message: Message) -> bool:
-    """Return whether a message asks a server for something that has to be judged and recorded."""
+    """Return whether a message asks a server for something that must be judged and recorded."""
     method = message.method
     if method is None or method in _PASSED:
         return False
     if method == LISTEN:
-        # Which lists change is no secret; which resources are listened to names them.
+        # Listening to changed lists reveals nothing; listening to resources names them.
         wanted = message.params.get("notifications")
         return not isinstance(wanted, dict) or not all(isinstance(value, bool) for value in wanted.values())
-    # A server that does not look for an id would act on any other name without one, and on this name with one.
+    # A server that ignores the id would act on any other method without one, and on a notification with one.
     return message.is_request or not method.startswith(_NOTIFICATIONS)
 
 
 def find_wrong_params(message: Message) -> str | None:
-    """Return why it is not clear what a call asks for; None if it is. What is not clear cannot be judged."""
+    """Return why it is unclear what a call asks for; None if it is clear. An unclear call cannot be judged."""
     argument = _NAMED_BY.get(message.method or "")
     if argument is None:
         return None
@@ -67,7 +67,7 @@ def find_wrong_params(message: Message) -> str | None:
 
 
 def read_call(message: Message, server: Server, hints: Hints) -> ProxiedCall:
-    """Return what a message asks for, with all that it says: a path may stand anywhere in it."""
+    """Return the call that a message asks for, with all of its params: a path may stand anywhere in them."""
     method, said = message.method or "", (message.body or {}).get("params", {})
     if method == CALL:
         name = message.params.get("name")

@@ -1,4 +1,4 @@
-"""Asking the person at the client whether a held call may be made, in the protocol's own way."""
+"""Asks the person at the client whether a held call may be made, through the protocol's elicitation."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from batonpass.handoff.approvals.decision_sheet import Material
 
 ELICIT: Final = "elicitation/create"
-ASKED: Final = "batonpass-approval"  # our question among those that an answer may bring along
+ASKED: Final = "batonpass-approval"  # the key of our question among those that a client answers
 
 _ACCEPTED: Final = "accept"
 _DECLINED: Final = "decline"
@@ -18,7 +18,7 @@ _FIRST_WITH_ELICITATION: Final = "2025-06-18"
 
 
 def can_be_asked(capabilities: Mapping[str, Any], version: str) -> bool:
-    """Return whether a client shows people a question with a form. Revisions of the protocol sort by their dates."""
+    """Return whether a client shows forms to people. Protocol revisions are dates, so they sort as text."""
     asks = capabilities.get("elicitation")
     if not isinstance(asks, dict) or version < _FIRST_WITH_ELICITATION:
         return False
@@ -26,23 +26,23 @@ def can_be_asked(capabilities: Mapping[str, Any], version: str) -> bool:
 
 
 def question(material: "Material") -> dict[str, Any]:
-    """Return what the person is asked: all that is material, to the last character, and a yes or a no."""
+    """Return the question for the person: everything that is material, unshortened, and a yes or a no."""
     return {"message": material.text, "requestedSchema": {"type": "object", "properties": {}}}
 
 
 def question_as_result(asked: Mapping[str, Any], state: str) -> dict[str, Any]:
-    """Return the question as a result that has the client call again, with the answer."""
+    """Return the question as a result that makes the client repeat its call with the answer."""
     requests = {ASKED: {"method": ELICIT, "params": asked}}
     return {"resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": state}
 
 
 def read_verdict(answered: Message) -> bool | None:
-    """Return what a person answered; None if they did not, or could not be asked."""
+    """Return the person's answer; None if there is none."""
     return _verdict(answered.result or {})
 
 
 def read_carried_verdict(again: Message) -> bool | None:
-    """Return what a person answered, from the call that carries the answer."""
+    """Return the person's answer from the repeated call that carries it; None if there is none."""
     responses = again.params.get("inputResponses")
     found = responses.get(ASKED) if isinstance(responses, dict) else None
     return _verdict(found if isinstance(found, dict) else {})
@@ -53,5 +53,5 @@ def _verdict(response: Mapping[str, Any]) -> bool | None:
 
 
 def sentence_declined(held: CallHeld) -> str:
-    """Return what a model is told about a call that a person did not want."""
+    """Return the sentence for a model whose call was declined by a person."""
     return f"Declined by the user, and not made: {held.why} (rule {held.rule}). Do not call it again unasked."

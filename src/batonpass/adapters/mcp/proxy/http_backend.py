@@ -1,4 +1,4 @@
-"""A server that is reached by HTTP, through the official SDK's transport: the only module that imports it."""
+"""A server that is reached by HTTP, through the transport of the official SDK. No other module imports the SDK."""
 
 import contextlib
 import queue
@@ -34,7 +34,7 @@ _GRACE: Final = 2.0
 
 
 class HttpBackend:
-    """A server at an address. What the SDK's session would put into headers is put there from the messages."""
+    """A server at a URL. Headers that the SDK's session would set are made from the messages."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._url = url
@@ -48,7 +48,7 @@ class HttpBackend:
         self._serving: Future[None] = self._portal.start_task_soon(self._serve)
 
     async def _serve(self) -> None:
-        # A call may take as long as it takes: the client decides when it has waited enough.
+        # No read timeout: the client decides how long it waits for a call.
         timeout = Timeout(_CONNECT, read=None)
         try:
             async with (
@@ -74,7 +74,7 @@ class HttpBackend:
                 self._found.put(line)
 
     def send(self, line: bytes) -> None:
-        """Hand it a message. Raises `OSError` if it is gone."""
+        """Send a message to the server. Raises `OSError` if it is gone."""
         if self._serving.done():
             raise BrokenPipeError
         for found in read_messages(line):
@@ -85,7 +85,7 @@ class HttpBackend:
             message = jsonrpc_message_adapter.validate_json(found.line, by_name=False)
         except ValueError:
             message = None
-        # The SDK sends null for a number that no double holds, and rounds others: not what was judged.
+        # The SDK sends null for a number that no double holds, and rounds others. That would not be what was judged.
         if message is None or not fits_doubles(found.body):
             self._found.put(failure(found.id, CONNECTION_CLOSED, "this is no message that can be sent by HTTP"))
             return
@@ -96,12 +96,12 @@ class HttpBackend:
             raise BrokenPipeError from None
 
     def lines(self) -> Iterator[bytes]:
-        """Yield its messages until it is gone."""
+        """Yield the server's messages until it is gone."""
         while (line := self._found.get()) is not None:
             yield line
 
     def close(self) -> None:
-        """End the session with it."""
+        """End the session with the server."""
         with contextlib.suppress(RuntimeError):
             self._portal.call(self._sender.aclose)
         with contextlib.suppress(TimeoutError):
@@ -111,7 +111,7 @@ class HttpBackend:
 
     @property
     def end(self) -> str:
-        """Return how it ended."""
+        """Return a sentence about how it ended."""
         return f"the connection to the server ended{self._error}"
 
 
@@ -121,14 +121,14 @@ async def _make_channel() -> Any:  # noqa: ANN401 - a pair of streams, made wher
 
 
 class Stamps:
-    """What a message says in its headers as well, for those between that read no bodies."""
+    """The headers that repeat parts of a message, for intermediaries that do not read bodies."""
 
     def __init__(self) -> None:
         self._version: str | None = None
         self._parameters: dict[str, dict[tuple[str, ...], str]] = {}
 
     def learn(self, line: bytes) -> None:
-        """Take note of the protocol's revision, and of arguments that go into headers."""
+        """Note the protocol revision, and which arguments of which tools go into headers."""
         for message in read_messages(line):
             result = message.result or {}
             if isinstance(version := result.get("protocolVersion"), str):
@@ -139,7 +139,7 @@ class Stamps:
                     self._parameters[str(tool.get("name"))] = x_mcp_header_map(schema)
 
     def headers(self, message: Message) -> dict[str, str] | None:
-        """Return the headers of a message; None for one that carries none of its own."""
+        """Return the headers for a message; None if it has none of its own."""
         if not message.is_modern:
             return None if self._version is None else {MCP_PROTOCOL_VERSION_HEADER: self._version}
         headers = {MCP_PROTOCOL_VERSION_HEADER: str(message.meta[VERSION]), MCP_METHOD_HEADER: message.method or ""}

@@ -1,4 +1,4 @@
-"""What comes of calls: an answer, an error, a question of the server's, or a task whose result comes later."""
+"""The outcomes of calls: a result, an error, a question from the server, or a task whose result comes later."""
 
 import threading
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ _MOST_CHARACTERS = 10_000
 
 
 class WaitingRequest(Struct, frozen=True):
-    """A request that the server has not answered; if it is about a call that is on record, which."""
+    """A request that the server has not answered, and the recorded call that it is about, if any."""
 
     message: Message
     call: ProxiedCall | None = None
@@ -23,15 +23,15 @@ class WaitingRequest(Struct, frozen=True):
 
 
 class Outcomes(Struct):
-    """Follows calls until they have an outcome. One that gets none is in doubt, which is the truth about it."""
+    """Follows calls until they have an outcome. A call that never gets one is in doubt, and the record says so."""
 
     recorder: ProxyRecorder
     legs: list[WaitingRequest] = field(default_factory=list)  # the server asked something; the client will call again
-    tasks: dict[str, WaitingRequest] = field(default_factory=dict)  # accepted, and to be asked for by the task's id
+    tasks: dict[str, WaitingRequest] = field(default_factory=dict)  # accepted; the result is fetched by task id
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def about(self, message: Message) -> WaitingRequest | None:
-        """Return the call that a request asks for the result of."""
+        """Return the call whose result a request asks for; None if it asks for none."""
         if message.method != "tasks/result":
             return None
         with self.lock:
@@ -39,9 +39,9 @@ class Outcomes(Struct):
         return None if found is None else WaitingRequest(message, found.call, found.begun)
 
     def take_leg(self, message: Message, call: ProxiedCall) -> WaitingRequest | None:
-        """Return the call that this request goes on with, now that it brings what the server asked for.
+        """Return the call that this request continues with the answer to the server's question; None if there is none.
 
-        It has to be the same call to the last argument: what was let go on is that one, and no other.
+        It must be the same call in every argument: only that one was allowed.
         """
         if "inputResponses" not in message.params and "requestState" not in message.params:
             return None
@@ -53,7 +53,7 @@ class Outcomes(Struct):
         return None
 
     def take(self, answer: Message, waiting: WaitingRequest) -> None:
-        """Record what came of a call."""
+        """Record the outcome of a call."""
         call, begun, result = waiting.call, waiting.begun, answer.result
         if call is None or begun is None:
             return

@@ -1,7 +1,7 @@
-"""The proxy between one client and one server: calls are judged and recorded, everything else passes.
+"""The proxy between one client and one server: it judges and records calls, and passes everything else on.
 
-Where it only watches, lines pass as they came. Where it enforces, what passes is what was read, written anew. What
-comes from the client is handled by one thread, what comes from the server by another, each in its order.
+An observing proxy passes lines on as they came. An enforcing proxy writes each message anew from what it has read, so
+that the server gets exactly what was judged. One thread handles the client's lines in order, another the server's.
 """
 
 import secrets
@@ -39,33 +39,33 @@ from batonpass.model.base.ids import AgentId
 if TYPE_CHECKING:
     from batonpass.handoff.approvals.decision_sheet import Material
 
-_OLDEST: Final = "2024-11-05"  # of the protocol: what a client speaks that has not said so yet
+_OLDEST: Final = "2024-11-05"  # the protocol revision of a client that has not named one yet
 
 
 class _Asked(Struct, frozen=True):
-    """A held call about which somebody was asked."""
+    """A held call about which the person at the client was asked."""
 
     message: Message
     call: ProxiedCall
     held: CallHeld
     material: "Material"
-    since: float  # of the monotonic clock
+    since: float  # monotonic time
 
     @property
     def looked_ms(self) -> int:
-        """Return for how long the question has been open."""
+        """Return how long the question has been open, in milliseconds."""
         return int((time.monotonic() - self.since) * 1000)
 
 
 class _Client(Struct):
-    """What the client said of itself."""
+    """What the client has declared about itself."""
 
     capabilities: dict[str, Any] = field(default_factory=dict)
     version: str = _OLDEST
 
 
 class Proxy:
-    """Passes lines on in both directions. Both outlets may be used from any thread."""
+    """Passes messages in both directions. `to_client` and `to_server` may be called from any thread."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class Proxy:
         self._toolbox = Toolbox(recorder)
         self._outcomes = Outcomes(recorder)
         self._waiting: dict[Key, WaitingRequest] = {}
-        self._asked: dict[str, _Asked] = {}  # by the id of our question, or by the state that comes back with an answer
-        self._passed: list[bytes] = []  # of the line that is being taken from the client: what goes on to the server
+        self._asked: dict[str, _Asked] = {}  # by the id of our question, or by the state that the answer brings back
+        self._passed: list[bytes] = []  # from the client's current line: what goes on to the server
         self._lock = threading.Lock()
 
     def from_client(self, line: bytes) -> None:
-        """Take a line from the client."""
+        """Handle a line from the client."""
         self._passed = []
         if self._recorder.enforced:
             for message in read_from_client(line):
@@ -102,11 +102,11 @@ class Proxy:
 
     def _take_strictly(self, message: Message) -> None:
         if message.fault is not None:
-            # The server might read another call than we do, or one where we read none.
+            # The server might read another call than we do, or a call where we read none.
             sentence = f"not passed on: {message.fault}"
             self._to_client(messages.failure(message.id, messages.PARSE_ERROR, sentence))
         elif message.is_request and self._is_open(message):
-            # Two answers with one id: nobody could say which call had which outcome.
+            # With two answers under one id, nobody could tell which call had which outcome.
             sentence = "not passed on: a request with this id is open already"
             self._to_client(messages.failure(None, messages.INVALID_REQUEST, sentence))
         elif is_call(message) and (wrong := find_wrong_params(message)) is not None:
@@ -115,7 +115,10 @@ class Proxy:
             self._take_from_client(message)
 
     def _watch(self, line: bytes) -> None:
-        """Record every call that a server may find in a line. The line passes as it is, unless one must not be made."""
+        """Record every call that some server may find in a line.
+
+        The line passes unchanged, unless a call must not be made.
+        """
         told, hidden = read_all_messages(line)
         found = [*told, *filter(is_call, hidden)]
         for message in found:
@@ -125,12 +128,12 @@ class Proxy:
         if self._passed == [message.line for message in found]:
             self._passed = [line]
         else:
-            # One of them must not be made, or was an answer for us, upon which a held call goes on. Whatever goes on
-            # does so alone, if it can be nothing else.
+            # A call must not be made, or one message was an answer for us and a held call goes on. What goes on is sent
+            # in lines of its own, and only if it can be read in one way.
             self._passed = [one for one in self._passed if all(each.fault is None for each in read_from_client(one))]
 
     def _forget_twins(self, found: list[Message]) -> None:
-        """Wait for no answer to requests that share an id: which of them the server answers cannot be known."""
+        """Expect no answer to requests that share an id: nobody can tell which of them the server answers."""
         keys = Counter(message.key for message in found if message.is_request and message.key is not None)
         with self._lock:
             for key in (key for key, number in keys.items() if number > 1):
@@ -146,7 +149,7 @@ class Proxy:
         elif is_call(message):
             self._send(message, self._read_call(message))
         elif message.method == "notifications/cancelled" and (given_up := self._find_cancelled(message)):
-            # The server never saw that call, and the person need not answer any more.
+            # The server never saw that call, and the person no longer needs to answer.
             self._to_client(messages.notification("notifications/cancelled", {"requestId": given_up}))
         else:
             self._pass_on(message, self._outcomes.about(message))
@@ -155,7 +158,7 @@ class Proxy:
         return read_call(message, self._server, self._toolbox.hints)
 
     def _meet(self, message: Message) -> None:
-        """Learn who the client is, from its first words or, where each request says it, from the first that does."""
+        """Learn who the client is: from `initialize` or, if every request says it, from a request."""
         if message.method == "initialize":
             said, info = message.params, message.params.get("clientInfo")
             capabilities, version = said.get("capabilities"), said.get("protocolVersion")
@@ -181,7 +184,7 @@ class Proxy:
             self._send(message, call)
 
     def _send(self, message: Message, call: ProxiedCall, *, line: bytes | None = None) -> None:
-        """Let a call be made, or have somebody asked, or say why not."""
+        """Judge a call: pass it on, answer from the record, ask the person, or refuse it."""
         match self._guard.decide(call):
             case GoOn(begun):
                 self._pass_on(message, WaitingRequest(message, call, begun), line=line)
@@ -194,7 +197,7 @@ class Proxy:
 
     def _hold(self, message: Message, call: ProxiedCall, held: CallHeld) -> None:
         material = self._recorder.material(held.call) if self._can_ask(message) else None
-        # Whoever answers at the client proves nothing, and is one person.
+        # An answer at the client is no proof, and comes from one person.
         if material is None or material.proven or material.approvals > 1:
             self._refuse(message, held.sentence)
             return
@@ -213,13 +216,13 @@ class Proxy:
         return can_be_asked(self._client.capabilities, self._client.version)
 
     def _settle_carried(self, asked: _Asked, again: Message, call: ProxiedCall) -> None:
-        """Go on with a call that brings the answer to our question; it has to be the call that was asked about."""
+        """Handle a repeated call that brings the answer to our question. It must be the call that was asked about."""
         if not call.is_same(asked.call):
             self._send(again, call, line=_without_answer(again, asked.message))
             return
         self._settle(asked, again, read_carried_verdict(again), line=_without_answer(again, asked.message))
 
-    def _settle(self, asked: _Asked, message: Message, verdict: bool | None, *, line: bytes | None = None) -> None:  # noqa: FBT001 - what a person said
+    def _settle(self, asked: _Asked, message: Message, verdict: bool | None, *, line: bytes | None = None) -> None:  # noqa: FBT001 - a person's answer
         if verdict is None:
             self._refuse(message, asked.held.sentence)
             return
@@ -240,7 +243,7 @@ class Proxy:
             self._to_client(messages.failure(message.id, messages.REFUSED, sentence))
 
     def _pass_on(self, message: Message, waiting: WaitingRequest | None, *, line: bytes | None = None) -> None:
-        """Have a message sent, once all of its line is judged."""
+        """Queue a message for the server. It is sent when its whole line is judged."""
         if message.is_request and message.key is not None:
             with self._lock:
                 self._waiting[message.key] = waiting or WaitingRequest(message)
@@ -256,7 +259,7 @@ class Proxy:
             return self._asked.pop(identifier, None)
 
     def _find_cancelled(self, message: Message) -> str | None:
-        """Return our question about a call that the client has given up, and forget it."""
+        """Return the id of our question about a call that the client has cancelled, and forget the question."""
         given_up = message.params.get("requestId")
         with self._lock:
             for identifier, asked in self._asked.items():
@@ -266,7 +269,7 @@ class Proxy:
         return None
 
     def from_server(self, line: bytes) -> None:
-        """Take a line from the server. What came of a call is recorded before the client learns it."""
+        """Handle a line from the server. The outcome of a call is recorded before the client gets it."""
         if not self._recorder.enforced:
             told, hidden = read_all_messages(line)
             for message in (*told, *hidden):
@@ -286,9 +289,9 @@ class Proxy:
             self._recorder.attempt(partial(self._take_answer, message, waiting))
 
     def _keep_back(self, message: Message) -> None:
-        """Keep from a client what it may read otherwise than it is recorded; whoever waits for it is told.
+        """Withhold a message that the client might read differently from the record, and tell a waiting client so.
 
-        What came of a call is not known then, so it stays in doubt.
+        The outcome of the call is then unknown, so it stays in doubt.
         """
         self._recorder.warn(f"a line of the server is not passed on: {message.fault}")
         if (waiting := self._take_waiting(message)) is not None:
@@ -311,7 +314,7 @@ class Proxy:
         self._outcomes.take(message, waiting)
 
     def end(self, why: str) -> None:
-        """Tell the client that nothing more will come: each of its open requests fails. Open calls stay in doubt."""
+        """Tell the client that nothing more will come: each open request fails. Open calls stay in doubt."""
         with self._lock:
             left, self._waiting = list(self._waiting.values()), {}
         for waiting in left:
@@ -320,7 +323,7 @@ class Proxy:
 
 
 def _without_answer(again: Message, first: Message) -> bytes:
-    """Return a call as the server would have got it at first: our question and its answer are not the server's."""
+    """Return a call as it was before our question: the question and its answer are not for the server."""
     params = dict(again.params)
     for name in ("inputResponses", "requestState"):
         if name in first.params:

@@ -1,7 +1,7 @@
-"""Recording for one proxy: one root run, begun by the first call, in a ledger that may come and go.
+"""Records for one proxy: one root run, started by the first call, or an attempt at a handoff.
 
-Where nothing can be written, a proxy that only watches goes on, and says later how much it missed; one that enforces
-makes no call that is not on record.
+If the ledger cannot be written, an observing proxy goes on and records later how many calls it missed. An enforcing
+proxy makes no call that is not recorded.
 """
 
 import threading
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from batonpass.handoff.runtime.run_state import Holding
     from batonpass.relay import Relay
 
-# A client starts all of its servers and calls few of them. What acts is loaded with the first call, not with the proxy.
+# A client starts all of its servers and calls few of them, so the runtime is imported with the first call.
 
-# Larger results are passed on whole and recorded by digest: a store keeps no larger content.
+# Larger results are passed on whole and recorded by digest only: no store keeps a larger content.
 LARGEST = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCall(ForeignCall):
-    """A call that a client wants to make. A grant sees the tool, `call:SERVER/TOOL`, and its arguments."""
+    """A call that a client wants to make. A grant sees the tool as `call:SERVER/TOOL`, and its arguments."""
 
-    said: Any = None  # all that its message says besides the method; a path may stand anywhere in it
+    said: Any = None  # all params of its message; a path may stand anywhere in them
 
     @property
     def mentioned(self) -> Mapping[str, Any]:
-        """Return everything in which a path to what is protected may stand: names of arguments as well."""
+        """Return everything in which a path to protected files may stand, also names of arguments."""
         return {"arguments": self.kwargs, "params": self.said}
 
     def is_same(self, other: "ProxiedCall") -> bool:
-        """Return whether both ask for the same, to the last argument."""
-        # As they are recorded: to Python, 1 is True and 1.0.
+        """Return whether both calls ask for exactly the same, arguments included."""
+        # Compared as recorded: in Python, 1 equals True and 1.0.
         mine, theirs = (describe({"of": call.to, "arguments": call.arguments}) for call in (self, other))
         return mine == theirs
 
@@ -60,7 +60,7 @@ def proxied(
     local: bool = False,
     flags: tuple[str, ...] = (),
 ) -> ProxiedCall:
-    """Return a call of a client's. What a server makes of its arguments only it knows, unless it is local."""
+    """Return a client's call. Only the server knows what its arguments mean, unless it is local."""
     return ProxiedCall(declared, dict, (), arguments, flags=flags, to=of, local=local, said=said)
 
 
@@ -74,15 +74,15 @@ class ProxyOrigin(Struct, frozen=True, kw_only=True):
     """On whose behalf a proxy records, and where its run belongs."""
 
     by: str
-    agent: str | None = None  # None: as the client calls itself
+    agent: str | None = None  # None: the name that the client gives itself
     session: SessionId | None = None
     series: str | None = None
-    grant: Grant | None = None  # what the client may; None: what the table of its agent says, where it is enforced
-    handoff: HandoffId | None = None  # the proxy works on this one, within what it grants; None: for itself
+    grant: Grant | None = None  # of the client; None: the one in the policy for its agent, if enforced
+    handoff: HandoffId | None = None  # the proxy works on this handoff, within its grant; None: a run of its own
 
 
 class ProxyRecorder:
-    """Writes what one client does with one server. Safe to use from several threads."""
+    """Records what one client does with one server. Safe to use from several threads."""
 
     def __init__(
         self, open_relay: "Callable[[], Relay]", origin: ProxyOrigin, *, enforced: bool, tell: Callable[[str], None]
@@ -105,23 +105,26 @@ class ProxyRecorder:
 
     @property
     def principal(self) -> str:
-        """Return for whom the client works."""
+        """Return the principal for whom the client works."""
         return self._origin.by
 
     def meet(self, client: AgentId) -> None:
-        """Learn what the client calls itself; what counts is what it says before its first call."""
+        """Set the name of the client. It counts only before the first call."""
         self._client = client
 
     @property
     def can_ask(self) -> bool:
-        """Return whether a held call can wait for the person at the client: an attempt at a handoff ends with it."""
+        """Return whether the person at the client can be asked about a held call.
+
+        In an attempt at a handoff, a hold ends it.
+        """
         return self._origin.handoff is None
 
     def begin(self, call: ProxiedCall) -> "Begun | Replayed | None":
-        """Record that a call is about to be made; None if it could not be recorded and is made all the same.
+        """Record that a call is about to be made; None if it cannot be recorded and is made anyway.
 
-        An attempt at a handoff gets what the one before it finished. Raises `CallError` and `GrantError` for a call
-        that must not be made, and `BatonpassError` if it cannot be recorded and has to be.
+        An attempt at a handoff gets the recorded results of the attempt before it. Raises `CallError` and `GrantError`
+        for a call that must not be made, and another `BatonpassError` if an enforced call cannot be recorded.
         """
         from batonpass.handoff.calls.begin import begin_call  # noqa: PLC0415 - as above
 
@@ -131,7 +134,7 @@ class ProxyRecorder:
         except CallSuspendedError:
             if self._origin.handoff is not None:
                 with self._lock:
-                    self._holding = None  # that attempt is over; once somebody approved, the next one goes on
+                    self._holding = None  # that attempt is over; once somebody approves, the next one goes on
             raise
         except (CallError, GrantError):
             raise
@@ -142,7 +145,7 @@ class ProxyRecorder:
             return None
 
     def finish(self, begun: "Begun", call: ProxiedCall, result: Mapping[str, Any], line: bytes) -> None:
-        """Record what a call returned."""
+        """Record the result of a call."""
         from batonpass.handoff.calls.finish import finish_call  # noqa: PLC0415 - as above
 
         kept: object = result if len(line) <= LARGEST else {"shown": f"{len(line):,} bytes"}
@@ -150,21 +153,21 @@ class ProxyRecorder:
         self.attempt(lambda: finish_call(_desk(relay), holding, begun, call, kept))
 
     def fail(self, begun: "Begun", call: ProxiedCall, sentence: str) -> None:
-        """Record that the server said that a call failed."""
+        """Record that the server reported a failure of a call."""
         from batonpass.handoff.calls.finish import fail_call  # noqa: PLC0415 - as above
 
         relay, holding = self._run()
         self.attempt(lambda: fail_call(_desk(relay), holding, begun, call, CallRefusedError(sentence)))
 
     def material(self, held: CallId) -> "Material":
-        """Return what somebody has to be shown before they decide about a held call."""
+        """Return what an approver must be shown before ruling on a held call."""
         relay, _ = self._run()
         return relay.held_call(held).material()
 
     def settle(self, held: CallId, *, approved: bool, shown: "Material", looked_ms: int) -> None:
-        """Record what the person at the client decided about a held call, as said and not proven.
+        """Record the ruling of the person at the client about a held call, as said and not proven.
 
-        Raises `BatonpassError` if that is not theirs to decide, or not enough.
+        Raises `BatonpassError` if this person may not rule on it, or one ruling is not enough.
         """
         relay, _ = self._run()
         call = relay.held_call(held)
@@ -173,14 +176,14 @@ class ProxyRecorder:
         )
 
     def keep(self, name: str, body: bytes) -> None:
-        """Keep something that the server said, as data from outside."""
+        """Keep something that the server said as an untrusted artifact."""
         from batonpass.handoff.transfer.run_items import attach  # noqa: PLC0415 - as above
 
         relay, holding = self._run()
         attach(_desk(relay), holding, name, body, media_type="application/json", untrusted=True)
 
     def close(self, error: BaseException | None = None) -> None:
-        """End the run, if one was begun. Calls without an outcome stay in doubt."""
+        """End the run, if there is one. Calls without an outcome stay in doubt."""
         with self._lock:
             relay, holding = self._relay, self._holding
         if relay is None:
@@ -230,19 +233,19 @@ class ProxyRecorder:
         self.complain(error)
 
     def attempt(self, write: Callable[[], None]) -> None:
-        """Write what has happened already: nothing can be refused any more, and without it the call is in doubt."""
+        """Record something that has already happened. A failure is only reported: the call is then in doubt."""
         try:
             write()
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the client gets its answer
             self.complain(error)
 
     def complain(self, error: Exception) -> None:
-        """Say that something is not on record; once, as a store that is gone is gone for every call."""
+        """Report that something is not recorded; once, because a store that is gone is gone for every call."""
         said = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
         self.warn(f"not recorded: {said}")
 
     def warn(self, sentence: str) -> None:
-        """Say something to whoever reads our messages; not twice in a row."""
+        """Tell the user something, but not the same sentence twice in a row."""
         if sentence != self._complained:
             self._complained = sentence
             self._tell(sentence)

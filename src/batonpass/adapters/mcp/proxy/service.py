@@ -1,4 +1,4 @@
-"""Standing between a client, on stdin and stdout, and a server, until one of them is gone."""
+"""Runs the proxy between a client, on stdin and stdout, and a server, until one of them is gone."""
 
 import contextlib
 import signal
@@ -20,7 +20,7 @@ _STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ServerGoneError(Exception):
-    """The server ended while its client was there."""
+    """The server ended while its client was still connected."""
 
     code = "mcp.gone"
 
@@ -34,7 +34,7 @@ def serve(
     stdin: int = _STDIN,
     stdout: int = _STDOUT,
 ) -> ServerGoneError | None:
-    """Pass everything on until the client or the server is gone; return the latter, if it was the server."""
+    """Pass messages until the client or the server is gone. Return an error if it was the server."""
     bell = Bell()
     proxy = Proxy(server, recorder, guard, to_client=_until_gone(Outlet(stdout).send, bell), to_server=backend.send)
     gone: list[ServerGoneError] = []
@@ -52,9 +52,9 @@ def serve(
 
     from_server = threading.Thread(target=take_from_server, name="from-server")
     from_server.start()
-    with _rung_by_signals(bell):  # to the very end: whoever asks us to end twice has the run closed all the same
+    with _rung_by_signals(bell):  # until the very end: a second signal must not keep the run from being closed
         try:
-            with contextlib.suppress(OSError):  # it takes nothing any more: it is gone, or as good as that
+            with contextlib.suppress(OSError):  # the server accepts nothing any more: it is gone, or as good as gone
                 for line in read_lines(stdin, bell):
                     proxy.from_client(line)
                 leaving.set()
@@ -67,7 +67,7 @@ def serve(
 
 
 def _until_gone(send: Callable[[bytes], None], bell: Bell) -> Callable[[bytes], None]:
-    """Return a way to send that ends everything once nobody reads: a client that is gone cannot be told."""
+    """Return a `send` that ends the proxy when nobody reads any more: a client that is gone cannot be told."""
 
     def sending(line: bytes) -> None:
         try:

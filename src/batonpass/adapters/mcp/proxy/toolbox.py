@@ -1,4 +1,4 @@
-"""The tools of a server as it lists them: what it says against them, and whether it changes what it said."""
+"""The tools that a server lists: their hints, and whether a definition changes under the same name."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,11 +10,11 @@ from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyRecorder
 from batonpass.adapters.mcp.server_declaration import Hints
 from batonpass.errors import BatonpassError
 
-_MOST_KEPT: Final = 100  # of changed definitions, which a server could make without end
+_MOST_KEPT: Final = 100  # changed definitions; a server could produce them without end
 
 
 class Toolbox(Struct):
-    """What is known of a server's tools. A definition that changes under its name is kept, before and after."""
+    """The known tools of a server. If a definition changes under its name, both versions are kept as artifacts."""
 
     recorder: ProxyRecorder
     hints: Hints = field(default_factory=Hints)
@@ -22,7 +22,7 @@ class Toolbox(Struct):
     kept: int = 0
 
     def learn(self, result: Mapping[str, Any]) -> None:
-        """Take note of a list of tools, or of a page of one."""
+        """Take in a list of tools, or one page of it."""
         tools = result.get("tools")
         if not isinstance(tools, list):
             return
@@ -36,10 +36,10 @@ class Toolbox(Struct):
         self.known[name] = definition
         if before is None or before == definition or self.kept == _MOST_KEPT:
             return
-        # People and models trusted the tool that was described before: what it says now came from outside, later.
+        # People and models trusted the earlier description. The new one came later, from outside.
         self.kept += 1
         try:
             self.recorder.keep(f"mcp-tool-{self.kept}-before.json", before)
             self.recorder.keep(f"mcp-tool-{self.kept}-after.json", definition)
         except BatonpassError:
-            return  # what is missed here is said by the first call that is missed
+            return  # the first call that cannot be recorded will report it
