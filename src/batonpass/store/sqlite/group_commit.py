@@ -192,8 +192,8 @@ class GroupCommit:
                 # Nobody else is in the transaction, so a refusal may roll all of it back.
                 batch.commands[0].apply(connection)
             elif not _run_together(connection, batch.commands):
-                # One was refused. Without savepoints it cannot be undone alone, so all are undone and run again, each in
-                # a savepoint of its own.
+                # One was refused. Without savepoints it cannot be undone alone, so all are undone and run again, each
+                # in a savepoint of its own.
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
                 if watch is not None:
