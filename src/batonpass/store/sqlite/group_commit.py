@@ -73,7 +73,7 @@ class _Command(Struct, eq=False):
     batch: _Batch | None = None  # the transaction that contains it
     leading: _Batch | None = None  # the transaction that its caller leads
     inside: bool = False  # its caller may have the right to write
-    wake: "threading.Lock | None" = None  # set only while its caller sleeps
+    wake: "threading.Lock | None" = None  # only if its caller sleeps
 
 
 class GroupCommit:
@@ -192,8 +192,8 @@ class GroupCommit:
                 # Nobody else is in the transaction, so a refusal may roll all of it back.
                 batch.commands[0].apply(connection)
             elif not _run_together(connection, batch.commands):
-                # One was refused. Without savepoints it cannot be taken out alone, so all are undone and each runs in
-                # its own.
+                # One was refused. Without savepoints it cannot be undone alone, so all are undone and run again, each
+                # in a savepoint of its own.
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
                 if watch is not None:
