@@ -462,7 +462,7 @@ class LiveRun(RunCalls):
         self._runners = runners
         self._closed = False
         self._asked_for: set[HandoffId] = set()  # handed off through this object
-        self._scope = RunScope(self)  # while it is entered as a context
+        self._scope: RunScope | None = None  # while it is entered; kept longer, the two would name each other for ever
         watch_by_default(desk, holding)
 
     def __repr__(self) -> str:
@@ -719,6 +719,7 @@ class LiveRun(RunCalls):
         return RunScope(self)
 
     def __enter__(self) -> Self:
+        self._scope = RunScope(self)
         self._scope.__enter__()
         return self
 
@@ -734,7 +735,9 @@ class LiveRun(RunCalls):
             else:
                 self.fail(error)
         finally:
-            self._scope.__exit__()
+            if self._scope is not None:
+                self._scope.__exit__()
+                self._scope = None
 
 
 def current_run() -> LiveRun:
