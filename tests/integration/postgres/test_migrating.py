@@ -1,6 +1,7 @@
 """A ledger of the schema before sessions becomes one of the present, and says what its receipts always said."""
 
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import SchemaError
 from batonpass.model.base.ids import SessionId
 from batonpass.model.ledger.remark import RemarkKind
+from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.postgres.append import write_together
 from batonpass.store.postgres.store import PostgresStore
@@ -104,6 +106,48 @@ def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(
     assert 1 == len(remarks(store, RemarkKind.ENDORSED))
     verify_ledger(store)
     store.close()
+
+
+def test_refuted_results_are_found_in_a_ledger_that_is_older_than_fates(
+    postgres_url: str, postgres: Server, tmp_path: Path
+) -> None:
+    """What was refuted before travels as refuted from now on."""
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        lead = relay.start("Convert", by=ANA)
+        found = lead.hand_off("finder", "Find the rate")
+        with found as finder:
+            finder.report("3 %")
+        found.refute("no", by=ANA)
+    for statement in (
+        "DELETE FROM remarks WHERE said = 'refuted'",
+        "DROP FUNCTION batonpass_require_premises(text[], bigint[], bigint[], text[])",
+        "CREATE FUNCTION batonpass_require_premises(a text[], b bigint[], c text[]) RETURNS void LANGUAGE sql AS ''",
+        "DELETE FROM schema_migrations WHERE version = 12",
+    ):
+        postgres.execute(statement, database=database_of(postgres_url))
+    with closing(PostgresStore(postgres_url)) as store:
+        store.migrate()
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        relay.verify()
+        writer = relay.resume(lead.id).hand_off("writer", "Write it up")
+        assert ["refuted"] == [str(known.fate) for known in writer.baton().fates.values()]
+
+
+def test_a_verdict_of_another_process_is_seen_by_the_next_offer(postgres_url: str, tmp_path: Path) -> None:
+    """An offer that took for granted that all results stand is refused by the server, and gathered once more."""
+    with (
+        Relay.open(postgres_url, home=tmp_path / "a") as one,
+        Relay.open(postgres_url, home=tmp_path / "a") as other,
+    ):
+        lead = one.start("Convert", by=ANA)
+        found = lead.hand_off("finder", "Find the rate")
+        with found as finder:
+            finder.report("3 %")
+        lead.hand_off("early", "Look")
+        other.handoff(found.id).refute("no", by=ANA)
+        late = lead.hand_off("late", "Look again")
+
+        assert ["refuted"] == [str(known.fate) for known in late.baton().fates.values()]
 
 
 def test_a_ledger_that_is_older_than_groups_takes_them(scribe: Scribe, postgres_url: str, postgres: Server) -> None:

@@ -1,5 +1,6 @@
 """A ledger of the first schema becomes one of the present, and says of its runs what their receipts always said."""
 
+import contextlib
 from pathlib import Path
 
 import apsw
@@ -10,6 +11,7 @@ from batonpass.errors import EditedError, StoreAlteredError
 from batonpass.model.base.ids import SessionId
 from batonpass.model.ledger.remark import RemarkKind
 from batonpass.model.ledger.run import RunState
+from batonpass.relay import Relay
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, a_scribe, a_small_tree
 from batonpass.testing.conformance.decided_calls import decided, held
@@ -90,6 +92,25 @@ def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(tmp_path:
     assert 1 == len(remarks(opened, RemarkKind.ENDORSED))
     verify_ledger(opened)
     opened.close()
+
+
+def test_refuted_results_are_found_in_a_ledger_that_is_older_than_fates(tmp_path: Path) -> None:
+    """What was refuted before travels as refuted from now on."""
+    path = tmp_path / ".batonpass" / "ledger.db"
+    with Relay.open(path) as relay:
+        lead = relay.start("Convert", by=ANA)
+        found = lead.hand_off("finder", "Find the rate")
+        with found as finder:
+            finder.report("3 %")
+        found.refute("no", by=ANA)
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("DELETE FROM remarks WHERE said = 'refuted'")  # which a table of then does not take
+    make_earlier(path, 7)
+    with Relay.open(path) as relay:
+        assert 1 == len(remarks(relay.store, RemarkKind.REFUTED))
+        relay.verify()
+        writer = relay.resume(lead.id).hand_off("writer", "Write it up")
+        assert ["refuted"] == [str(known.fate) for known in writer.baton().fates.values()]
 
 
 def test_lists_are_found_in_a_ledger_that_is_older_than_their_indexes(tmp_path: Path) -> None:

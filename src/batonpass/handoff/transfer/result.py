@@ -152,12 +152,13 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
     """Add the items and the report of a child to its parent, with their taint; they travel with its next handoffs."""
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
-        if known.run is None or known.run in parent.learned or known.state not in {*DELIVERED, State.FAILED}:
+        if known.run is None or known.run in parent.learned or known.state not in _CLOSED:
             return
         receipt = _last(view, known.run)
         ref = receipt.content.get(REPORT)
         # A failed attempt has no result, but its other items, such as rejected paths and open questions, are known now.
-        report = read_report(view, known) if ref is not None and known.state in DELIVERED else None
+        # A refuted result travels on as refuted: whoever goes on has to know what was found wrong.
+        report = read_report(view, known) if ref is not None and known.state is not State.FAILED else None
         given = receipt.body.gives if isinstance(receipt.body, HandoffCompleted | HandoffFailed) else ()
         unknown = [item for item in given if item.item not in parent.notes]
         contents = (

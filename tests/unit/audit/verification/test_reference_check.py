@@ -12,6 +12,7 @@ from batonpass.handoff.transfer.attempt_receipts import Acceptance, close_out
 from batonpass.ledger.position import Working, child_head
 from batonpass.model.base.ids import (
     CallId,
+    ContentId,
     Digest,
     HandoffId,
     ReceiptId,
@@ -21,6 +22,7 @@ from batonpass.model.base.ids import (
     new_handoff_id,
     new_run_id,
 )
+from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Method, Part
 from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import (
@@ -36,9 +38,11 @@ from batonpass.model.bodies.body import (
     HandoffInitiated,
     HandoffLate,
     HandoffRetried,
+    HandoffRevised,
     Kind,
     Outcome,
     Sanitising,
+    VerificationFailed,
 )
 from batonpass.model.bodies.reasoning import ReasoningPointer
 from batonpass.testing.builders import ANA
@@ -205,6 +209,46 @@ def takes_a_retry_for_the_baton(hand: Hand) -> None:
     hand.accept(handoff, retried)
 
 
+def revises_with_a_gap(hand: Hand) -> None:
+    """Revise a baton by a number that does not follow."""
+    handoff = hand.offer()
+    hand.act(handoff, HandoffRevised(handoff=handoff, by=ANA, revision=2))
+
+
+def takes_the_offer_though_it_was_revised(hand: Hand) -> None:
+    """Countersign the offer of a baton that was revised since."""
+    handoff = hand.offer()
+    hand.act(handoff, HandoffRevised(handoff=handoff, by=ANA, revision=1))
+    hand.accept(handoff, hand.initiated(handoff))
+
+
+def gives_what_nobody_recorded(hand: Hand) -> None:
+    """Revise a baton with an item that is nowhere."""
+    handoff = hand.offer()
+    unknown = Carried(item=ContentId(an_id("content", 9)), digest=DIGEST, part=Part.COMPLETED)
+    hand.act(handoff, HandoffRevised(handoff=handoff, by=ANA, revision=1, carries=(unknown,)))
+
+
+def calls_refuted_what_nobody_refuted(hand: Hand) -> None:
+    """Name a verdict that is none."""
+    handoff = hand.offer()
+    fate = CarriedFate(
+        item=ContentId(an_id("content", 9)), fate=ItemFate.REFUTED, verdict=ReceiptId(an_id("receipt", 9))
+    )
+    hand.act(handoff, HandoffRevised(handoff=handoff, by=ANA, revision=1, fates=(fate,)))
+
+
+def calls_refuted_by_a_verdict_elsewhere(hand: Hand) -> None:
+    """Name a verdict about a result of another tree."""
+    other, handoff = hand.offer(), hand.offer()
+    hand.close(hand.accept(other))
+    refuted = VerificationFailed(handoff=other, by=ANA, attempt=1, method=Method.VERDICT, by_producer=False)
+    hand.act(other, refuted)
+    verdict = next(row.id for row in hand.forger.tables.receipts if row.kind == Kind.VERIFICATION_FAILED)
+    fate = CarriedFate(item=ContentId(an_id("content", 9)), fate=ItemFate.STALE, verdict=verdict)
+    hand.act(handoff, HandoffRevised(handoff=handoff, by=ANA, revision=1, fates=(fate,)))
+
+
 def failed(hand: Hand, handoff: HandoffId) -> tuple[Working, Body, tuple[()]]:
     """Return the end of a first attempt that does not deliver."""
     run = hand.accept(handoff)
@@ -344,6 +388,11 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "an acceptance of no baton at all": (takes_a_baton_of_nobody, Kind.HANDOFF_ACCEPTED, "baton"),
     "an acceptance of another's baton": (takes_the_baton_of_another, Kind.HANDOFF_ACCEPTED, "baton"),
     "an acceptance of a retry": (takes_a_retry_for_the_baton, Kind.HANDOFF_ACCEPTED, "baton"),
+    "a baton revised with a gap": (revises_with_a_gap, Kind.HANDOFF_REVISED, "revision"),
+    "an acceptance of the unrevised offer": (takes_the_offer_though_it_was_revised, Kind.HANDOFF_ACCEPTED, "baton"),
+    "a revision with an item of nobody": (gives_what_nobody_recorded, Kind.HANDOFF_REVISED, "carries"),
+    "a fate without a verdict": (calls_refuted_what_nobody_refuted, Kind.HANDOFF_REVISED, "fates"),
+    "a fate by a verdict of another tree": (calls_refuted_by_a_verdict_elsewhere, Kind.HANDOFF_REVISED, "fates"),
     "an acceptance from another parent": (names_another_parent, Kind.HANDOFF_ACCEPTED, "parent"),
     "a late outcome of no call": (a_late_outcome_of_no_call, Kind.HANDOFF_LATE, "call"),
     "a late outcome of no run": (a_late_outcome_of_no_run, Kind.HANDOFF_LATE, "call"),

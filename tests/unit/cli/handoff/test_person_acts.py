@@ -388,3 +388,62 @@ def test_what_is_possible_is_said_and_true(desk: Desk, relay: Relay, state: str)
     assert [possible - {"cancel", "decline"}] * len(refused) == [
         set(said) - {"cancel", "decline"} for said in refused.values()
     ]
+
+
+def refuted_input(lead: LiveRun) -> None:
+    """Let a child be wrong, let another fail on that, and have the first one redone."""
+    rate = lead.hand_off("finder", "Find the rate")
+    with rate as finder:
+        finder.attach("rates.csv", "3")
+        finder.report("3 %")
+    with pytest.raises(RuntimeError), lead.hand_off("adder", "Add it up"):
+        raise RuntimeError("boom")
+    rate.refute("it is 2.5 %", by="user:ana")
+    with lead.hand_off("finder", "Find the rate") as finder:
+        finder.attach("rates.csv", "2.5")
+        finder.report("2.5 %")
+
+
+def test_a_retry_whose_inputs_were_refuted_waits_for_a_word(desk: Desk, lead: LiveRun) -> None:
+    """Nothing is recorded until somebody says which inputs it gets; then it gets those."""
+    refuted_input(lead)
+    refused = desk.run("handoff", "retry", "adder")
+    after = [act["kind"] for act in desk.answer("handoff", "show", "adder")["acts"]]
+    done = desk.run("handoff", "retry", "adder", "--fresh")
+
+    assert (1, True, []) == (refused.exit_code, "rates.csv was superseded" in refused.stderr, after)
+    assert (0, ["handoff.revised", "handoff.retried"]) == (
+        done.exit_code,
+        [act["kind"] for act in desk.answer("handoff", "show", "adder")["acts"]],
+    )
+    assert "inputs revised by" in desk.words("handoff", "show", "adder")
+    with lead.hand_off("adder", "Add it up") as adder:
+        assert b"2.5" == adder.read("rates.csv")
+
+
+def test_a_retry_with_the_same_inputs_keeps_them(desk: Desk, lead: LiveRun) -> None:
+    """Who knows what they do gets what there was."""
+    refuted_input(lead)
+    done = desk.run("handoff", "retry", "adder", "--same")
+
+    assert (0, ["handoff.retried"]) == (
+        done.exit_code,
+        [act["kind"] for act in desk.answer("handoff", "show", "adder")["acts"]],
+    )
+
+
+def test_stale_and_unverified_handoffs_are_listed(desk: Desk, lead: LiveRun) -> None:
+    """What stands on a refuted result is named with that; what nobody verified is listed; combinations are refused."""
+    refuted_input(lead)
+    lead.hand_off("finder", "Find the rate").verify(by="agent:finder", verdict="I am sure")
+    stale = desk.run("handoff", "list", "--stale")
+    unverified = desk.answer("handoff", "list", "--unverified")
+
+    assert (0, True) == (stale.exit_code, "adder" in stale.stdout and "finder" not in stale.stdout)
+    assert "adder: rates.csv was superseded (user:ana refuted the result of finder)" in stale.stderr
+    assert ["superseded", "superseded"] == [
+        one["fate"] for one in desk.answer("handoff", "list", "--stale")[0]["stands_on"]
+    ]
+    assert ["finder"] == [one["to"] for one in unverified]
+    for options in (("--stale", "--open"), ("--unverified", "--state", "failed")):
+        assert 2 == desk.run("handoff", "list", *options).exit_code
