@@ -253,6 +253,10 @@ def _offer(trail: Trail, body: HandoffInitiated) -> TrailLine:
         notes.append(TrailNote(f"knows from outside: {', '.join(map(ending, body.taint))}", Tone.WARN))
     if body.unverified:
         notes.append(TrailNote(f"builds on unverified: {len(body.unverified)}", Tone.WARN))
+    if body.fates:
+        notes.append(TrailNote(f"told that {len(body.fates)} of these no longer stand", Tone.WARN))
+    if body.replaces is not None:
+        notes.append(TrailNote(f"replaces {ending(body.replaces)}, whose inputs have changed", Tone.PLAIN))
     by = f"by {name_of(trail, body.run)}"
     if body.state is not State.HELD:
         return TrailLine("offered", by, tuple(notes))

@@ -105,6 +105,9 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     sheet.rows("approval", list(approval_rows(account)))
     sheet.rows("questions", list(_questions(account)), newest=True)
     sheet.packed("carries", _carried(account) or ["nothing but the task"])
+    sheet.rows("refuted", list(_fallen(account)))
+    if (replaced := account.offer.initiated.replaces) is not None:
+        sheet.row("replaces", f"{ending(replaced)}, which was offered with inputs that have changed since")
     if missing := account.offer.initiated.missing:
         sheet.row("missing", paint(", ".join(missing), "yellow"))
     if taint := account.offer.taint:
@@ -327,6 +330,12 @@ def _question(act: HandoffAct) -> str:
 def _carried(account: Account) -> list[str]:
     counts = Counter(item.part for item in account.offer.initiated.carries)
     return [counted(count, _NOUNS.get(part, part)) for part, count in counts.items()]
+
+
+def _fallen(account: Account) -> Iterator[Parts]:
+    """Yield the carried items that no longer stand, one line for each verdict."""
+    for sentence, count in Counter(known.sentence for known in account.offer.baton.fates.values()).items():
+        yield (paint(f"{counted(count, 'item')} {shorten(sentence, 100)}", "yellow"),)
 
 
 def kept_of(kept: Resumption) -> str:

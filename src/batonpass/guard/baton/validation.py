@@ -21,10 +21,12 @@ def validate_baton(
     card: Card | None = None,
 ) -> tuple[Problem, ...]:
     """Return all problems, blocking ones first, then by how common their type is, then as found. Never raises."""
+    # Results that no longer stand are told as such. Two versions of a file are no drift if one of them was superseded.
+    standing = baton.standing() if baton.fates else baton
     problems = chain(
         find_corruption(baton, known, policy),
-        find_gaps(baton, known, policy),
-        find_drift(baton, known, policy),
+        find_gaps(standing, known, policy),
+        find_drift(standing, known, policy),
         find_capability_gaps(baton, known, policy, card),
     )
     return tuple(sorted(problems, key=lambda problem: (not problem.blocking, BY_FREQUENCY.index(problem.error))))

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import (
@@ -161,6 +161,10 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
         require_text("task", self.task)
         if self.deadline is not None:
             require_utc("deadline", self.deadline)
+
+    def standing(self) -> "Baton":
+        """Return the same baton with only the items whose results still stand."""
+        return replace(self, items=tuple(item for item in self.items if item.id not in self.fates), fates={})
 
     def of(self, part: Part) -> tuple[Item, ...]:
         """Return the items of one part, in the order in which they were recorded."""

@@ -447,3 +447,14 @@ def test_stale_and_unverified_handoffs_are_listed(desk: Desk, lead: LiveRun) -> 
     assert ["finder"] == [one["to"] for one in unverified]
     for options in (("--stale", "--open"), ("--unverified", "--state", "failed")):
         assert 2 == desk.run("handoff", "list", *options).exit_code
+
+
+def test_a_handoff_shows_what_it_was_told_no_longer_stands(desk: Desk, lead: LiveRun) -> None:
+    """By whom it was refuted and why; the trail counts it, and says which handoff a new one replaces."""
+    refuted_input(lead)
+    again = lead.hand_off("adder", "Add it up")
+    shown, trail = desk.words("handoff", "show", again.id), desk.words("trail", "last")
+
+    assert "2 items superseded: user:ana refuted the result of finder, attempt 1: it is 2.5 %" in shown
+    assert "which was offered with inputs that have changed since" in shown
+    assert ("told that 2 of these no longer stand" in trail, "whose inputs have changed" in trail) == (True, True)

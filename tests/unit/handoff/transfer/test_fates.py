@@ -112,6 +112,15 @@ def test_named_inputs_alone_make_stale(lead: Run) -> None:
     assert ("stands", "stale") == (known["laid out"], known["103"])
 
 
+def test_a_superseded_version_is_no_drift(places: Places) -> None:
+    """Two files of one name ask for a question; not if everybody is told that the first no longer stands."""
+    lead = places.relay(policy=HandoffPolicy(asks=True)).start("Convert", by=ANA)
+    find_rate(lead, "3 %").refute("it is 2.5 %", by=ANA)
+    find_rate(lead, "2.5 %")
+
+    assert "2.5 %" == lead.hand_off("writer", "Write it up").accept().read("rates.csv").decode()
+
+
 def test_a_briefing_keeps_it_apart(lead: Run) -> None:
     """A refuted decision does not stand among decisions, where a model would follow it."""
     find_rate(lead, "3 %").refute("it is 2.5 %", by=ANA)
