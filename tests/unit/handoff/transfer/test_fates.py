@@ -2,15 +2,17 @@
 
 import pytest
 
-from batonpass import Brief, Decision, Handling, Relay, Run
+from batonpass import Brief, Decision, Handling, Relay, Run, tool
 from batonpass.briefing.render import brief
 from batonpass.errors import InputsChangedError, UnverifiedError
 from batonpass.errors.handoff import ReusedResultWarning
 from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.handoff.transfer.inputs import revise
 from batonpass.model.base.kinds import ItemFate
 from batonpass.model.baton.items import Artifact, Report
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.records.fate import find_stale
+from batonpass.relay import desk_of
 from tests.unit.handoff.places import ANA, Places, bodies, receipts
 
 
@@ -284,6 +286,21 @@ def test_a_fresh_attempt_reads_what_was_delivered_since(lead: Run, relay: Relay)
     assert (["sum.txt"], 1) == ([_argument(relay, call) for call in again.kept.finished], len(again.kept.outdated))
     assert (b"2.5 %", 1) == (adder.read("rates.csv"), handoff.baton().revision)
     assert {"use 2.5 %": "stands", "rates.csv 5": "stands", "2.5 %": "stands"} == fates(handoff)
+
+
+def test_a_fresh_input_from_outside_taints_whoever_gets_it(lead: Run, relay: Relay) -> None:
+    """A revision launders nothing; who dies between it and the retry leaves a handoff that goes on from there."""
+    found = find_rate(lead, "3 %")
+    handoff = failing(lead)
+    found.refute("no", by=ANA)
+    with lead.hand_off("finder", "Find the rate") as child:
+        child.call(tool("fetch", reads=True, external=True)(lambda page: page), "a page")
+        child.attach("rates.csv", "2.5 %")
+    revise(desk_of(relay), handoff.id, by=ANA)
+    handoff.retry()
+    adder = handoff.accept()
+
+    assert (b"2.5 %", True, True) == (adder.read("rates.csv"), adder.label.is_external, bool(adder.taint))
 
 
 def test_a_fresh_attempt_is_told_of_what_nobody_redid(lead: Run) -> None:
