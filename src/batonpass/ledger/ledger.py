@@ -59,13 +59,12 @@ class StreamHead(Struct, frozen=True):
 class _Slot:
     """What this process knows of a stream, and the lock under which it appends to it."""
 
-    __slots__ = ("head", "latest", "lock", "users")
+    __slots__ = ("head", "latest", "lock")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.head: StreamHead | None = None
         self.latest: datetime | None = None  # time of its last receipt
-        self.users = 0
 
 
 class Ledger:
@@ -78,8 +77,9 @@ class Ledger:
         self._recorder = recorder
         self._clock = clock
         self._acknowledged = acknowledged or Acknowledged(store)
+        # Without a lock of its own: each step on it is one step of the interpreter. A slot is dropped only by whoever
+        # holds its lock, and whoever gets that lock afterwards looks whether the slot is still the one in here.
         self._slots: dict[StreamId, _Slot] = {}
-        self._slots_lock = threading.Lock()
 
     @property
     def relay(self) -> RelayId:
@@ -95,26 +95,31 @@ class Ledger:
 
     def append_entries(self, drafts: Sequence[Draft]) -> Sequence[Entry]:
         """Do the same as `append`, and return each receipt with its changes."""
-        slots: dict[StreamId, _Slot] = {}
-        try:
-            # Locks are taken in the order of the stream names, so that two threads cannot deadlock.
-            for stream in (drafts[0].stream,) if len(drafts) == 1 else sorted({draft.stream for draft in drafts}):
-                with self._slots_lock:
-                    slot = self._slots.get(stream)
-                    if slot is None:
-                        slot = self._slots[stream] = _Slot()
-                    slot.users += 1
-                slot.lock.acquire()
-                slots[stream] = slot
-            return self._append(drafts, slots)
-        finally:
-            for stream, slot in slots.items():
-                slot.lock.release()
-                with self._slots_lock:
-                    slot.users -= 1
+        # Locks are taken in the order of the stream names, so that two threads cannot deadlock.
+        streams = (drafts[0].stream,) if len(drafts) == 1 else tuple(sorted({draft.stream for draft in drafts}))
+        return self._hold(streams, drafts, {})
+
+    def _hold(
+        self, streams: Sequence[StreamId], drafts: Sequence[Draft], held: dict[StreamId, _Slot]
+    ) -> Sequence[Entry]:
+        """Take the locks of the streams that are not held yet, one inside the other, and append the drafts."""
+        stream = streams[len(held)]
+        while True:
+            slot = self._slots.get(stream) or self._slots.setdefault(stream, _Slot())
+            # `with` on a lock of the interpreter is one step: no Ctrl-C can come between taking the lock and knowing
+            # that it is ours. After a call of `acquire` it can, and then the close of the run would wait for ever.
+            with slot.lock:
+                if self._slots.get(stream) is not slot:
+                    continue  # its last user dropped it while we waited
+                held[stream] = slot
+                try:
+                    if len(held) < len(streams):
+                        return self._hold(streams, drafts, held)
+                    return self._append(drafts, held)
+                finally:
                     # A handoff's stream never closes, and any process may append to it. Its slot would stay forever,
                     # with a head that is soon stale.
-                    if slot.users == 0 and (slot.head is None or not slot.head.open or stream.startswith(_HANDOFF)):
+                    if slot.head is None or not slot.head.open or stream.startswith(_HANDOFF):
                         self._slots.pop(stream, None)
 
     def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> Sequence[Entry]:

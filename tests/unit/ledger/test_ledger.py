@@ -1,7 +1,12 @@
 """Appending: every receipt gets its place, whoever else is appending, and nobody gets a place that was taken away."""
 
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from linecache import getline
+from types import FrameType
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +20,7 @@ from batonpass.errors import (
     StreamClosedError,
     UnknownRelayError,
 )
+from batonpass.ledger import ledger
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.position import Working
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, StreamId, new_call_id
@@ -378,6 +384,54 @@ def test_a_refused_beginning_is_forgotten() -> None:
         scribe.recording.accept(handoff)
 
     assert before == set(scribe.ledger._slots)
+
+
+def test_an_interrupt_between_any_two_lines_leaves_no_lock_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a receipt is appended ends that act only: the close that follows gets every lock."""
+    scribe = a_scribe(MemoryStore())
+    first, second = scribe.start(), scribe.start()
+    taken: list[threading.Lock] = []
+
+    class Slot(ledger._Slot):
+        def __init__(self) -> None:
+            super().__init__()
+            taken.append(self.lock)
+
+    monkeypatch.setattr(ledger, "_Slot", Slot)
+    monkeypatch.setattr(scribe.ledger, "_slots", {})
+    for line in range(1, 400):
+        drafts = (a_call(scribe, second), a_call(scribe, first))
+        if not _interrupted(line, partial(scribe.ledger.append, *drafts)):
+            break
+        assert not any(lock.locked() for lock in taken)
+
+    assert 20 < line < 399
+    scribe.ledger.append(a_call(scribe, first), a_call(scribe, second))
+
+
+def _interrupted(line: int, act: Callable[[], object]) -> bool:
+    """Interrupt an act before a line of the ledger, counted as they run; return whether there were as many."""
+    left = line
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[[FrameType, str, object], Any] | None:
+        nonlocal left
+        if frame.f_code.co_filename != ledger.__file__:
+            return None
+        # The interpreter looks for signals after calls and jumps. `try` and the way out of a `with` are neither.
+        if event == "line" and not getline(ledger.__file__, frame.f_lineno).strip().startswith(("with ", "try:")):
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
 
 
 def test_a_digest_of_nothing_is_not_where_a_run_begins() -> None:

@@ -64,15 +64,15 @@ def close_run(
     flags = (*flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
     unverified: tuple[HandoffId, ...] = ()
     children: tuple[ChildHead, ...] = ()
-    if holding.handed_off or holding.resumed:
+    if holding.handed_off or holding.offers or holding.resumed:
         if outcome is Outcome.COMPLETED:
             with desk.store.view() as view:
                 unverified = tuple(find_unverified(view, holding.watched))
             if not over:
                 require_verified(unverified, desk.policy)
-        for handoff in sorted(holding.handed_off):
-            # A failed attempt leaves its children to the next attempt, which finds them again by key.
-            if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
+        # A failed attempt leaves its children to the next attempt, which finds them again by key.
+        if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
+            for handoff in _handed_off(desk, holding):
                 withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
         children = _children(desk, holding)
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
@@ -184,6 +184,16 @@ def _handed_off_by_attempts(desk: Desk, handoff: Handoff) -> list[HandoffId]:
         return []
     with desk.store.view() as view:
         return [child.id for run in view.find_attempts(handoff) for child in view.find_handoffs(parent=run.id)]
+
+
+def _handed_off(desk: Desk, holding: Holding) -> list[HandoffId]:
+    """Return the handoffs of a run, and those that it took up again, oldest first.
+
+    The store is asked: an interrupted offer may be durable without anybody here knowing it, and workers would run it.
+    """
+    with desk.store.view() as view:
+        made = {handoff.id for handoff in view.find_handoffs(parent=holding.id)}
+    return sorted(made | holding.handed_off)
 
 
 def _children(desk: Desk, holding: Holding) -> tuple[ChildHead, ...]:

@@ -337,6 +337,8 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
     with holding.taint.lock:
         body = _initiated(pending)
         fill_gap(desk, holding)
+        # Before the commit: Ctrl-C may come between the commit and our note of it, and the close must find it then.
+        holding.offers = True
         signed = _record_offer(pending, body, tuple(contents))
     context = pending.context
     if context is not None and (context.found or (context.item is not None and context.scanned)):

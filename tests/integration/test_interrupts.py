@@ -1,0 +1,45 @@
+"""Ctrl-C at any moment: the close never hangs, and nothing is left waiting under a run that has failed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.run import RunState
+from batonpass.store.factory import open_store
+
+ROUNDS = 60
+_OPEN = (State.READY, State.CLAIMED, State.RUNNING, State.OFFERED, State.HELD, State.ASKED)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_interrupt_at_any_moment_leaves_no_work_under_a_failed_run(tmp_path: Path, seed: int) -> None:
+    """A close asks the store what its run has handed off, because an interrupted offer may be durable.
+
+    And no interrupt leaves a lock taken, for which the close would wait for ever.
+    """
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    program = [
+        sys.executable,
+        "-m",
+        "tests.integration.interrupted",
+        url,
+        str(tmp_path / "home"),
+        str(ROUNDS),
+        str(seed),
+    ]
+
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert json.loads(done.stdout) > ROUNDS / 2
+    store = open_store(url)
+    with store.view() as view:
+        roots = list(view.find_runs(roots=True))
+        left = [(root.id, child.state) for root in roots for child in view.find_handoffs(root=root.id, states=_OPEN)]
+    store.close()
+    assert {RunState.FAILED} == {root.state for root in roots if root.state is not RunState.COMPLETED}
+    assert [] == left
