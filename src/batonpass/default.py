@@ -42,11 +42,12 @@ def start(
     mode: Mode | str | None = None,
     may: Sequence[str] = (),
     grant: GrantRequest | None = None,
+    key: str | None = None,
 ) -> LiveRun:
     """Start a root run in the ledger of this directory. `intent` is what a principal wants, in their own words.
 
     `items` are further things that they said, such as constraints and exclusions. `may` and `grant` say what the run
-    may do. The parameters are those of `Relay.start`.
+    may do. The same `key` is the same run. The parameters are those of `Relay.start`.
     """
     return default_relay().start(
         intent,
@@ -59,4 +60,5 @@ def start(
         mode=mode,
         may=may,
         grant=grant,
+        key=key,
     )

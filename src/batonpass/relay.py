@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from batonpass.ledger.act_receipts import Recording
     from batonpass.model.baton.card import Card
     from batonpass.model.grants.grant_request import GrantRequest
+    from batonpass.model.ledger.content import Content
     from batonpass.policy.policy_table import AnyPolicy
 
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
@@ -353,6 +354,7 @@ class Relay:
         mode: Mode | str | None = None,
         may: Sequence[str] = (),
         grant: "GrantRequest | None" = None,
+        key: str | None = None,
     ) -> "LiveRun":
         """Start a root run for a principal. `intent` is what they want, in their own words.
 
@@ -362,25 +364,37 @@ class Relay:
         `may` lists what the run may use. `grant` says more: what it may delegate, limits, an end. With either of them
         the run is enforced. With `mode="observed"` as well, the grant stops nothing, and receipts say what it would
         have stopped.
+
+        With a `key`, the same start is the same run: one whose process is gone is resumed, and one that is completed
+        only replays its record. Raises `KeyReusedError` if this agent was given other words under that key.
         """
         from batonpass.handoff.sessions.start import start_run  # noqa: PLC0415 - as above
         from batonpass.handoff.transfer.offer_request import given_items  # noqa: PLC0415 - as above
         from batonpass.model.grants.grant_request import grant_asked  # noqa: PLC0415 - as above
 
         asked = grant_asked(may, grant)
-        holding = start_run(
-            self._furnished(),
-            intent,
-            by=by,
-            agent=agent,
-            said=given_items(items),
-            continues=None if continues is None else self._run(continues),
-            series=series,
-            session=session,
-            mode=None if mode is None else as_member("mode", mode, Mode),
-            grant=None if asked is None else asked.at(self._clock.now()),
-        )
-        return self._open(holding)
+        desk, continued = self._furnished(), None if continues is None else self._run(continues)
+
+        def begin(contents: "tuple[Content, ...]" = (), before: RunId | None = None) -> "Holding":
+            return start_run(
+                desk,
+                intent,
+                by=by,
+                agent=agent,
+                said=given_items(items),
+                continues=continued or (before if series is None else None),
+                series=series,
+                session=session,
+                mode=None if mode is None else as_member("mode", mode, Mode),
+                grant=None if asked is None else asked.at(self._clock.now()),
+                contents=contents,
+            )
+
+        if key is None:
+            return self._open(begin())
+        from batonpass.handoff.sessions.keyed_root import start_once  # noqa: PLC0415 - as above
+
+        return self._open(start_once(desk, key, intent=intent, by=by, agent=agent, start=begin))
 
     def resume(self, run: str = LAST) -> "LiveRun":
         """Go on with an open run whose process is gone. The default is the last open root run.
@@ -543,6 +557,11 @@ class Relay:
 def desk_of(relay: Relay) -> "Desk":
     """Return the desk of a relay: how packages inside batonpass reach the use cases of runs and handoffs."""
     return relay._furnished()  # noqa: SLF001 - the one way in for other packages
+
+
+def home_of(relay: Relay) -> Path | None:
+    """Return the directory beside the ledger of a relay, for locks; None if it has none."""
+    return relay._home  # noqa: SLF001 - as above
 
 
 def recording_of(relay: Relay) -> "Recording":

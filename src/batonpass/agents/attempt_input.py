@@ -11,8 +11,9 @@ from batonpass.briefing.references import read_reference, show_excerpt
 from batonpass.briefing.render import Briefing, Earlier, brief
 from batonpass.briefing.sections import ReadBody
 from batonpass.errors import NotFoundError
+from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.live.faces import LiveRun
-from batonpass.handoff.programs.program_briefing import tell_earlier
+from batonpass.handoff.programs.program_briefing import tell_past
 from batonpass.model.base.ids import ContentId
 from batonpass.store.port import LedgerStore
 
@@ -35,15 +36,20 @@ def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
     return show_excerpt(ref, read_reference(run.baton, ref, read=_reader(store), start=start))
 
 
-def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
-    before = tell_earlier(run)
-    earlier = Earlier(
+def describe_past(store: LedgerStore, past: Resumption) -> Earlier:
+    """Return what earlier attempts finished, left in doubt and handed off, in words."""
+    before = tell_past(store, past)
+    return Earlier(
         finished=tuple(map(_call, before["finished"])),
         in_doubt=tuple(map(_call, before["in_doubt"])),
         children=tuple(f"{child['to']}: {child['task']} ({child['state']})" for child in before["children"]),
     )
+
+
+def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
+    earlier = describe_past(store, run.earlier)
     briefing = brief(run.baton, read=_reader(store), earlier=earlier, grant=run.grant(), can_ask=True)
-    return Prepared(briefing=briefing, messages=before["messages"])
+    return Prepared(briefing=briefing, messages=run.messages())
 
 
 def _call(told: Mapping[str, Any]) -> str:

@@ -66,3 +66,4 @@ class RunResult:
     run: RunId
     session_id: str | None = None
     report: Report | None = None  # the full report
+    reused: bool = False  # the run was completed before under the same key: nobody worked for it now

@@ -1,15 +1,20 @@
-"""The built-in tools of agents: read an artifact of the briefing, show the grant, remember and recall."""
+"""The built-in tools of agents: read an artifact of the briefing, show the grant, remember and recall, note down."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from batonpass.agents.agent_memory import AgentMemory
+from batonpass.agents.agent_sessions import told_besides
 from batonpass.agents.agent_tools import ToolDefinition
 from batonpass.agents.attempt_input import read_piece
 from batonpass.agents.current_run import current
 from batonpass.briefing.permissions import ASK_AGAIN, describe_grant
 from batonpass.briefing.quotes import new_marker, quoted
+from batonpass.briefing.references import AT_ONCE
+from batonpass.briefing.session_block import ASK_FOR_ALL
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.label import SourceType
+from batonpass.model.baton.items import Decision, ItemValue, OpenQuestion, RejectedPath
 
 
 def read_artifact(ref: str, start: int = 0) -> str:
@@ -27,6 +32,51 @@ def read_artifact(ref: str, start: int = 0) -> str:
 async def show_grant() -> str:
     """Show your current grant: what you may do, what is left of your limits, until when, and who granted it."""
     return describe_grant(await current().run.grant())
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionGiven:
+    """A decision, why it was taken, and the conditions it hangs on."""
+
+    what: str
+    why: str = ""
+    conditions: tuple[str, ...] = ()
+
+
+async def note_down(
+    decisions: list[DecisionGiven] | None = None,
+    open_questions: list[str] | None = None,
+    rejected_paths: list[DecisionGiven] | None = None,
+) -> str:
+    """Write down what the next conversation of this session has to know. It sees nothing of this conversation.
+
+    Args:
+        decisions: What was decided, why, and on which conditions it depends.
+        open_questions: What is not known, not checked, or still to be done.
+        rejected_paths: What was tried or considered and rejected, and why.
+
+    """
+    said: list[ItemValue] = [
+        Decision(one.what, why=one.why, conditions=tuple(one.conditions)) for one in decisions or ()
+    ]
+    said += [OpenQuestion(text) for text in open_questions or ()]
+    said += [RejectedPath(one.what, why=one.why) for one in rejected_paths or ()]
+    await current().run.record(*said)
+    return "written down"
+
+
+def show_session(start: int = 0) -> str:
+    """Show everything that was recorded for this session, also what did not fit above.
+
+    Args:
+        start: How many characters to skip.
+
+    """
+    here = current()
+    told = told_besides(here.run, here.store, limit=None)
+    end = start + AT_ONCE
+    rest = f"\n{len(told) - end:,} characters more: {ASK_FOR_ALL}(start={end})" if len(told) > end else ""
+    return (told[start:end] or "Nothing was recorded.") + rest
 
 
 @tool("remember", reversible=True)
@@ -71,6 +121,11 @@ READING: Final = {
     "read_artifact": ToolDefinition(name="read_artifact", function=read_artifact, about_itself=True),
 }
 GRANT: Final = {ASK_AGAIN: ToolDefinition(name=ASK_AGAIN, function=show_grant, about_itself=True)}
+SESSION: Final = {
+    ASK_FOR_ALL: ToolDefinition(name=ASK_FOR_ALL, function=show_session, about_itself=True),
+    # What it writes down is a receipt of its own, so a call around it would say the same twice.
+    "note_down": ToolDefinition(name="note_down", function=note_down, about_itself=True),
+}
 MEMORY: Final = {
     "remember": ToolDefinition(name="remember", function=remember),
     "recall": ToolDefinition(name="recall", function=recall),

@@ -2,24 +2,30 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from batonpass.agents.agent_relay import relay_of
-from batonpass.agents.agent_sessions import read_session
+from batonpass.agents.agent_sessions import is_in_session, read_intent, read_root_report, told_besides
 from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor
 from batonpass.agents.attempt_input import prepare
 from batonpass.agents.clients import ModelClient
 from batonpass.agents.current_run import Current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
 from batonpass.agents.framework.extra import require_extra
-from batonpass.agents.own_tools import GRANT, MEMORY, READING
+from batonpass.agents.key_turn import turn_for
+from batonpass.agents.own_tools import GRANT, MEMORY, READING, SESSION
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
+from batonpass.audit.short_ids import LAST
 from batonpass.briefing.reports import gaps_of
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.programs.runners import fail_run
 from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.model.base.ids import session_named
 from batonpass.model.base.kinds import Outcome
 from batonpass.model.baton.card import Card
+from batonpass.model.baton.items import Report
 from batonpass.model.grants.effective_grant import EffectiveGrant
 from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.limits import Limits
@@ -56,42 +62,80 @@ class AgentRunner:
         by: str | None = None,
         items: Iterable[GivenItem] = (),
         limits: Limits | str | None = None,
+        key: str | None = None,
     ) -> RunResult:
         """Answer a user. Their words are the intent of a new root run, and travel with every handoff below it.
 
         The run has the grant of its definition, within `limits`; a denied call comes back to the model as a sentence.
-        An existing session continues with its messages, decisions, open questions and verified results. Errors of the
-        model's provider are recorded and raised, and so is a cancellation. Raises `MissingExtraError`.
+        In an existing session, its model is told the decisions, open questions and verified results so far, never an
+        earlier conversation. With a `key`, the same request is answered once: a completed run is not repeated, one that
+        another process works on is waited for, and one whose process is gone goes on where it stopped. Errors of the
+        model's provider are recorded and raised, and so is a cancellation. Raises `MissingExtraError`, and
+        `KeyReusedError` for other words under the same key.
         """
         require_extra()
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
-        earlier = (
-            None if session is None else await in_thread(lambda: read_session(relay.store, session, agent_def.name))
-        )
-        root = await relay.start(
-            user_input,
-            by=by or self._config.principal,
-            agent=agent_def.name,
-            items=items,
-            session=session,
-            series=session,
-            grant=grant_unless_nothing(tuple(agent_def.may), tuple(agent_def.may_delegate), limits),
-        )
+        async with turn_for(relay, agent_def.name, key):
+            root = await relay.start(
+                user_input,
+                by=by or self._config.principal,
+                agent=agent_def.name,
+                items=items,
+                session=session,
+                series=session,
+                grant=grant_unless_nothing(tuple(agent_def.may), tuple(agent_def.may_delegate), limits),
+                key=key,
+            )
+            return await self._finish(relay, root, agent_def, user_input, session_id, resumable=key is not None)
+
+    async def resume(self, agent_def: AgentDefinition, run: str = LAST, *, session_id: str | None = None) -> RunResult:
+        """Go on with a root run whose process is gone. The default is the last open one.
+
+        Calls that were finished are not made again. A process that still holds the run is fenced. Raises
+        `NotFoundError` if there is no such run, and `InvalidValueError` if another agent began it.
+        """
+        require_extra()
+        relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
+        root = await relay.resume(run)
+        if root.agent != agent_def.name:
+            raise InvalidValueError("agent_def", f"is {agent_def.name}, and {root.id} is a run of {root.agent}")
+        words = await in_thread(lambda: read_intent(relay.store, root.id))
+        return await self._finish(relay, root, agent_def, words, session_id, resumable=True)
+
+    async def _finish(
+        self,
+        relay: AsyncRelay,
+        root: AsyncRun,
+        agent_def: AgentDefinition,
+        words: str,
+        session_id: str | None,
+        *,
+        resumable: bool,
+    ) -> RunResult:
+        """Let an agent work on a root run until it ends, and return the result; at once if it ended before."""
+        if root.is_replayed:
+            report = await in_thread(lambda: read_root_report(relay.store, root.id)) or Report()
+            return RunResult(output=report.result, run=root.id, session_id=session_id, report=report, reused=True)
         try:
-            if earlier is not None and earlier.tainted:
-                await root.note_untrusted(earlier.run)
-            messages = None if earlier is None else earlier.messages
-            answer = await self._answer(relay, root, agent_def, prompt=user_input, messages=messages)
-            if session is not None:
-                await root.checkpoint(answer.messages)
+            messages = await root.messages()
+            known = await in_thread(lambda: told_besides(root, relay.store, words))
+            answer = await self._answer(
+                relay,
+                root,
+                agent_def,
+                prompt=[known, words] if known else words,
+                messages=messages,
+                reports=is_in_session(root),
+                checkpoints=resumable,
+            )
             root.report(answer.report)
             await root.close()
         except asyncio.CancelledError:
             await root.close(Outcome.CANCELLED)
             raise
         except BaseException as error:
-            await root.fail(error)
+            await in_thread(partial(fail_run, root.sync, error))
             raise
         return RunResult(output=answer.report.result, run=root.id, session_id=session_id, report=answer.report)
 
@@ -108,7 +152,9 @@ class AgentRunner:
             relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
             prepared = await prepare(run, relay.store)
             prompt = prepared.briefing.text
-            answer = await self._answer(relay, run, agent_def, prompt=prompt, messages=prepared.messages)
+            answer = await self._answer(
+                relay, run, agent_def, prompt=prompt, messages=prepared.messages, reports=True, checkpoints=True
+            )
             # Missing parts of the report are never filled in: they are named as gaps.
             gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
             run.report(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
@@ -121,28 +167,33 @@ class AgentRunner:
         run: AsyncRun,
         agent_def: AgentDefinition,
         *,
-        prompt: str,
+        prompt: str | list[str],
         messages: object | None,
+        reports: bool,
+        checkpoints: bool,
     ) -> "ModelAnswer":
         from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 
         history = read_history(messages)
-        # A resumed attempt continues with its messages, which already contain the task.
-        resumes = bool(history) and run.parent is not None
         return await ask(
             Current(run, relay.store),
             agent_def,
             self._client.model(agent_def.model),
             tools=self._tools(run, agent_def, await run.grant()),
             config=self._config,
-            prompt=None if resumes else prompt,
+            # Whoever resumes continues with its own messages, which already contain the task.
+            prompt=None if history else prompt,
             history=history,
+            reports=reports,
+            checkpoints=checkpoints,
         )
 
     def _tools(self, run: AsyncRun, agent_def: AgentDefinition, grant: EffectiveGrant) -> dict[str, ToolDefinition]:
         tools = self._executor.tools_of(agent_def.tools)
         if run.parent is not None:
             tools |= READING
+        elif is_in_session(run):
+            tools |= SESSION
         if grant.is_bound:
             tools |= GRANT
         if self._config.enable_memory:

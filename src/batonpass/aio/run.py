@@ -229,6 +229,11 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.is_limited(unit)
 
     @property
+    def is_replayed(self) -> bool:
+        """Return whether it was completed before, and only replays its record: nothing is done again."""
+        return self.sync.is_replayed
+
+    @property
     def session(self) -> SessionState:
         """Return what came along from earlier root runs: kept, to decide again, left open, in flight."""
         return self.sync.session

@@ -90,7 +90,7 @@ def brief(
         orders, marker, deferred, _task_lines(baton, granted=grant is not None and grant.may is not None)
     )
     parts += [] if grant is None else [describe_grant(grant, can_ask=can_ask)]
-    parts += _earlier(before)
+    parts += tell_earlier(before)
     parts += _answers(baton, marker)
     if baton.missing:
         parts.append(
@@ -122,6 +122,11 @@ def attach(prompt: str, items: Iterable[Item]) -> str | None:
     block = "\n\n".join(_sections(pieces, marker, frozenset()))
     told = quoted(marker, "briefing", f"What is known beyond the task above, as it was recorded.\n\n{block}")
     return f"{prompt}\n\n{told}"
+
+
+def tell_pieces(pieces: Sequence[Piece], marker: str) -> Iterator[str]:
+    """Yield a section for each heading, with everything in it."""
+    return _sections(pieces, marker, frozenset())
 
 
 def _sections(
@@ -176,7 +181,8 @@ def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
         yield f"Budget: {describe_budget(said.budget)}"
 
 
-def _earlier(earlier: Earlier) -> Iterator[str]:
+def tell_earlier(earlier: Earlier) -> Iterator[str]:
+    """Yield a section for each kind of thing that earlier attempts left."""
     for heading, values in (
         ("Done by earlier attempts; do not do it again", earlier.finished),
         ("In doubt: begun by an earlier attempt, and nobody knows what came of it", earlier.in_doubt),

@@ -95,15 +95,6 @@ def test_a_model_that_raises_fails_its_run() -> None:
         assert ["failed"] == [run.state for run in view.find_runs()]
 
 
-def test_a_session_goes_on() -> None:
-    """The second run of a session has the messages of the first; another session has not."""
-    house = House()
-    house.agent("support", lambda turn: f"{len(turn.messages)}")
-
-    said = [house.ask("support", "hello", session_id=session) for session in ("a", "a", "b")]
-    assert ["1", "3", "1"] == said
-
-
 def test_an_agent_remembers_with_the_labels_that_things_had() -> None:
     """What the user said, what a model made of it and what came from outside keep their labels from write to read."""
     house = House(enable_memory=True)
@@ -159,21 +150,6 @@ def test_what_a_tainted_run_kept_taints_whoever_recalls_it() -> None:
     assert [SourceType.EXTERNAL, SourceType.TOOL_OUTPUT, SourceType.EXTERNAL] == [
         receipt.body.label.integrity for receipt in house_receipts(house, "run.closed")
     ]
-    house.relay.verify()
-
-
-def test_a_conversation_that_goes_on_knows_what_was_read_in_it() -> None:
-    """The messages come along, and with them what a page said."""
-    house = House()
-    house.agent(
-        "support",
-        lambda turn: {"fetch": {}} if turn.prompt == "read" and not turn.returned else "ok",
-        outside("the moon is cheese"),
-    )
-    for words in ("hello", "read", "and now?"):
-        house.ask("support", words, session_id="chat")
-
-    assert [False, True, True] == [receipt.body.label.is_external for receipt in house_receipts(house, "run.closed")]
     house.relay.verify()
 
 

@@ -39,17 +39,19 @@ async def ask(
     *,
     tools: Mapping[str, ToolDefinition],
     config: RunnerConfig,
-    prompt: str | None,
+    prompt: str | list[str] | None,
     history: Sequence[ModelMessage] = (),
+    reports: bool,
+    checkpoints: bool,
 ) -> ModelAnswer:
-    """Let a model work on a run until it answers; a handed-off run may answer by the report schema.
+    """Let a model work on a run until it answers. If it `reports`, it may answer by the report schema.
 
-    A sender's words are in the user's role; only the operator's prompt is in the system's.
+    With `checkpoints`, its messages are kept on the way, for whoever goes on after a crash. A sender's words are in the
+    user's role; only the operator's prompt is in the system's.
     """
-    handed = here.run.parent is not None
-    recorder = AgentRecorder(run=here.run, tools=tools, checkpoints=handed)
+    recorder = AgentRecorder(run=here.run, tools=tools, checkpoints=checkpoints)
     outputs: list[Any] = [str]
-    if handed:
+    if reports:
         outputs.append(ToolOutput(StructuredDict(dict(SCHEMA)), name=NAME, description=DESCRIPTION))
     agent: Agent[None, Any] = Agent(
         PatientModel(model, retries=config.retries, streams=config.stream),

@@ -30,9 +30,21 @@ class Turn:
 
     @property
     def prompt(self) -> str:
-        """Return the last message of the user."""
-        said = [str(part.content) for part in self._parts() if isinstance(part, UserPromptPart)]
-        return said[-1] if said else ""
+        """Return the last message of the user; for a handed-off run, the briefing."""
+        return self._said[-1]
+
+    @property
+    def known(self) -> str:
+        """Return what it is told besides the words of the user: the state of its session. Empty if there is none."""
+        return "\n\n".join(self._said[:-1])
+
+    @property
+    def _said(self) -> list[str]:
+        """Return the texts of the last message of the user. The user's own words are the last."""
+        said = [part.content for part in self._parts() if isinstance(part, UserPromptPart)]
+        if not said:
+            return [""]
+        return [said[-1]] if isinstance(said[-1], str) else [str(text) for text in said[-1]]
 
     @property
     def returned(self) -> tuple[tuple[str, str], ...]:

@@ -62,6 +62,11 @@ class RunFacts:
         return self._holding.resumption
 
     @property
+    def is_replayed(self) -> bool:
+        """Return whether it was completed before, and only replays its record: nothing is done again."""
+        return self._holding.replaying
+
+    @property
     def session(self) -> SessionState:
         """Return the state of the session that it began with: kept, to be decided again, left, in flight."""
         return self._holding.session

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.handoff.history.offers import read_offer
+from batonpass.handoff.history.past_calls import Resumption
 from batonpass.model.base.ids import ContentId
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import Baton, within
@@ -12,7 +13,7 @@ from batonpass.model.baton.items import Artifact, Item, ItemValue, Report, part_
 from batonpass.model.grants.effective_grant import EffectiveGrant, LimitLeft
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.call import CallRecord
-from batonpass.store.port import LedgerView
+from batonpass.store.port import LedgerStore, LedgerView
 from batonpass.wire.documents import to_document
 
 if TYPE_CHECKING:
@@ -141,12 +142,17 @@ def tell_value(value: ItemValue) -> dict[str, Any]:
 
 def tell_earlier(run: "WorkingRun") -> dict[str, Any]:
     """Return what earlier attempts at this handoff left behind."""
-    past = run.earlier
+    told = tell_past(run._desk.store, run.earlier)  # noqa: SLF001 - we speak for the run
+    return {**told, "messages": run.messages()}
+
+
+def tell_past(store: LedgerStore, past: Resumption) -> dict[str, Any]:
+    """Return calls that are finished or in doubt, and handoffs, as JSON."""
     calls = (*past.finished, *past.in_doubt)
     arguments: dict[ContentId, Any] = {}
     children: list[dict[str, Any]] = []
     if calls or past.children:
-        with run._desk.store.view() as view:  # noqa: SLF001 - we speak for the run
+        with store.view() as view:
             refs = [call.arguments.id for call in calls if call.arguments is not None]
             for stored in view.find_contents(refs):
                 if stored.body is not None:
@@ -156,7 +162,6 @@ def tell_earlier(run: "WorkingRun") -> dict[str, Any]:
         "finished": [_call(call, arguments) for call in past.finished],
         "in_doubt": [_call(call, arguments) for call in past.in_doubt],
         "children": children,
-        "messages": run.messages(),
     }
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 # Contents of runs and handoffs.
 INTENT: Final = "intent"  # the human's own words
+KEY: Final = "key"  # of a root run: the caller's word for it, under an id that only one run can have
 TASK: Final = "task"
 BRIEF: Final = "brief"
 REPORT: Final = "report"

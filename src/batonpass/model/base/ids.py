@@ -166,6 +166,13 @@ def session_named(name: str) -> SessionId:
     return SessionId(_spell(SESSION, number))
 
 
+def content_named(name: str) -> ContentId:
+    """Return the content id for a name. A ledger takes an id once, so only one receipt can introduce this name."""
+    # It sorts before every id with a time in it: stores look up a new id only if it is not above all that they have.
+    number = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:10])
+    return ContentId(_spell(CONTENT, number))
+
+
 def first_id(prefix: str, at: datetime) -> str:
     """Return the lowest id of that millisecond: every id of it sorts at or after this one."""
     millis = max((require_utc("at", at) - _EPOCH) // _MILLISECOND, 0)

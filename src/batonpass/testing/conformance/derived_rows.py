@@ -5,9 +5,9 @@ import os
 import pytest
 from msgspec.structs import replace
 
-from batonpass.errors import IllegalTransitionError, NotFoundError, StreamClosedError
+from batonpass.errors import DuplicateReceiptError, IllegalTransitionError, NotFoundError, StreamClosedError
 from batonpass.ledger.position import Working
-from batonpass.model.base.ids import AgentId, ContentId, RunId, StreamId
+from batonpass.model.base.ids import AgentId, ContentId, RunId, StreamId, content_named
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.ledger.content import Place, new_content
 from batonpass.model.ledger.entry import Entry
@@ -49,6 +49,26 @@ class Deriving(WithScribe):
 
         with store.view() as view:
             assert body == view.get_content(content.ref.id).body
+
+    def test_the_id_of_a_content_is_taken_once(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A root run with a content that another root has is not written, and the content still leads to the first."""
+        named = content_named("the key of a run")
+
+        def start() -> Working:
+            content = new_content("key", "nightly", NOW)
+            keyed = replace(content, ref=replace(content.ref, id=named))
+            return scribe.recording.start("Go", agent="lead", by=ANA, contents=(keyed,))
+
+        first = start().run
+        for _ in range(2):
+            with pytest.raises(DuplicateReceiptError):
+                start()
+
+        with store.view() as view:
+            introduced = view.get_content(named).receipt
+            assert introduced is not None
+            assert StreamId(first.id) == view.get_receipt(introduced).stream
+            assert [first] == list(view.find_runs())
 
     def test_erased_content_is_gone_and_its_receipt_is_not(self, store: LedgerStore, scribe: Scribe) -> None:
         """Erasing removes salt and body, keeps the row, and adds a receipt."""
