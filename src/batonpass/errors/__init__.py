@@ -30,6 +30,8 @@
     │   ├── HandoffDeclinedError   handoff.declined
     │   ├── HandoffEndedError      handoff.ended
     │   ├── HandoffHeldError       handoff.held
+    │   ├── HandoffSuspendedError  handoff.suspended
+    │   ├── NothingToDecideError   handoff.nothing_to_decide
     │   ├── NotApproverError       handoff.not_approver
     │   ├── OutOfScopeError        handoff.out_of_scope
     │   ├── FourEyesError          handoff.four_eyes

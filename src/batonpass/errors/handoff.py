@@ -152,6 +152,34 @@ class HandoffHeldError(HandoffError):
         self.handoff = handoff
 
 
+class HandoffSuspendedError(HandoffError):
+    """The attempt stopped to wait for a handoff that it made. The next attempt continues from here."""
+
+    code = "handoff.suspended"
+
+    def __init__(self, handoff: str, awaits: str) -> None:
+        super().__init__(
+            f"{handoff} waits for {awaits}, and no worker waits with it; leave the run, and the next attempt "
+            "continues from here",
+        )
+        self.handoff = handoff
+        self.awaits = awaits
+
+
+class NothingToDecideError(HandoffError):
+    """The handoff is held only because it waits for another one, so nobody has to decide about it."""
+
+    code = "handoff.nothing_to_decide"
+
+    def __init__(self, handoff: str, awaits: str) -> None:
+        super().__init__(
+            f"{handoff} waits for {awaits}, and goes on by itself when that one is decided or has ended; "
+            f"see `batonpass handoff show {awaits[-6:]}`",
+        )
+        self.handoff = handoff
+        self.awaits = awaits
+
+
 class HandoffRefusedError(PolicyRefusedError):
     """A rule of the policy refuses this handoff."""
 

@@ -196,7 +196,7 @@ def hold_at(view: LedgerView, handoff: Handoff, stored: StoredReceipt) -> Hold |
     match body:
         case HandoffInitiated() if body.state is State.HELD:
             return hold_of_offer(body, digest(stored.payload), principal=principal)
-        case HandoffHeld():
+        case HandoffHeld() if body.awaits is None:
             call = None if body.call is None else _held_receipt(view, body.ended.run, body.call)
             return hold_of_attempt(
                 body,

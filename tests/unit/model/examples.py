@@ -57,7 +57,9 @@ from batonpass.model.bodies.body import (
     HandoffInitiated,
     HandoffLapsed,
     HandoffLate,
+    HandoffParked,
     HandoffReplaced,
+    HandoffResumed,
     HandoffRetried,
     HandoffRevised,
     HandoffSettled,
@@ -98,6 +100,7 @@ from batonpass.model.bodies.body import (
     VerificationPassed,
     VerificationRepeated,
     VerificationWaived,
+    WaitUntil,
 )
 from batonpass.model.bodies.reasoning import ReasoningPointer
 from batonpass.model.grants.charge import Unit
@@ -146,6 +149,7 @@ _LABELLED: Final[Any] = {"label": LABEL}
 _TAINTED: Final[Any] = {**_LABELLED, "taint": (CALL, CONTENT)}
 _VETTED: Final[Any] = {**_LABELLED, "untrusted": (CONTENT,)}
 _ON: Final[Any] = {"handoff": HANDOFF}
+_WAITS: Final[Any] = {"awaits": HandoffId(an_id("handoff", 9)), "wait_until": WaitUntil.DECIDED}
 _BY_ANA: Final[Any] = {**_ON, "by": ANA}
 _BOUND: Final[Any] = {"policy": DIGEST, "certificate": DIGEST}
 _GRANTED: Final[Any] = {**_BOUND, "terms": DIGEST}
@@ -247,7 +251,9 @@ BODIES: Final[dict[Kind, Body]] = {
             error="timeout",
             to=EDITOR,
         ),
-        HandoffHeld(**_ON, **_HELD, attempt=1, ended=HEAD, reason="call.irreversible", call=CALL),
+        HandoffHeld(**_ON, **_HELD, attempt=1, ended=HEAD, reason="call.irreversible", call=CALL, **_WAITS),
+        HandoffResumed(**_ON, attempt=1, awaits=_WAITS["awaits"]),
+        HandoffParked(**_ON, attempt=1, error="attempts-exhausted"),
         HandoffBacked(**_BY_ANA, **_SHOWN),
         HandoffApproved(**_BY_ANA, **_SHOWN),
         HandoffDenied(**_BY_ANA, **_SHOWN),

@@ -44,7 +44,9 @@ from batonpass.model.bodies.body import (
     HandoffInitiated,
     HandoffLapsed,
     HandoffLate,
+    HandoffParked,
     HandoffReplaced,
+    HandoffResumed,
     HandoffRetried,
     HandoffRevised,
     HandoffSettled,
@@ -381,6 +383,14 @@ def _act(trail: Trail, told: Happened) -> TrailLine:
     """Return the line for an act on a handoff by somebody else than its own runs."""
     reason = _reason(told)
     match told.body:
+        case HandoffHeld() as body if body.awaits is not None:
+            line = TrailLine("waits", f"at attempt {body.attempt}", (TrailNote(f"for {ending(body.awaits)}"), *reason))
+        case HandoffResumed() as body:
+            line = TrailLine(
+                "goes on", f"after attempt {body.attempt}", (TrailNote(f"{ending(body.awaits)} is decided or over"),)
+            )
+        case HandoffParked() as body:
+            line = TrailLine("parked", f"after attempt {body.attempt}", (TrailNote(body.error), *reason), Tone.BAD)
         case HandoffHeld() as body:
             line = TrailLine("held", f"at attempt {body.attempt}", (TrailNote(body.reason), *reason), Tone.WARN)
         case HandoffBacked() | HandoffApproved() as body:

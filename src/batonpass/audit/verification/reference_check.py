@@ -37,6 +37,7 @@ from batonpass.model.bodies.body import (
     HandoffHeld,
     HandoffInitiated,
     HandoffLate,
+    HandoffResumed,
     HandoffRevised,
     RelayRevoked,
     RelayRotated,
@@ -235,6 +236,16 @@ def _require_approver_revoked(facts: Facts, body: ApproverRevoked) -> None:
 
 def _require_held(facts: Facts, body: HandoffHeld) -> None:
     facts.memory.holds.require_held(body)
+    if body.awaits is not None:
+        child = facts.derived.handoffs.get(body.awaits)
+        if body.call is not None:
+            raise UnlinkedError("it waits for a call and for a handoff, and can go on by one of them", field="awaits")
+        if child is None or not _is_same_work(facts, child.parent, body.ended.run):
+            raise UnlinkedError(f"it waits for {body.awaits}, which it did not hand off", field="awaits")
+
+
+def _require_wait(facts: Facts, body: HandoffResumed) -> None:
+    facts.memory.holds.require_resumed(body)
 
 
 def _require_decision(facts: Facts, body: Decided) -> None:
@@ -307,5 +318,6 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     ApproverEnrolled: _require_approver,
     ApproverRevoked: _require_approver_revoked,
     HandoffHeld: _require_held,
+    HandoffResumed: _require_wait,
     **dict.fromkeys(DECISIONS, _require_decision),
 }

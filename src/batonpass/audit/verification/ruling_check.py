@@ -15,6 +15,7 @@ from batonpass.model.bodies.body import (
     HandoffDenied,
     HandoffHeld,
     HandoffInitiated,
+    HandoffResumed,
     ToolApproved,
     ToolBacked,
     ToolHeld,
@@ -45,6 +46,7 @@ class Holds(Struct):
     """All holds: of handoffs the latest one, of calls each one; and the approvals that do not suffice alone."""
 
     handoffs: dict[HandoffId, Hold] = field(default_factory=dict)
+    waits: dict[HandoffId, HandoffId] = field(default_factory=dict)  # what a held handoff waits for; nobody approves it
     calls: dict[CallId, ToolHeld] = field(default_factory=dict)
     open_calls: dict[CallId, Hold] = field(default_factory=dict)  # of runs that go on while these calls wait
     backers: dict[Digest, set[PrincipalId]] = field(default_factory=dict)  # by the digest of the hold's receipt
@@ -55,7 +57,11 @@ class Holds(Struct):
             case HandoffInitiated() as body if body.state is State.HELD:
                 principal = derived.runs[body.run].principal
                 self.handoffs[body.handoff] = hold_of_offer(body, digest, principal=principal)
+            case HandoffHeld() as body if body.awaits is not None:
+                self.waits[body.handoff] = body.awaits
+                self.handoffs.pop(body.handoff, None)
             case HandoffHeld() as body:
+                self.waits.pop(body.handoff, None)
                 held = None if body.call is None else self.calls.get(body.call)
                 known = derived.handoffs[body.handoff]
                 self.handoffs[body.handoff] = hold_of_attempt(
@@ -83,6 +89,11 @@ class Holds(Struct):
             raise UnlinkedError(f"{body.call} is no call that the attempt held", field="call")
         if held is not None and held.stays:
             raise UnlinkedError(f"{body.call} was to wait while its run goes on", field="call")
+
+    def require_resumed(self, body: HandoffResumed) -> None:
+        """Refuse to resume what waits for somebody's approval, or for another handoff. Raises `UnlinkedError`."""
+        if self.waits.get(body.handoff) != body.awaits:
+            raise UnlinkedError(f"it did not wait for {body.awaits}", field="awaits")
 
     def get(self, body: Decided) -> Hold:
         """Return the hold that a ruling is about. Raises `UnlinkedError`."""

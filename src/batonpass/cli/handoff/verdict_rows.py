@@ -18,7 +18,9 @@ from batonpass.model.bodies.body import (
     HandoffExpired,
     HandoffHeld,
     HandoffLapsed,
+    HandoffParked,
     HandoffReplaced,
+    HandoffResumed,
     HandoffRetried,
     HandoffRevised,
     HandoffSettled,
@@ -42,7 +44,7 @@ def approval_rows(account: Account) -> Iterator[Parts]:
     held = account.offer.initiated.state is State.HELD
     for act in account.acts:
         match act.receipt.body:
-            case HandoffHeld() as body:
+            case HandoffHeld() as body if body.awaits is None:
                 held = True
                 yield (f"held at attempt {body.attempt}: {body.reason}",)
             case HandoffBacked() | HandoffApproved() as body:
@@ -55,10 +57,16 @@ def approval_rows(account: Account) -> Iterator[Parts]:
                 yield (f"by {body.by} · ", proof, f"{seen}{looked}{more}{because(act)}")
             case HandoffDenied() as body:
                 yield (paint(f"denied by {body.by}", "red"), " · proven" if body.proven else "", because(act))
-    if account.handoff.state is State.HELD:
+    if account.handoff.state is State.HELD and not _is_wait(account):
         yield (paint("waiting: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
     elif not held:
         yield ("none needed",)
+
+
+def _is_wait(account: Account) -> bool:
+    """Return whether a held handoff only waits for another one, so that nobody has to approve it."""
+    held = [act.receipt.body for act in account.acts if isinstance(act.receipt.body, HandoffHeld)]
+    return bool(held) and held[-1].awaits is not None
 
 
 def decision_rows(account: Account) -> Iterator[Parts]:
@@ -85,6 +93,19 @@ def decision_rows(account: Account) -> Iterator[Parts]:
                 yield (paint("expired", "magenta"), because(act))
             case HandoffLapsed() as body:
                 yield (f"attempt {body.attempt} lapsed {moment(act.receipt.at)}: its worker was gone",)
+            case _:
+                yield from _stop_rows(act)
+
+
+def _stop_rows(act: HandoffAct) -> Iterator[Parts]:
+    """Yield that an attempt stopped to wait for another handoff, that it goes on, or that there is no further one."""
+    match act.receipt.body:
+        case HandoffHeld() as body if body.awaits is not None:
+            yield (f"attempt {body.attempt} waits for {ending(body.awaits)} since {moment(act.receipt.at)}",)
+        case HandoffResumed() as body:
+            yield (f"goes on since {moment(act.receipt.at)}: {ending(body.awaits)} is decided or over",)
+        case HandoffParked() as body:
+            yield (paint("parked", "red"), f" after attempt {body.attempt} · {body.error}{because(act)}")
 
 
 def verdict_rows(account: Account) -> Iterator[Parts]:

@@ -18,6 +18,7 @@ from batonpass.errors import (
     HandoffEndedError,
     HoldChangedError,
     KeyRefusedError,
+    NothingToDecideError,
     StaleHeadError,
     UnprovenError,
 )
@@ -44,6 +45,7 @@ from batonpass.model.ledger.key import KeyStatus
 from batonpass.model.ledger.ruling import Decided, Hold, is_approval, ruling_of
 from batonpass.model.ledger.run import RunState
 from batonpass.records.hold import find_backers, find_decision, find_hold, get_held_call
+from batonpass.records.wait import find_wait
 from batonpass.signing.approver_key import Approver
 from batonpass.store.port import LedgerView
 
@@ -82,7 +84,12 @@ def decide_handoff(
             advance(known.state, HandoffEvent.APPROVE if approved else HandoffEvent.DENY, known.carrier)
             hold = find_hold(view, known)
             if hold is None:
-                raise HandoffEndedError(handoff, known.state)
+                wait = find_wait(view, known)
+                raise (
+                    HandoffEndedError(handoff, known.state)
+                    if wait is None
+                    else NothingToDecideError(handoff, wait.awaits)
+                )
             last_one = approved and is_enough(hold, principal_of(by), tuple(find_backers(view, hold)))
             kind = HandoffApproved if last_one else HandoffBacked if approved else HandoffDenied
             said = kind(

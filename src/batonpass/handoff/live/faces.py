@@ -57,6 +57,7 @@ from batonpass.handoff.transfer.run_items import (
     relax,
     state_intent,
 )
+from batonpass.handoff.transfer.wait import resume_above
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId
@@ -399,6 +400,7 @@ class LiveHandoff:
         self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
     ) -> None:
         decide_handoff(self._desk, self.id, approved=approved, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+        resume_above(self._desk, self.id)
 
     def _caller(self) -> str:
         if self._parent is None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.errors import InvalidValueError
+from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.guard.policy.taint_gate import may_endorse
 from batonpass.handoff.history.offers import author_of, read_items, read_offer, read_report, read_words
 from batonpass.handoff.runtime.desk import Desk
@@ -19,9 +19,10 @@ from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.label import Label, Source, SourceType
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Item, Report
-from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, Kind, Part
+from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, HandoffParked, Kind, Part
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
+from batonpass.records.wait import find_blocker
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -66,6 +67,7 @@ class Result(Struct, frozen=True, kw_only=True):
     question: str | None = None  # the question that waits for an answer
     label: Label | None = None  # of report, reason and question; None if nobody labelled them
     sources: tuple[Source, ...] = ()  # their taint: a run that reads them takes it over
+    blocked_by: HandoffId | None = None  # the handoff that somebody has to approve or answer: this one, or one below
 
     @property
     def delivered(self) -> bool:
@@ -75,7 +77,8 @@ class Result(Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Return whether waiting longer would change nothing: it ended, or somebody has to act."""
-        return self.state in SETTLED
+        # A handoff that waits for one below it is held too, and goes on by itself.
+        return self.state in SETTLED and (self.state is not State.HELD or self.blocked_by is not None)
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - whatever the runner returned
@@ -89,6 +92,7 @@ def read_result(view: LedgerView, handoff: Handoff) -> Result:
     """Return the result of a handoff so far."""
     report = read_report(view, handoff) if handoff.run is not None and handoff.state in SETTLED else None
     label, sources = _label_of(view, handoff)
+    blocker = find_blocker(view, handoff) if handoff.state in {State.HELD, State.ASKED} else None
     return Result(
         handoff=handoff.id,
         run=handoff.run,
@@ -100,6 +104,7 @@ def read_result(view: LedgerView, handoff: Handoff) -> Result:
         question=read_offer(view, handoff).open_question if handoff.state is State.ASKED else None,
         label=label,
         sources=sources,
+        blocked_by=None if blocker is None else blocker.id,
     )
 
 
@@ -208,6 +213,9 @@ def learn_own(desk: Desk, parent: Holding, child: Holding) -> bool:
 
 
 def _reason(view: LedgerView, handoff: Handoff) -> str:
+    parked = _parked(view, handoff)
+    if parked is not None:
+        return read_words(view, parked.content.get("reason"))
     if handoff.state is State.FAILED and handoff.run is not None:
         return _last_line(read_words(view, _last(view, handoff.run).content.get("message")))
     said = _said(view, handoff)
@@ -215,10 +223,23 @@ def _reason(view: LedgerView, handoff: Handoff) -> str:
 
 
 def _error(view: LedgerView, handoff: Handoff) -> str | None:
+    if (parked := _parked(view, handoff)) is not None:
+        return getattr(parked.body, "error", None)
     if handoff.state is State.FAILED and handoff.run is not None:
         return getattr(_last(view, handoff.run).body, "error", None)
     said = _said(view, handoff) if handoff.state is State.DECLINED else None
     return None if said is None else getattr(said.body, "code", None)
+
+
+def _parked(view: LedgerView, handoff: Handoff) -> Receipt | None:
+    """Return the receipt that says why no further attempt is made; None if it failed by its own attempt."""
+    if handoff.state is not State.FAILED:
+        return None
+    try:
+        receipt = _last(view, StreamId(handoff.id))
+    except NotFoundError:
+        return None
+    return receipt if isinstance(receipt.body, HandoffParked) else None
 
 
 def _said(view: LedgerView, handoff: Handoff) -> Receipt | None:
@@ -230,8 +251,8 @@ def _said(view: LedgerView, handoff: Handoff) -> Receipt | None:
     return decode_receipt(found[-1].payload) if found else None
 
 
-def _last(view: LedgerView, run: RunId) -> Receipt:
-    stream = view.get_stream(StreamId(run))
+def _last(view: LedgerView, of: RunId | StreamId) -> Receipt:
+    stream = view.get_stream(StreamId(of))
     return decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
 
 

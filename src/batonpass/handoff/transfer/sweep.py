@@ -7,6 +7,7 @@ from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundErr
 from batonpass.handoff.approvals.decision import TIME_LIMIT, decide_handoff, out_of_time
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.transfer.close import expire, lapse, withdraw_below
+from batonpass.handoff.transfer.wait import resume_all
 from batonpass.model.base.ids import HandoffId
 from batonpass.model.base.lifecycle import State
 from batonpass.records.hold import find_hold
@@ -37,7 +38,7 @@ def sweep(desk: Desk, *, holder: str) -> int:
             continue
         withdraw_below(desk, handoff, by=_DEADLINE, reason="the deadline of what it was for has passed")
         ended += 1
-    return ended + _deny_unanswered(desk)
+    return ended + _deny_unanswered(desk) + resume_all(desk)
 
 
 def _deny_unanswered(desk: Desk) -> int:

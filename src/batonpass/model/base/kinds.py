@@ -37,6 +37,8 @@ class Kind(StrEnum):
     HANDOFF_COMPLETED = "handoff.completed"
     HANDOFF_FAILED = "handoff.failed"
     HANDOFF_HELD = "handoff.held"
+    HANDOFF_RESUMED = "handoff.resumed"
+    HANDOFF_PARKED = "handoff.parked"
     HANDOFF_BACKED = "handoff.backed"
     HANDOFF_APPROVED = "handoff.approved"
     HANDOFF_DENIED = "handoff.denied"
@@ -142,6 +144,13 @@ class Gate(StrEnum):
     CONFIRM = "confirm"
     APPROVE = "approve"
     DENY = "deny"
+
+
+class WaitUntil(StrEnum):
+    """When a wait for a handoff is over. The text is signed, so it is forever."""
+
+    SETTLED = "settled"  # it ended, or somebody has to decide or answer
+    DECIDED = "decided"  # it ended, or its caller can take it: a hold or a question does not end the wait
 
 
 class Settlement(StrEnum):

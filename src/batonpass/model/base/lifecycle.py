@@ -43,6 +43,8 @@ class HandoffEvent(StrEnum):
     COMPLETE = "complete"
     FAIL = "fail"
     HOLD = "hold"
+    RESUME = "resume"
+    PARK = "park"
     LAPSE = "lapse"
     CANCEL = "cancel"
     EXPIRE = "expire"
@@ -71,6 +73,8 @@ _WORKER: Final = (Carrier.WORKER,)
 _ROWS: Final[tuple[tuple[State, HandoffEvent, tuple[Carrier, ...], State | None], ...]] = (
     (State.HELD, HandoffEvent.APPROVE, _BOTH, None),
     (State.HELD, HandoffEvent.DENY, _BOTH, State.DENIED),
+    (State.HELD, HandoffEvent.RESUME, _BOTH, None),  # the child that its attempt waited for has ended
+    (State.HELD, HandoffEvent.CANCEL, _BOTH, State.CANCELLED),
     (State.HELD, HandoffEvent.EXPIRE, _BOTH, State.EXPIRED),
     (State.OFFERED, HandoffEvent.ACCEPT, _CALLER, State.RUNNING),
     (State.OFFERED, HandoffEvent.DECLINE, _CALLER, State.DECLINED),
@@ -83,8 +87,11 @@ _ROWS: Final[tuple[tuple[State, HandoffEvent, tuple[Carrier, ...], State | None]
     (State.CLAIMED, HandoffEvent.ACCEPT, _WORKER, State.RUNNING),
     (State.CLAIMED, HandoffEvent.ASK, _WORKER, State.ASKED),
     (State.CLAIMED, HandoffEvent.DECLINE, _WORKER, State.DECLINED),
+    (State.CLAIMED, HandoffEvent.CANCEL, _WORKER, State.CANCELLED),
+    (State.CLAIMED, HandoffEvent.PARK, _WORKER, State.FAILED),  # no further attempt is made
     (State.CLAIMED, HandoffEvent.LAPSE, _WORKER, State.READY),
     (State.ASKED, HandoffEvent.ANSWER, _BOTH, None),
+    (State.ASKED, HandoffEvent.CANCEL, _BOTH, State.CANCELLED),
     (State.ASKED, HandoffEvent.EXPIRE, _BOTH, State.EXPIRED),
     (State.RUNNING, HandoffEvent.COMPLETE, _BOTH, State.COMPLETED),
     (State.RUNNING, HandoffEvent.FAIL, _BOTH, State.FAILED),

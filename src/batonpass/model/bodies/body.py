@@ -22,6 +22,7 @@ from batonpass.model.base.kinds import (
     Sanitising,
     ScanFound,
     Settlement,
+    WaitUntil,
 )
 from batonpass.model.bodies.decision_bodies import (
     HandoffApproved,
@@ -43,7 +44,9 @@ from batonpass.model.bodies.handoff_acts import (
     HandoffHeld,
     HandoffLapsed,
     HandoffLate,
+    HandoffParked,
     HandoffReplaced,
+    HandoffResumed,
     HandoffRetried,
     HandoffRevised,
     HandoffSettled,
@@ -127,7 +130,9 @@ __all__ = [
     "HandoffInitiated",
     "HandoffLapsed",
     "HandoffLate",
+    "HandoffParked",
     "HandoffReplaced",
+    "HandoffResumed",
     "HandoffRetried",
     "HandoffRevised",
     "HandoffSettled",
@@ -169,6 +174,7 @@ __all__ = [
     "VerificationPassed",
     "VerificationRepeated",
     "VerificationWaived",
+    "WaitUntil",
 ]
 
 
@@ -199,6 +205,8 @@ Body: TypeAlias = (
     | HandoffCompleted
     | HandoffFailed
     | HandoffHeld
+    | HandoffResumed
+    | HandoffParked
     | HandoffBacked
     | HandoffApproved
     | HandoffDenied

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import require_code, require_digest, require_instance, require_integer, require_member
 from batonpass.model.base.ids import (
     CALL,
@@ -32,6 +33,7 @@ from batonpass.model.base.kinds import (
     Kind,
     Method,
     Settlement,
+    WaitUntil,
     require_carried,
     require_fates,
     require_hold,
@@ -40,14 +42,20 @@ from batonpass.model.base.label import Source, require_source, require_sources
 
 
 class HandoffHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An attempt stopped before a call that needs approval. Its run is over, and the handoff is held."""
+    """An attempt stopped, and the next one goes on from there. Its run is over, and the handoff is held.
+
+    It stopped before a call that needs approval (`call`), or it waits for a handoff that it made (`awaits`). In the
+    second case nobody has to approve this one: `handoff.resumed` follows when the wait is over.
+    """
 
     kind: ClassVar = Kind.HANDOFF_HELD
     handoff: HandoffId
     attempt: int
     ended: ChildHead  # the head of the run that is over
-    reason: str  # the rule that holds the call
+    reason: str  # the rule that holds the call; or the code of the wait
     call: CallId | None = None  # the call that is held
+    awaits: HandoffId | None = None  # the handoff that it waits for
+    wait_until: WaitUntil | None = None  # when that wait is over
     gate: Gate | None = None  # who must approve
     until: datetime | None = None  # denied then, if nobody has approved
     proven: bool = False  # an approval needs the signature of an approver's key
@@ -63,6 +71,40 @@ class HandoffHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.call is not None:
             require_id("call", self.call, CALL)
         require_hold(self.gate, self.until)
+        if self.awaits is not None:
+            require_id("awaits", self.awaits, HANDOFF)
+        if self.wait_until is not None:
+            require_member("wait_until", self.wait_until, WaitUntil)
+        if (self.awaits is None) is not (self.wait_until is None):
+            raise InvalidValueError("awaits", "an attempt that waits for a handoff says until when")
+
+
+class HandoffResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The handoff that an attempt waited for is decided or has ended. The handoff waits for its next attempt."""
+
+    kind: ClassVar = Kind.HANDOFF_RESUMED
+    handoff: HandoffId
+    attempt: int  # the one that waited
+    awaits: HandoffId  # the handoff that it waited for
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_integer("attempt", self.attempt, least=1)
+        require_id("awaits", self.awaits, HANDOFF)
+
+
+class HandoffParked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """No further attempt is made, because of what happened to the earlier ones. The handoff has failed."""
+
+    kind: ClassVar = Kind.HANDOFF_PARKED
+    handoff: HandoffId
+    attempt: int  # number of the latest attempt; 0 if none has begun
+    error: str  # the code that says why
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_integer("attempt", self.attempt)
+        require_code("error", self.error)
 
 
 class _ByWhom(Struct, frozen=True, kw_only=True, omit_defaults=True):

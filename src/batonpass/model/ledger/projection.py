@@ -38,7 +38,9 @@ from batonpass.model.bodies.body import (
     HandoffHeld,
     HandoffInitiated,
     HandoffLapsed,
+    HandoffParked,
     HandoffReplaced,
+    HandoffResumed,
     HandoffRetried,
     Outcome,
     Part,
@@ -232,6 +234,8 @@ def _handoff_failed(receipt: Receipt, body: HandoffFailed, _: Digest) -> Project
 # The event of each act, and the final state of a run that was working on the handoff.
 _ACTS: Final[Mapping[type, tuple[HandoffEvent, RunState | None]]] = {
     HandoffHeld: (HandoffEvent.HOLD, RunState.SUSPENDED),
+    HandoffResumed: (HandoffEvent.RESUME, None),
+    HandoffParked: (HandoffEvent.PARK, None),
     HandoffApproved: (HandoffEvent.APPROVE, None),
     HandoffDenied: (HandoffEvent.DENY, None),
     HandoffAsked: (HandoffEvent.ASK, None),

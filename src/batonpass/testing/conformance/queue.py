@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from batonpass.errors import InvalidValueError, LeaseLostError, RewoundError
+from batonpass.audit.verification.verify import verify_ledger
+from batonpass.errors import IllegalTransitionError, InvalidValueError, LeaseLostError, RewoundError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
 from batonpass.ledger.position import Working, need
@@ -20,9 +21,12 @@ from batonpass.model.bodies.body import (
     HandoffDeclined,
     HandoffHeld,
     HandoffInitiated,
+    HandoffParked,
     HandoffReplaced,
+    HandoffResumed,
     HandoffRetried,
     Outcome,
+    WaitUntil,
 )
 from batonpass.model.ledger.entry import Entry
 from batonpass.store.port import LedgerStore
@@ -60,6 +64,23 @@ def _hold(scribe: Scribe, handoff: HandoffId, _: Working) -> None:
     )
 
 
+def _wait(scribe: Scribe, handoff: HandoffId, child: Working) -> HandoffId:
+    """End an attempt because it waits for a handoff that it makes. Return that handoff."""
+    below = scribe.offer(child)
+    scribe.recording.act(
+        handoff,
+        lambda known, ended: HandoffHeld(
+            handoff=handoff,
+            attempt=known.attempt,
+            ended=need(ended, known),
+            reason="handoff.awaits",
+            awaits=below,
+            wait_until=WaitUntil.SETTLED,
+        ),
+    )
+    return below
+
+
 _ENDINGS: dict[str, tuple[Ending, State]] = {
     "completed": (lambda scribe, _, child: scribe.recording.close(child), State.COMPLETED),
     "failed": (lambda scribe, _, child: scribe.recording.close(child, Outcome.FAILED), State.FAILED),
@@ -68,6 +89,7 @@ _ENDINGS: dict[str, tuple[Ending, State]] = {
         State.CANCELLED,
     ),
     "held": (_hold, State.HELD),
+    "waiting": (_wait, State.HELD),
     "lapsed": (lambda scribe, handoff, _: scribe.recording.lapse(handoff), State.READY),
 }
 
@@ -138,6 +160,52 @@ class Queueing(WithScribe):
         scribe.recording.act(handoff, lambda *_: HandoffApproved(handoff=handoff, by=ANA))
 
         assert handoff == claimed(store).handoff
+
+    def test_an_attempt_that_waited_goes_on(self, store: LedgerStore, scribe: Scribe) -> None:
+        """It can be claimed once it is resumed, and not before; then it cannot be resumed again."""
+        handoff = waiting(scribe)
+        below = _wait(scribe, handoff, taken(scribe, claimed(store)))
+        resumed = HandoffResumed(handoff=handoff, attempt=1, awaits=below)
+        assert (State.HELD, True) == (state_of(store, handoff), nothing_to_claim(store))
+        scribe.recording.act(handoff, lambda *_: resumed)
+        with pytest.raises(IllegalTransitionError):
+            scribe.recording.act(handoff, lambda *_: resumed)
+
+        assert 2 == taken(scribe, claimed(store)).run.attempt
+        store.sequence()
+        assert 0 < verify_ledger(store).receipts
+
+    @pytest.mark.parametrize("claims", [False, True], ids=["nobody holds it", "a worker has claimed it"])
+    def test_a_parked_handoff_has_failed(self, store: LedgerStore, scribe: Scribe, claims: bool) -> None:  # noqa: FBT001
+        """Nobody can claim it any more, a lease on it is over, and only a retry queues it again."""
+        handoff = waiting(scribe)
+        taken(scribe, claimed(store))
+        scribe.recording.lapse(handoff)
+        if claims:
+            claimed(store)
+        scribe.recording.act(handoff, lambda *_: HandoffParked(handoff=handoff, attempt=1, error="exhausted"))
+
+        assert (State.FAILED, []) == (state_of(store, handoff), leases_of(store))
+        assert nothing_to_claim(store)
+        store.sequence()
+        assert 0 < verify_ledger(store).receipts
+        scribe.recording.act(handoff, lambda *_: HandoffRetried(handoff=handoff, by=ANA))
+        assert handoff == claimed(store).handoff
+
+    def test_what_waits_for_somebody_can_be_cancelled(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A held handoff and one with a question end like any other, for good."""
+        held, asked = waiting(scribe), waiting(scribe)
+        _hold(scribe, held, taken(scribe, claimed(store)))
+        _ask(scribe, asked, token=claimed(store).token)
+        for handoff in (held, asked):
+            scribe.recording.cancel(handoff, by=ANA, reason="enough")
+
+        assert [State.CANCELLED] * 2 == [state_of(store, handoff) for handoff in (held, asked)]
+        assert nothing_to_claim(store)
+        with store.view() as view:
+            assert [] == list(view.find_held())
+        store.sequence()
+        assert 0 < verify_ledger(store).receipts
 
     def test_a_question_keeps_workers_away(self, store: LedgerStore, scribe: Scribe) -> None:
         """A question ends the lease; the handoff can be claimed once it is answered."""

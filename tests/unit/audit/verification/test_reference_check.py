@@ -30,19 +30,25 @@ from batonpass.model.bodies.body import (
     CheckpointSaved,
     ChildHead,
     ErrorType,
+    Gate,
     HandoffAccepted,
     HandoffAnswered,
+    HandoffApproved,
     HandoffAsked,
     HandoffContextSanitized,
     HandoffFailed,
+    HandoffHeld,
     HandoffInitiated,
     HandoffLate,
+    HandoffResumed,
     HandoffRetried,
     HandoffRevised,
     Kind,
     Outcome,
     Sanitising,
+    ToolHeld,
     VerificationFailed,
+    WaitUntil,
 )
 from batonpass.model.bodies.reasoning import ReasoningPointer
 from batonpass.testing.builders import ANA
@@ -379,6 +385,64 @@ def a_scan(parent: Working, handoff: HandoffId) -> HandoffContextSanitized:
     )
 
 
+def waits(hand: Hand, handoff: HandoffId, run: Working, awaits: HandoffId, call: CallId | None = None) -> None:
+    """End an attempt because it waits for another handoff."""
+    ended = hand.head(run)
+    body = HandoffHeld(
+        handoff=handoff,
+        attempt=1,
+        ended=ended,
+        reason="handoff.awaits",
+        call=call,
+        awaits=awaits,
+        wait_until=WaitUntil.DECIDED,
+    )
+    hand.act(handoff, body)
+
+
+def waits_for_a_handoff_of_another(hand: Hand) -> None:
+    """Wait for what somebody else handed off."""
+    handoff = hand.offer()
+    waits(hand, handoff, hand.accept(handoff), hand.offer())
+
+
+def waits_for_two_things(hand: Hand) -> None:
+    """Wait for a person and for a handoff at once: the second would let the first go on."""
+    handoff = hand.offer()
+    run = hand.accept(handoff)
+    below = hand.forger.scribe.offer(run)
+    call = new_call_id(NOON)
+    held = ToolHeld(run=run.run.id, call=call, tool="deploy", rule="tier.irreversible", gate=Gate.APPROVE, key=DIGEST)
+    hand.forger.scribe.recording.record(run, held)
+    waits(hand, handoff, run, below, call)
+
+
+def resumes_what_waits_for_a_person(hand: Hand) -> None:
+    """Let a held attempt go on although nobody approved the call that it stopped at."""
+    handoff = hand.offer()
+    run = hand.accept(handoff)
+    below = hand.forger.scribe.offer(run)
+    hand.act(handoff, HandoffHeld(handoff=handoff, attempt=1, ended=hand.head(run), reason="tier.irreversible"))
+    hand.act(handoff, HandoffResumed(handoff=handoff, attempt=1, awaits=below))
+
+
+def resumes_for_another(hand: Hand) -> None:
+    """Let an attempt go on for another handoff than the one it waits for."""
+    handoff = hand.offer()
+    run = hand.accept(handoff)
+    below, other = hand.forger.scribe.offer(run), hand.forger.scribe.offer(run)
+    waits(hand, handoff, run, below)
+    hand.act(handoff, HandoffResumed(handoff=handoff, attempt=1, awaits=other))
+
+
+def approves_what_waits_for_a_handoff(hand: Hand) -> None:
+    """Approve an attempt that waits for nobody's approval."""
+    handoff = hand.offer()
+    run = hand.accept(handoff)
+    waits(hand, handoff, run, hand.forger.scribe.offer(run))
+    hand.act(handoff, HandoffApproved(handoff=handoff, by=ANA))
+
+
 CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a first revision that is the second": (skips_the_first_revision, Kind.HANDOFF_ANSWERED, "revision"),
     "a revision that skips": (skips_a_revision, Kind.HANDOFF_ANSWERED, "revision"),
@@ -410,6 +474,11 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a checkpoint of its parent": (thinks_what_its_parent_thought, Kind.HANDOFF_INITIATED, "reasoning"),
     "what is no checkpoint": (thinks_what_is_no_checkpoint, Kind.HANDOFF_INITIATED, "reasoning"),
     "a checkpoint of nobody": (thinks_what_is_nowhere, Kind.HANDOFF_INITIATED, "reasoning"),
+    "a wait for a handoff of another": (waits_for_a_handoff_of_another, Kind.HANDOFF_HELD, "awaits"),
+    "a wait for two things": (waits_for_two_things, Kind.HANDOFF_HELD, "awaits"),
+    "resumed without an approval": (resumes_what_waits_for_a_person, Kind.HANDOFF_RESUMED, "awaits"),
+    "resumed for another handoff": (resumes_for_another, Kind.HANDOFF_RESUMED, "awaits"),
+    "an approval of a mere wait": (approves_what_waits_for_a_handoff, Kind.HANDOFF_APPROVED, "handoff"),
     "an adopted child at another head": (adopts_at_another_head, Kind.HANDOFF_COMPLETED, "children"),
 }
 

@@ -174,6 +174,8 @@ EXPECTED: dict[Kind, Projection] = {
         run_ended=ended(RunState.SUSPENDED),
         handoff_moved=moved(HandoffEvent.HOLD, attempt=1, ends=CHILD),
     ),
+    Kind.HANDOFF_RESUMED: Projection(handoff_moved=moved(HandoffEvent.RESUME, attempt=1)),
+    Kind.HANDOFF_PARKED: Projection(handoff_moved=moved(HandoffEvent.PARK, attempt=1)),
     Kind.HANDOFF_BACKED: Projection(proven_by=RELAY_KEY),
     Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(HandoffEvent.APPROVE), proven_by=RELAY_KEY),
     Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(HandoffEvent.DENY), proven_by=RELAY_KEY),
