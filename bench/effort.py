@@ -14,8 +14,8 @@ class Effort:
     race_seconds: float  # of one turn with many threads
     verified: int  # receipts in the ledger that is verified
     verifications: int
-    grown: tuple[int, ...]  # receipts at which the cost of an append is measured
-    handed: tuple[int, int]  # handoffs at which the cost of a handoff is measured
+    grown: tuple[int, ...]  # receipts at which the cost of an append and of a handoff is measured
+    handed: int  # handoffs with which that ledger is filled; tool calls are the rest
     hops: int  # in the chain along which the bytes of a handoff are measured
     starts: int
     pasts: int  # repositories whose past is known, in which lines are attributed
@@ -31,7 +31,7 @@ class Effort:
             verified=40_000,
             verifications=5,
             grown=(1_000, 100_000, 1_000_000),
-            handed=(1_000, 300_000),
+            handed=300_000,
             hops=200,
             starts=15,
             pasts=20,
@@ -48,7 +48,7 @@ class Effort:
             verified=20_000,
             verifications=2,
             grown=(1_000, 100_000),
-            handed=(1_000, 20_000),
+            handed=20_000,
             hops=50,
             starts=15,
             pasts=3,

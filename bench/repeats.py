@@ -8,13 +8,13 @@ from typing import Final
 
 from batonpass.relay import Relay
 from bench import batons
+from bench.cost import repeat
 from bench.effort import Effort
 from bench.gauge import Reading, own_cpu
 from bench.measure import Act
 from bench.table import Figure, Row, Unit, at_most
 from bench.tally import Tally
 
-_MANY: Final = 150
 _SAMPLES: Final = 10
 _FLAT: Final = at_most(1.2)
 
@@ -25,6 +25,7 @@ class Repeated:
 
     name: str
     make: Callable[[Relay], Act]
+    times: int  # done before it is measured again
     once: str
     often: str
 
@@ -50,20 +51,23 @@ REPEATED: Final = (
     Repeated(
         name="retries",
         make=retries,
+        times=150,
         once="the first retry",
-        often=f"a failed attempt and its retry, after {_MANY}",
+        often="a failed attempt and its retry, after 150",
     ),
     Repeated(
         name="siblings",
         make=batons.hands_off,
+        times=2_000,
         once="the first handoff of a run",
-        often=f"handoff after {_MANY} siblings",
+        often="handoff after 2,000 siblings",
     ),
     Repeated(
         name="open-siblings",
         make=open_siblings,
+        times=2_000,
         once="the first of a run",
-        often=f"handoff beside {_MANY} siblings that work",
+        often="handoff beside 2,000 siblings that work",
     ),
 )
 
@@ -84,8 +88,7 @@ def _row(repeated: Repeated, relay: Relay, read: Reading, unit: Unit) -> Row:
     _spent(repeated.make(relay), read)  # the first of all makes keys and fills caches
     first = median(_spent(repeated.make(relay), read) for _ in range(_SAMPLES))
     act = repeated.make(relay)
-    for _ in range(_MANY):
-        act()
+    repeat(act, repeated.times)
     many = median(_spent(act, read) for _ in range(_SAMPLES))
     return Row(
         what=f"{repeated.often}, {'processor time' if unit is Unit.SECONDS else 'Python calls'}",

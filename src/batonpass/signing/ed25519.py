@@ -3,18 +3,10 @@
 import os
 from hashlib import sha256
 
-from nacl.bindings import (
-    crypto_core_ed25519_is_valid_point,
-    crypto_sign,
-    crypto_sign_seed_keypair,
-)
-
 from batonpass.errors import KeyRefusedError
 from batonpass.model.base.ids import KeyId, PublicKey
-from batonpass.model.ledger.receipt import SIGNATURE_BYTES
-from batonpass.signing.signature import is_signed as is_signed  # noqa: PLC0414 - one place for all about these keys
-
-SEED_BYTES = 32
+from batonpass.signing.libsodium import SEED_BYTES, is_strong, make_keys, sign
+from batonpass.signing.libsodium import is_signed as is_signed  # noqa: PLC0414 - one place for all about these keys
 
 
 class Ed25519Signer:
@@ -25,8 +17,7 @@ class Ed25519Signer:
     def __init__(self, seed: bytes) -> None:
         if len(seed) != SEED_BYTES:
             raise KeyRefusedError(f"an Ed25519 seed has {SEED_BYTES} bytes, this one has {len(seed)}")
-        # The bindings and not nacl's classes: those wrap and copy each signature, and we would unwrap it again.
-        public, self._secret = crypto_sign_seed_keypair(seed)
+        public, self._secret = make_keys(seed)
         self.public_key = PublicKey(public.hex())
         self.key = KeyId(sha256(public).hexdigest())
 
@@ -42,7 +33,7 @@ class Ed25519Signer:
 
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature of message."""
-        return crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
+        return sign(message, self._secret)
 
     def __repr__(self) -> str:
         return f"Ed25519Signer({self.key[:16]})"
@@ -54,7 +45,7 @@ def require_strong(public_key: PublicKey) -> PublicKey:
     For a point of small order, anybody can make valid signatures. Such a key must never be enrolled.
     """
     try:
-        strong = crypto_core_ed25519_is_valid_point(bytes.fromhex(public_key))
+        strong = is_strong(bytes.fromhex(public_key))
     except (ValueError, TypeError):
         raise KeyRefusedError("a public key is 32 bytes in hexadecimal; this is something else") from None
     if not strong:

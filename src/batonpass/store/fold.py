@@ -17,7 +17,7 @@ from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.bodies.body import ChildHead
 from batonpass.model.grants.charge import Charge, Charged, name_of
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
-from batonpass.model.ledger.projection import HandoffMoved, KeyChanged, Projection, RunEnded
+from batonpass.model.ledger.projection import NOTHING, HandoffMoved, KeyChanged, Projection, RunEnded
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.remark import Remark
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
@@ -59,6 +59,8 @@ class Derived(Struct):
             epoch=receipt.epoch,
             open=not change.closes,
         )
+        if change is NOTHING:
+            return  # most receipts of calls change only their own stream
         if change.fences is not None:
             self._fence(change.fences)
         if change.run_opened is not None:

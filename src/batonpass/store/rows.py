@@ -236,7 +236,7 @@ def receipt(row: Row) -> StoredReceipt:
         relay_signature=relay_signature
         if type(relay_signature) is bytes
         else require_instance("relay_signature", relay_signature, bytes),
-        cosignature=_bytes("cosignature", cosignature),
+        cosignature=cosignature if type(cosignature) is bytes else _bytes("cosignature", cosignature),
     )
 
 

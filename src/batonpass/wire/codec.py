@@ -194,7 +194,8 @@ def _decode_statement(payload: bytes) -> tuple[list[_Subject], _Predicate]:
         statement = _STATEMENTS.decode(payload)
         require_known_version(statement.type, statement.predicate_type)
         return statement.subject, _PREDICATES.decode(statement.predicate)
-    require_known_version(whole.type, whole.predicate_type)
+    if whole.type != STATEMENT_TYPE or whole.predicate_type != PREDICATE_TYPE:
+        require_known_version(whole.type, whole.predicate_type)
     return whole.subject, whole.predicate
 
 

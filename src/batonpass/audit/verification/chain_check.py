@@ -44,12 +44,14 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.key import KeyRole, KeyStatus
 from batonpass.model.ledger.projection import Projection, enrols_itself, key_id, project, root_key
 from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, Receipt, StoredReceipt
+from batonpass.model.ledger.ruling import Decided
 from batonpass.model.ledger.stream import Stream, StreamKind, kind_of
 from batonpass.store.fold import Derived
 from batonpass.store.port import LedgerInfo
 from batonpass.wire.codec import decode_receipt
 
 _NAMING_A_KEY: Final = (RunStarted, HandoffAccepted, RunRekeyed)
+_CALLS: Final = (ToolRequested, ToolCompleted, ToolFailed)
 _COLUMNS: Final = ("id", "stream", "seq", "kind")
 
 
@@ -94,7 +96,7 @@ class Linker:
             self._require_recorder(receipt)
             signatures = self._signatures(stored, receipt)
             self._require_links(receipt)
-            rulings = self._rulings(receipt)
+            rulings = self._rulings(receipt.body) if isinstance(receipt.body, DECISIONS) else ()
             self._fold(receipt, digest, change)
         except BatonpassError as error:
             raise _placed(error, stored) from None
@@ -180,17 +182,16 @@ class Linker:
         return first, (known.get(cosigner) or self._know(public_key), cosignature)
 
     # Step 7 for rulings: the bytes that the approver signed are rebuilt from earlier receipts.
-    def _rulings(self, receipt: Receipt) -> tuple[Signed, ...]:
-        body = receipt.body
-        if not isinstance(body, DECISIONS):
-            return ()
+    def _rulings(self, body: Decided) -> tuple[Signed, ...]:
         return find_signed(self._info.id, self._memory.holds, self.derived, body)
 
     def _cosigner(self, receipt: Receipt) -> PublicKey | None:
         body = receipt.body
+        if isinstance(body, _CALLS):
+            return self._memory.run_keys.get(body.run)
         if isinstance(body, _NAMING_A_KEY):
             return body.run_key
-        if receipt.kind in SIGNED_BY_ROOT or (
+        if body.kind in SIGNED_BY_ROOT or (
             isinstance(body, UnknownBody) and kind_of(receipt.stream) is StreamKind.RELAY
         ):
             return self._info.root_key
@@ -212,16 +213,17 @@ class Linker:
 
     def _remember(self, receipt: Receipt, raw: bytes, digest: Digest, change: Projection) -> None:
         memory = self._memory
+        memory.taints.remember(receipt)
+        if isinstance(receipt.body, _CALLS):
+            # Most receipts are of these kinds. They stand in the stream of their run and bring no items, holds or keys.
+            memory.history.setdefault(receipt.stream, []).append(raw)
+            memory.take_call(receipt.body)
+            return
         kind = kind_of(receipt.stream)
         if kind is StreamKind.RUN:
             memory.history.setdefault(receipt.stream, []).append(raw)
         elif kind is StreamKind.HANDOFF:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
-        memory.taints.remember(receipt)
-        if isinstance(receipt.body, ToolRequested | ToolCompleted | ToolFailed):
-            # Most receipts are of these kinds. They bring no items, holds or keys.
-            memory.take_call(receipt.body)
-            return
         memory.items.remember(receipt)
         memory.holds.remember(receipt, digest, self.derived)
         match receipt.body:
@@ -258,7 +260,12 @@ def _read(stored: StoredReceipt) -> Receipt:
             seq=stored.seq,
             field=field_name,
         ) from None
-    if (receipt.id, receipt.stream, receipt.seq, receipt.kind) != (stored.id, stored.stream, stored.seq, stored.kind):
+    if (
+        receipt.id != stored.id
+        or receipt.stream != stored.stream
+        or receipt.seq != stored.seq
+        or receipt.body.kind != stored.kind
+    ):
         column = next(name for name in _COLUMNS if getattr(receipt, name) != getattr(stored, name))
         raise EditedError(
             f"the column says {getattr(stored, column)} and the signed bytes say {getattr(receipt, column)}",

@@ -8,7 +8,7 @@ import marshal
 import sys
 from typing import BinaryIO
 
-from batonpass.signing.signature import is_signed
+from batonpass.signing.libsodium import is_signed
 
 _LENGTH_BYTES = 4
 

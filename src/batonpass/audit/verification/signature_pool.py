@@ -4,6 +4,7 @@ Imported only for large ledgers.
 """
 
 import contextlib
+import fcntl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from batonpass.audit.verification.signature_helper import Question, encode_quest
 _HELPER: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; from batonpass.audit.verification.signature_helper import main; main()"
 )
+_PIPE_BYTES: Final = 1 << 20  # more than a batch has
 
 
 class SignaturePool:
@@ -57,7 +59,7 @@ class SignaturePool:
 
 
 def _start_helper() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # noqa: S603 - our own interpreter and module
+    helper = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-c", _HELPER, *sys.path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -65,6 +67,11 @@ def _start_helper() -> "subprocess.Popen[bytes]":
         # when we close their pipe, or die.
         process_group=0,
     )
+    # A pipe of the usual 64 KB takes a batch in seven pieces, and after each our thread waits for the interpreter. Not
+    # every system can do that, and a user has a limit for all pipes together.
+    with contextlib.suppress(AttributeError, OSError):
+        fcntl.fcntl(_pipe(helper.stdin), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return helper
 
 
 def _pipe(pipe: "BinaryIO | object | None") -> BinaryIO:

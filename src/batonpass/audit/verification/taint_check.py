@@ -5,6 +5,7 @@ claim more.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -36,6 +37,8 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import brought_by, endorsed_by, is_made_of_outside, offered_taint
 
 REPORT = "report"
+# Most receipts are of these kinds. They bring a source only if their label says so.
+_CALLS: Final = (ToolRequested, ToolCompleted, ToolFailed)
 
 
 class Taints(Struct):
@@ -52,6 +55,13 @@ class Taints(Struct):
 
     def require(self, receipt: Receipt) -> None:
         """Refuse a receipt that claims trust for tainted content. Raises `UnlinkedError`."""
+        body = receipt.body
+        if not isinstance(body, _CALLS):
+            self._require_other(receipt)
+        elif body.run in self.labelled:
+            self._require_labelled(receipt, self.standing.get(body.run, {}))
+
+    def _require_other(self, receipt: Receipt) -> None:
         body = receipt.body
         match body:
             case HandoffAccepted():
@@ -136,6 +146,8 @@ class Taints(Struct):
     def remember(self, receipt: Receipt) -> None:
         """Remember what a receipt adds to the sources and endorsements."""
         body = receipt.body
+        if isinstance(body, _CALLS) and (body.label is None or not body.label.is_external):
+            return
         match body:
             case RunStarted():
                 self._trees[body.run] = [body.run]

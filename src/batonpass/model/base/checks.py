@@ -18,8 +18,7 @@ LONGEST_TEXT = 10 * 1024 * 1024
 # Canonical JSON keeps integers exact only below 2^53; a larger one would be read differently elsewhere.
 LARGEST_INTEGER = 2**53 - 1
 
-_DIGEST_LENGTH = 64
-_HEXADECIMAL = "0123456789abcdef"
+_is_digest = re.compile("[0-9a-f]{64}").fullmatch
 _SHOWN = 80
 _KNOWN_AT_MOST = 10_000
 _LONGEST_KNOWN = 256
@@ -29,14 +28,16 @@ class Form:
     """A form that a text must have: a regular expression, and the same in words for the error message.
 
     It remembers the texts that matched. The same few ids and names are in every receipt of a run, and a look into a set
-    costs a tenth of matching again.
+    costs a tenth of matching again. Texts that hardly ever come twice are not worth remembering (`once`).
     """
 
-    __slots__ = ("known", "pattern", "wanted")
+    __slots__ = ("known", "matches", "once", "pattern", "wanted")
 
-    def __init__(self, pattern: str, wanted: str) -> None:
+    def __init__(self, pattern: str, wanted: str, *, once: bool = False) -> None:
         self.pattern = re.compile(pattern)
+        self.matches = self.pattern.fullmatch
         self.wanted = wanted
+        self.once = once
         self.known: set[str] = set()
 
     def require(self, field: str, value: Value) -> Value:
@@ -46,9 +47,9 @@ class Form:
         exact = type(value) is str
         if exact and value in self.known:
             return value
-        if not isinstance(value, str) or self.pattern.fullmatch(value) is None:
+        if not isinstance(value, str) or self.matches(value) is None:
             raise InvalidValueError(field, f"{shorten(value)} is not {self.wanted}")
-        if exact and len(value) <= _LONGEST_KNOWN:
+        if exact and not self.once and len(value) <= _LONGEST_KNOWN:
             if len(self.known) >= _KNOWN_AT_MOST:
                 self.known.clear()
             self.known.add(value)
@@ -70,8 +71,7 @@ _MEDIA_TYPE = Form(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}", "a me
 
 def require_digest(field: str, value: Value) -> Value:
     """Return value if it is 32 bytes in lower-case hexadecimal."""
-    # Stripping is a third of the cost of a regular expression, and every receipt holds half a dozen digests.
-    if not isinstance(value, str) or len(value) != _DIGEST_LENGTH or value.strip(_HEXADECIMAL):
+    if not isinstance(value, str) or _is_digest(value) is None:
         raise InvalidValueError(field, f"{shorten(value)} is not 64 lower-case hexadecimal digits")
     return value
 

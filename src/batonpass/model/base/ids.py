@@ -43,7 +43,7 @@ _PAIRS: Final = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
 _VALUE_OF: Final = {character: value for value, character in enumerate(_ALPHABET)}
 _BODY: Final = "[0-7][0-9a-hjkmnp-tv-z]{25}"
 _IDS: Final = {
-    prefix: Form(f"{prefix}_{_BODY}", f"a {prefix} id")
+    prefix: Form(f"{prefix}_{_BODY}", f"a {prefix} id", once=prefix in {RECEIPT, CONTENT})
     for prefix in (RUN, HANDOFF, RELAY, RECEIPT, CONTENT, CALL, LEDGER, SESSION)
 }
 _STREAM: Final = Form(f"(?:{RUN}|{HANDOFF}|{RELAY})_{_BODY}", "a stream: the id of a run, a handoff or a relay")
@@ -191,7 +191,9 @@ def require_id(field: str, value: AnyId, prefix: str) -> AnyId:
     """Return value if it is an id with this prefix."""
     form = _IDS[prefix]
     # The set is asked here too: that saves a function call, about twenty times in each handoff.
-    return value if type(value) is str and value in form.known else form.require(field, value)
+    if type(value) is str and (form.matches(value) is not None if form.once else value in form.known):
+        return value
+    return form.require(field, value)
 
 
 def pattern_of(*prefixes: str) -> str:

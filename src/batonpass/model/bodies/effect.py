@@ -42,6 +42,8 @@ class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def require_effects(effects: tuple[Effect, ...]) -> None:
     """Refuse a list of effects that names a content twice."""
+    if type(effects) is tuple and not effects:
+        return
     for effect in require_instance("effects", effects, tuple):
         require_instance("effects", effect, Effect)
     require_unique("effects", [effect.effect for effect in effects])

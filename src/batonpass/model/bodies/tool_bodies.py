@@ -246,12 +246,16 @@ def _require_end(took_us: int | None, exit_code: int | None, effects: tuple[Effe
 def _require_left(taint: tuple[Source, ...] | None, commits: tuple[str, ...]) -> None:
     if taint is not None:
         require_sources("taint", taint)
+    if type(commits) is tuple and not commits:
+        return
     for commit in require_instance("commits", commits, tuple):
         _COMMIT.require("commits", commit)
     require_unique("commits", commits)
 
 
 def _require_changes(changes: tuple[Changed, ...]) -> None:
+    if type(changes) is tuple and not changes:
+        return
     for changed in require_instance("changes", changes, tuple):
         require_instance("changes", changed, Changed)
     require_unique("changes", [changed.change for changed in changes])

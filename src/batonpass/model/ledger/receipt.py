@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from types import NoneType
 from typing import Final, Self, get_args
 
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import (
+    LARGEST_INTEGER,
     require_code,
     require_digest,
     require_instance,
@@ -60,6 +62,9 @@ from batonpass.model.ledger.content import ContentRef
 
 SIGNATURE_BYTES: Final = 64
 _BODY_TYPES: Final = frozenset(get_args(Body))
+_KNOWN_AT_MOST: Final = 10_000
+_KNOWN_CONSTANTS: Final[set[tuple[str | None, ...]]] = set()
+_EXACT: Final = frozenset({str, NoneType})
 
 # These kinds have a second signature: by the run's own key, or, about relays and approvers, by the root key.
 SIGNED_BY_RUN: Final = frozenset(
@@ -141,13 +146,27 @@ class Receipt(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         self.require_consistent()
         require_id("id", self.id, RECEIPT)
-        require_stream("stream", self.stream)
-        require_integer("seq", self.seq, least=1)
+        if not type(self.seq) is type(self.epoch) is int or not 0 < self.epoch <= self.seq <= LARGEST_INTEGER:
+            require_integer("seq", self.seq, least=1)
+            require_integer("epoch", self.epoch, least=1)
         require_digest("previous", self.previous)
-        require_integer("epoch", self.epoch, least=1)
         require_utc("at", self.at)
         if type(self.mode) is not Mode:
             require_member("mode", self.mode, Mode)
+        self._require_constants()
+        for name, ref in require_instance("content", self.content, dict).items():
+            require_code("content", name)
+            if type(ref) is not ContentRef:
+                require_instance("content", ref, ContentRef)
+
+    def _require_constants(self) -> None:
+        """Check what is the same in all receipts of a stream. What was found good is remembered as a whole."""
+        texts = (self.stream, self.relay, self.relay_key, self.cosigner, self.root, self.session)
+        # No subclass of `str`: it can define `__eq__` and `__hash__` so that it passes for a known text.
+        exact = _EXACT.issuperset(map(type, texts))
+        if exact and texts in _KNOWN_CONSTANTS:
+            return
+        require_stream("stream", self.stream)
         require_id("relay", self.relay, RELAY)
         require_digest("relay_key", self.relay_key)
         if self.cosigner is not None:
@@ -156,10 +175,10 @@ class Receipt(Struct, frozen=True, kw_only=True):
             require_id("root", self.root, RUN)
         if self.session is not None:
             require_id("session", self.session, SESSION)
-        require_instance("content", self.content, dict)
-        for name, ref in self.content.items():
-            require_code("content", name)
-            require_instance("content", ref, ContentRef)
+        if len(_KNOWN_CONSTANTS) >= _KNOWN_AT_MOST:
+            _KNOWN_CONSTANTS.clear()
+        if exact:
+            _KNOWN_CONSTANTS.add(texts)
 
     def require_consistent(self) -> None:
         """Refuse fields that are valid one by one but not together. Raises `InvalidValueError`."""

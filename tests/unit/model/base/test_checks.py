@@ -156,3 +156,13 @@ def test_text_that_is_no_unicode_is_refused() -> None:
     """Half a character cannot be signed."""
     with pytest.raises(InvalidValueError, match="is not Unicode text"):
         require_text("task", "half \ud800")
+
+
+def test_ids_that_come_once_are_not_remembered() -> None:
+    """A receipt's id is in one receipt: keeping the last ten thousand of them would only take room."""
+    form = Form("[a-z]+", "letters", once=True)
+    form.require("name", "abc")
+
+    assert set() == form.known
+    with pytest.raises(InvalidValueError, match="is not letters"):
+        form.require("name", "123")
