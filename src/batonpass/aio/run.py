@@ -120,12 +120,20 @@ class AsyncHandoff(Face[LiveHandoff]):
         function = chosen.function if isinstance(chosen, AsyncRunner) else chosen
         if not is_async(function):
             return await asyncio.shield(in_own_thread(lambda: self.sync.run(chosen, lease=lease)))
+        while True:
+            result, pause = await self._run_once(function, lease)
+            if pause is None or lease is not None:
+                return result
+            await asyncio.sleep(pause.total_seconds())
+
+    async def _run_once(self, function: Callable[[Any], Any], lease: Lease | None) -> tuple[Result, timedelta | None]:
+        """Make one attempt. Return the result, and how long the next one waits; None if there is none."""
         try:
             child = await self.accept(lease=lease)
         except HandoffError:
-            return await self.result()
+            return await self.result(), None
         if child.sync._holding.replaying:  # noqa: SLF001 - as in `LiveHandoff.run`: a finished handoff is not worked on again
-            return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
+            return await in_thread(self.sync._learned), None  # noqa: SLF001 - as above
         try:
             with child.as_current():
                 returned = await function(child)
@@ -135,7 +143,8 @@ class AsyncHandoff(Face[LiveHandoff]):
             await in_thread(functools.partial(fail_run, child.sync, error))
             if not isinstance(error, Exception):
                 raise
-        return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
+        pause = child.sync._holding.tried_again_after  # noqa: SLF001 - as above
+        return await in_thread(self.sync._learned), pause  # noqa: SLF001 - as above
 
     async def wait(self, timeout: timedelta | None = None) -> Result:  # noqa: ASYNC109 - the synchronous face has it
         """Return the result. Run the handoff here if this process should, else wait until it ends or needs somebody.

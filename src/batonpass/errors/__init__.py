@@ -29,6 +29,7 @@
     │   ├── HandoffAskedError      handoff.asked
     │   ├── HandoffDeclinedError   handoff.declined
     │   ├── HandoffEndedError      handoff.ended
+    │   ├── AttemptsExhaustedError handoff.attempts_exhausted
     │   ├── HandoffHeldError       handoff.held
     │   ├── HandoffSuspendedError  handoff.suspended
     │   ├── NothingToDecideError   handoff.nothing_to_decide

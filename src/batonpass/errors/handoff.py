@@ -142,6 +142,20 @@ class HandoffEndedError(HandoffError):
         self.possible: tuple[str, ...] | None = None  # commands to try instead, if they were looked up
 
 
+class AttemptsExhaustedError(HandoffError):
+    """The last attempt that a handoff gets by itself has failed. It is not tried again unless somebody says so."""
+
+    code = "handoff.attempts_exhausted"
+
+    def __init__(self, handoff: str, attempts: int, why: str) -> None:
+        super().__init__(
+            f"{handoff} has failed after {attempts} attempts, and is not tried again by itself: {why}; look at it with "
+            f"`batonpass handoff show {handoff[-6:]}`, and then `batonpass handoff retry {handoff[-6:]}`"
+        )
+        self.handoff = handoff
+        self.attempts = attempts
+
+
 class HandoffHeldError(HandoffError):
     """The handoff waits for an approval."""
 

@@ -56,7 +56,7 @@ _TRIES: Final = 64
 
 Act: TypeAlias = Callable[[Handoff, ChildHead | None], Body]
 Opens: TypeAlias = Callable[["AttemptOpening"], tuple[Body, tuple[Content, ...]]]
-Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body]]
+Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body | None]]
 Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # the digest is what its next attempt follows
 
 
@@ -180,9 +180,22 @@ class Recording:
         self._run_keys.keep(run, 1, signer)
         return opened(entry)
 
-    def end(self, working: Working, body: Body, contents: tuple[Content, ...]) -> SignedReceipt:
-        """Write the last receipt of a run and forget its key."""
-        signed = self.record(working, body, contents)
+    def end(
+        self, working: Working, body: Body, contents: tuple[Content, ...], *, again: Body | None = None
+    ) -> SignedReceipt:
+        """Write the last receipt of a run and forget its key.
+
+        With `again`, the receipt that lets its handoff wait for the next attempt is in the same commit: a crash in
+        between would leave the handoff failed.
+        """
+        drafts = [self._draft(working, body, contents)]
+        if again is not None and working.run.handoff is not None:
+            with self._store.view() as view:
+                _, anchor = standing(view, working.run.handoff)
+            stream = StreamId(working.run.handoff)
+            repeated: dict[str, Any] = {"root": working.run.root, "mode": working.mode, "session": working.session}
+            drafts.append(Draft(stream=stream, body=again, anchor=anchor, **repeated))
+        signed = self._ledger.append_entries(drafts)[0].signed
         self._run_keys.drop(working.run.id)
         return signed
 
@@ -261,6 +274,19 @@ class Recording:
         Raises `StreamClosedError` if the run is over, `FencedError` if somebody took it over, `BudgetExhaustedError`,
         and `PremiseError`.
         """
+        draft = self._draft(working, body, contents, touches=touches, within=within, premise=premise)
+        return self._ledger.append_entries((draft,))[0].signed
+
+    def _draft(
+        self,
+        working: Working,
+        body: Body,
+        contents: tuple[Content, ...],
+        *,
+        touches: tuple[Touch, ...] = (),
+        within: tuple[Within, ...] = (),
+        premise: Premise | None = None,
+    ) -> Draft:
         try:
             signer, epoch = self._run_keys.get(working.run.id)
         except KeyMissingError:
@@ -273,7 +299,7 @@ class Recording:
             # The run was taken over within this process, so the key here is the new holder's. The old holder is fenced.
             raise FencedError(working.run.id, working.epoch, epoch)
         cosigner: Signer | None = signer if body.kind in SIGNED_BY_RUN else None
-        draft = Draft(
+        return Draft(
             stream=StreamId(working.run.id),
             body=body,
             root=working.run.root,
@@ -286,13 +312,12 @@ class Recording:
             mode=working.mode,
             session=working.session,
         )
-        return self._ledger.append_entries((draft,))[0].signed
 
     def supersede(self, handoff: HandoffId, make: Supersedes, contents: tuple[Content, ...] = ()) -> None:
         """End the attempt of a holder who is gone, and make the handoff ready for the next one, in one commit.
 
         The new epoch fences whoever still holds the attempt's run. `make` gets the run and the heads of its children,
-        and returns two bodies: the last one of the run and the next one of the handoff.
+        and returns two bodies: the last one of the run, and the next one of the handoff; None if nobody tries again.
         """
         with self._store.view() as view:
             known, anchor = standing(view, handoff)
@@ -311,8 +336,10 @@ class Recording:
             **repeated,
         )
         ended = Draft(stream=StreamId(dead.id), body=last, cosigner=signer, contents=contents, **repeated)
-        reopened = Draft(stream=StreamId(handoff), body=again, anchor=anchor, **repeated)
-        self._ledger.append(rekeyed, ended, reopened)
+        drafts = [rekeyed, ended]
+        if again is not None:
+            drafts.append(Draft(stream=StreamId(handoff), body=again, anchor=anchor, **repeated))
+        self._ledger.append_entries(drafts)
         self._run_keys.drop(dead.id)
 
     def note(self, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:

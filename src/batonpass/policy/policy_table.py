@@ -104,6 +104,7 @@ _OWN: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
 }
 _SHARED: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "max_depth": lambda place: place.integer(1),
+    "max_attempts": lambda place: place.integer(1),
     "verified_only": DocumentPlace.boolean,
     "asks": DocumentPlace.boolean,
     "questions": DocumentPlace.integer,

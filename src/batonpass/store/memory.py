@@ -6,6 +6,7 @@ the other store is wrong.
 
 import secrets
 import threading
+import time
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -156,6 +157,7 @@ class MemoryStore:
         self._process = OwnProcess()
         self._lock = threading.Lock()
         self._tables = Tables()
+        self._postponed: dict[HandoffId, float] = {}  # by `time.monotonic`
 
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
@@ -195,8 +197,9 @@ class MemoryStore:
         """Claim the oldest ready handoff to one of these agents."""
         self._process.require()
         with self._lock:
-            for identifier, handoff in sorted(self._tables.handoffs.items()):
+            for identifier, handoff in self._tables.handoffs.items():  # in the order in which they were written
                 free = handoff.state is State.READY and self._tables.leases.get(identifier) is None
+                free = free and self._postponed.get(identifier, 0.0) <= time.monotonic()
                 if free and (agents is None or handoff.to in agents):
                     return self._hold(identifier, holder, lease_for)
         return None
@@ -228,6 +231,14 @@ class MemoryStore:
                 if lease is not None and lease.until <= now():
                     return self._hold(identifier, holder, lease_for)
         return None
+
+    def postpone(self, handoff: HandoffId, lasts: timedelta) -> None:
+        """Let nobody claim a handoff for a while."""
+        self._process.require()
+        now = time.monotonic()
+        with self._lock:
+            self._postponed = {known: until for known, until in self._postponed.items() if until > now}
+            self._postponed[handoff] = now + lasts.total_seconds()
 
     def _hold(self, handoff: HandoffId, holder: str, lease_for: timedelta) -> Lease:
         lease = Lease(handoff=handoff, holder=holder, token=secrets.randbits(53), until=now() + lease_for)

@@ -162,6 +162,7 @@ class MemoryView:
         return (
             query.stream in {None, receipt.stream}
             and (query.streams is None or receipt.stream in query.streams)
+            and (query.attempts_at is None or (run is not None and run.handoff == query.attempts_at.id))
             and receipt.kind not in query.but
             and query.root in {None, self._tables.streams[receipt.stream].root}
             and (query.kind is None or f"{receipt.kind}.".startswith(f"{query.kind}."))

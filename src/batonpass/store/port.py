@@ -63,6 +63,7 @@ class ReceiptQuery(Struct, frozen=True, kw_only=True):
     streams: tuple[StreamId, ...] | None = None  # any of these; the receipts of each stream come in order of seq
     root: RunId | None = None  # all streams of the tree of this root run
     kind: str | None = None  # an exact kind, or a family such as "handoff"
+    attempts_at: Handoff | None = None  # receipts in the streams of its runs, in the order of the attempts
     but: tuple[str, ...] = ()  # exact kinds to leave out; a store need not read them
     agent: AgentId | None = None  # receipts in the streams of this agent's runs
     since: datetime | None = None
@@ -367,6 +368,8 @@ class LedgerStore(Protocol):
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Claim the oldest ready handoff to one of these agents, or to any agent, and return the lease.
 
+        The oldest is the one that was written first, whatever the clock of its producer says; one that is postponed is
+        left out.
         Returns None if there is none that is free. It may also return None while others claim at the same moment, so a
         caller asks again. The store's clock decides when the lease ends, so the clocks of workers need not agree.
         """
@@ -388,6 +391,13 @@ class LedgerStore(Protocol):
         """Take over one lease whose time has run out, and return it under a new token; None if there is none.
 
         Only one caller gets it, so only one ends the attempt.
+        """
+
+    def postpone(self, handoff: HandoffId, lasts: timedelta) -> None:
+        """Let nobody claim a handoff for a while, counted from now by the store's clock.
+
+        It need not be ready yet: whoever makes it ready again says first when it may be claimed. Its lease, if somebody
+        holds it, stays as it is.
         """
 
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:

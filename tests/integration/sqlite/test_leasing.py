@@ -3,12 +3,14 @@
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
 import pytest
 
 from batonpass.errors import StoreBusyError
+from batonpass.store.sqlite import leases
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.store.sqlite.turnstile import Turnstile
 from batonpass.testing import Scribe, a_scribe
@@ -83,3 +85,33 @@ def test_what_its_caller_carries_asks_for_no_lease(store: SqliteStore, scribe: S
 
     assert [] == carried
     assert [] != [statement for statement in statements if "leases" in statement]
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_lease_survives_a_clock_that_jumps(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    """A worker whose machine is set to another time keeps its lease, and a dead one loses it in time."""
+    scribe = a_scribe(store)
+    waiting(scribe)
+    waiting(scribe)
+    lively, dead = claimed(store), claimed(store, timedelta(0))
+    today = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: today() + hours * 3600 * 10**9)
+
+    seized = [store.seize(holder="sweeper", lease_for=A_WHILE) for _ in range(2)]
+    assert [dead.handoff, None] == [lease and lease.handoff for lease in seized]
+    assert lively.handoff == store.renew(lively, A_WHILE).handoff
+    queries = (Path(leases.__file__).parent / "leasing.sql").read_text(encoding="utf-8")
+    assert ("unixepoch" in queries, "now')" in queries) == (False, False)
+
+
+def test_a_lease_from_before_a_restart_is_over(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the machine begins anew when it is started: a lease that would begin in the future is an old one."""
+    scribe = a_scribe(store)
+    first, second = waiting(scribe), waiting(scribe)
+    claimed(store)
+    store.postpone(second, A_WHILE)
+    monkeypatch.setattr(leases, "ticks", lambda: 1_000_000)
+
+    seized = store.seize(holder="sweeper", lease_for=A_WHILE)
+    assert first == (seized and seized.handoff)
+    assert second == claimed(store).handoff

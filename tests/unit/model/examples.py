@@ -208,6 +208,7 @@ BODIES: Final[dict[Kind, Body]] = {
             key=DIGEST,
             fingerprint=Digest("ba" * 32),
             deadline=LATER,
+            retries=3,
             carries=(DECIDED,),
             missing=("rationale", Part.QUESTION),
             unverified=(DECLINED,),

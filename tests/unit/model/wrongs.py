@@ -159,6 +159,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "key": NOT_OPTIONAL_DIGESTS,
         "fingerprint": NOT_OPTIONAL_DIGESTS,
         "deadline": NOT_OPTIONAL_TIMES,
+        "retries": NOT_OPTIONAL_NUMBERS,
         "carries": NOT_ITEMS,
         "missing": NOT_LISTS_OF_CODES,
         "unverified": NOT_LISTS_OF_HANDOFFS,

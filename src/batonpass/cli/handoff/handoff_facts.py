@@ -69,7 +69,7 @@ def account_facts(account: Account) -> dict[str, object]:
         "label": label_shape(body.label),
         "taint": list(account.offer.taint),
         "earlier": {
-            "attempts": len(account.earlier.attempts),
+            "attempts": account.earlier.attempts,
             "kept": len(account.earlier.finished),
             "kept_ms": round(account.earlier.kept_for.total_seconds() * 1000),
             "cost_millionths": account.earlier.cost,

@@ -346,7 +346,7 @@ def kept_of(kept: Resumption) -> str:
 
 def _earlier(account: Account) -> Iterator[Parts]:
     if account.earlier.attempts:
-        yield (f"{counted(len(account.earlier.attempts), 'attempt')}: {kept_of(account.earlier)}",)
+        yield (f"{counted(account.earlier.attempts, 'attempt')}: {kept_of(account.earlier)}",)
     for call in account.doubts:
         yield (paint(f"in doubt: {call.record.tool} {ending(call.record.id)}", "yellow"), f" {arguments_of(call)}")
 

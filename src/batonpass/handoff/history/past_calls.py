@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from batonpass.handoff.history.holds import is_opened
 from batonpass.model.base.content_names import MESSAGES, RESULT
-from batonpass.model.base.ids import HANDOFF, CallId, Digest, HandoffId, ReceiptId, StreamId
+from batonpass.model.base.ids import HANDOFF, CallId, Digest, HandoffId, ReceiptId, RunId, StreamId
 from batonpass.model.base.kinds import Kind
 from batonpass.model.base.label import Source
 from batonpass.model.bodies.body import (
@@ -36,7 +36,7 @@ from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 class Resumption(Struct, frozen=True, kw_only=True):
     """The starting point of a new attempt: finished calls, calls in doubt, and where the last attempt stopped."""
 
-    attempts: tuple[Run, ...] = ()
+    attempts: int = 0  # how many there were
     finished: tuple[CallRecord, ...] = ()
     outdated: tuple[
         CallRecord, ...
@@ -83,14 +83,21 @@ def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
     """Return what earlier attempts at a handoff did."""
     if handoff.attempt == 0:
         return NOTHING
-    # Without the attempt that begins right now.
-    attempts = (run for run in view.find_attempts(handoff) if run.attempt <= handoff.attempt)
-    return read_runs(view, attempts, StreamId(handoff.id))
+    # Not run by run: most attempts of a handoff that keeps failing have left nothing, and each retry would cost more
+    # than the one before.
+    done = view.find_receipts(ReceiptQuery(attempts_at=handoff, but=_SILENT))
+    return _read(view, map(read_receipt, done), handoff.attempt, StreamId(handoff.id))
 
 
 def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resumption:
     """Return what some runs did, in their order. Rulings about their calls are in `stream`."""
     attempts = tuple(runs)
+    told = _told(view, attempts)
+    done = (receipt for run in attempts for receipt in told.get(StreamId(run.id), ()))
+    return _read(view, done, len(attempts), stream)
+
+
+def _read(view: LedgerView, done: Iterable[Receipt], attempts: int, stream: StreamId) -> Resumption:
     # The next attempt does not wait for what these runs began, so no call counts as still open.
     calls = Calls()
     held: dict[CallId, ToolHeld] = {}
@@ -98,17 +105,15 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
     checkpoint: ReceiptId | None = None
     taint: dict[Source, ReceiptId] = {}
     endorsed: set[Source] = set()
-    parents: set[StreamId] = set()
-    told = _told(view, attempts)
-    for run in attempts:
-        for receipt in told.get(StreamId(run.id), ()):
-            calls.take(receipt)
-            if isinstance(receipt.body, HandoffInitiated):
-                parents.add(receipt.stream)
-            taint.update(dict.fromkeys(brought_by(receipt), receipt.id))
-            endorsed.update(source for source in (endorsed_by(receipt),) if source is not None)
-            if isinstance(receipt.body, CheckpointSaved):
-                messages, checkpoint = receipt.content.get(MESSAGES), receipt.id
+    parents: dict[StreamId, None] = {}
+    for receipt in done:
+        calls.take(receipt)
+        if isinstance(receipt.body, HandoffInitiated):
+            parents[receipt.stream] = None
+        taint.update(dict.fromkeys(brought_by(receipt), receipt.id))
+        endorsed.update(source for source in (endorsed_by(receipt),) if source is not None)
+        if isinstance(receipt.body, CheckpointSaved):
+            messages, checkpoint = receipt.content.get(MESSAGES), receipt.id
     revisions: list[Receipt] = []
     for receipt in _receipts(view, stream):
         calls.take(receipt)
@@ -134,9 +139,7 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
             if call.outcome is None and call.settlement is not Settlement.REPEAT and not call.reads
         ),
         late=tuple(call for call in found.values() if call.late is not None),
-        children=tuple(
-            child for run in attempts if StreamId(run.id) in parents for child in view.find_handoffs(parent=run.id)
-        ),
+        children=tuple(child for run in parents for child in view.find_handoffs(parent=RunId(run))),
         settled=MappingProxyType({call.id: call.settlement for call in found.values() if call.settlement is not None}),
         messages=messages,
         checkpoint=checkpoint,

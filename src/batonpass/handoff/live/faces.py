@@ -163,6 +163,8 @@ class LiveHandoff:
 
     def __enter__(self) -> "LiveRun":
         self._child = self.accept()
+        if self._taken is not None:
+            self._taken.attempts_allowed = None  # whoever works in a block tries again by entering another
         return self._child.__enter__()
 
     def __exit__(
@@ -216,14 +218,18 @@ class LiveHandoff:
         Raises `InvalidValueError` if nobody here runs its agent.
         """
         chosen = self._choose(runner)
-        try:
-            child = self.accept(lease=lease)
-        except HandoffError:
-            return self.result()
-        if not child._holding.replaying:  # noqa: SLF001 - a finished one has its result: nobody works on it again
-            with child.as_current():
-                run_to_end(chosen, child)
-        return self._learned()
+        while True:
+            try:
+                child = self.accept(lease=lease)
+            except HandoffError:
+                return self.result()
+            holding = child._holding  # noqa: SLF001 - a finished one has its result: nobody works on it again
+            if not holding.replaying:
+                with child.as_current():
+                    run_to_end(chosen, child)
+            if holding.tried_again_after is None or lease is not None:
+                return self._learned()
+            time.sleep(holding.tried_again_after.total_seconds())
 
     def wait(self, timeout: timedelta | None = None) -> Result:
         """Return its result: run it here if its caller has to run it, else wait until it ended or needs somebody.

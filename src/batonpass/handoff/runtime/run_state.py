@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -65,6 +65,8 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     bounds: Bounds = field(default_factory=Bounds)  # grants and limits, its own and those above it
     lease: Lease | None = None  # of its worker, as last renewed; None: its caller runs it
     certificate: Signed[Certificate] | None = None  # to prove its grant to tool servers, while it is valid
+    attempts_allowed: int | None = None  # by themselves, if its offer says how often a failure is tried again
+    tried_again_after: timedelta | None = None  # it has failed, and waits so long for its next attempt
     latest: datetime | None = None  # the latest time that it has seen
     resumed: bool = False  # an earlier process is gone, and we take over what it left
     keys_made: set[Digest] = field(default_factory=set)  # keys of calls that other processes made for this run

@@ -35,6 +35,7 @@ from batonpass.handoff.runtime.bounds import Bounds
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.runtime.run_taint import Taint
+from batonpass.handoff.transfer.attempt_limit import attempts_allowed
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, take_over
 from batonpass.handoff.transfer.retry import retry
 from batonpass.ledger.act_receipts import AttemptOpening, Standing
@@ -283,6 +284,7 @@ def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
     )
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)
+    holding.attempts_allowed = _allowed(desk, offer)
     if lease is not None:
         desk.leased[handoff] = holding
     return holding
@@ -317,9 +319,15 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
         latest=parent.latest,
         stated=parent.stated,
         refutations=parent.refutations,
+        attempts_allowed=_allowed(desk, offer),
     )
     holding.add(*offer.baton.items)
     return holding
+
+
+def _allowed(desk: Desk, offer: Offer) -> int | None:
+    """Return how many attempts begin by themselves, if the offer says what happens to a failure; else None."""
+    return None if offer.initiated.retries is None else attempts_allowed(offer.initiated, desk.policy.max_attempts)
 
 
 def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> Taint:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
+from msgspec import structs
+
+from batonpass.errors import AttemptsExhaustedError, ConstraintViolatedError, IllegalTransitionError
 from batonpass.guard.constraints.constraints import find_broken_by_result
 from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.approvals.decision import decide_handoff
@@ -19,6 +21,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.faults import Fault
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding, ref_of
+from batonpass.handoff.transfer.attempt_limit import RETRIES, pause_after
 from batonpass.handoff.transfer.attempt_receipts import close_out
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.ledger.position import child_head, need
@@ -27,7 +30,15 @@ from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import named_sources
 from batonpass.model.base.lifecycle import State
-from batonpass.model.bodies.body import Body, ChildHead, HandoffCancelled, HandoffExpired, HandoffLapsed, Outcome
+from batonpass.model.bodies.body import (
+    Body,
+    ChildHead,
+    HandoffCancelled,
+    HandoffExpired,
+    HandoffLapsed,
+    HandoffRetried,
+    Outcome,
+)
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView
@@ -77,6 +88,9 @@ def close_run(
         children = _children(desk, holding)
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
     fault = Fault.of(error) if isinstance(error, BaseException) else error
+    again: HandoffRetried | None = None
+    if holding.attempts_allowed is not None and outcome is Outcome.FAILED and isinstance(error, Exception):
+        fault, again = _tried_again(desk, holding, error)
     if fault is not None and fault.words:
         contents.append(desk.text(MESSAGE, fault.words))
     contents += _used(desk, holding)
@@ -97,8 +111,28 @@ def close_run(
             label=holding.taint.label,
             taint=named_sources(holding.id, holding.taint.entered),
         )
-        holding.ended = desk.recording.end(holding.working, body, (*contents, *beside))
+        holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
     desk.files.unwatch(holding.id)
+
+
+def _tried_again(desk: Desk, holding: Holding, error: Exception) -> tuple[Fault, HandoffRetried | None]:
+    """Return what is recorded of a failure whose offer says how often it is tried again, and the retry if one is left.
+
+    After the last attempt nobody will take up its handoffs, so they are withdrawn.
+    """
+    run, allowed = holding.working.run, holding.attempts_allowed
+    if run.handoff is None or allowed is None:
+        return Fault.of(error), None
+    if run.attempt < allowed:
+        holding.tried_again_after = pause = pause_after(run.attempt)
+        if holding.lease is not None:
+            desk.store.postpone(run.handoff, pause)  # before it can be claimed
+        return Fault.of(error), HandoffRetried(handoff=run.handoff, by=PrincipalId(RETRIES))
+    for handoff in _handed_off(desk, holding):
+        withdraw(desk, handoff, by=RETRIES, reason="the last attempt at what it was for has failed")
+    words = f"{type(error).__name__}: {error}"
+    exhausted = Fault.of(AttemptsExhaustedError(run.handoff, run.attempt, words))
+    return structs.replace(exhausted, words=f"{exhausted.words}\n{Fault.of(error).words}"), None
 
 
 def _used(desk: Desk, holding: Holding) -> Iterator[Content]:

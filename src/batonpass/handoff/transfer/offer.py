@@ -397,6 +397,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         key=pending.key,
         fingerprint=pending.fingerprint,
         deadline=asked.deadline,
+        retries=asked.retries,
         carries=holding.refs(pending.items),
         missing=pending.missing,
         unverified=pending.unverified,

@@ -73,6 +73,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     policy: HandoffPolicy | None = None  # applied in addition to that of the relay: it can only refuse more
     grant: Grant | None = None  # the grant that the child is to get
     lasts: timedelta | None = None  # how long the grant lasts, if the caller gave a duration
+    retries: int | None = None  # how often it is tried again by itself; None: only if its worker is lost
     inputs: ChangedInputs | None = None  # if it was offered before with other inputs; None: the key decides
     thought: Thought | None = None  # the message of the model; None: the last one that the run noted
 
@@ -157,6 +158,7 @@ def asked_for(
         carry=None if handled.carry is None else frozenset(item.id for item in handled.carry),
         context=None if written is None else written.context,
         policy=handled.policy,
+        retries=handled.retries,
         inputs=None if handled.inputs is None else ChangedInputs(handled.inputs),
         grant=None if grant is None else grant.at(now),
         lasts=None if grant is None else grant.lasts,

@@ -70,6 +70,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: Digest | None = None  # the same key in the same scope is the same handoff
     fingerprint: Digest | None = None  # of the caller's input, keyed with the tree's secret
     deadline: datetime | None = None
+    retries: int | None = None  # how often it is tried again by itself if it fails; None: only if its worker is lost
     carries: tuple[Carried, ...] = ()
     missing: tuple[str, ...] = ()  # expected parts that the sender left out and did not declare as empty
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on, and that are neither verified nor waived
@@ -105,6 +106,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise InvalidValueError("key", "a key, its scope and a fingerprint come together")
         if self.deadline is not None:
             require_utc("deadline", self.deadline)
+        require_integer("retries", 0 if self.retries is None else self.retries)
         require_carried("carries", self.carries)
         require_codes("missing", self.missing)
         require_ids("unverified", self.unverified, HANDOFF)

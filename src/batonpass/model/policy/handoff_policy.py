@@ -25,6 +25,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     hops_between_questions: int = 5
     oldest: timedelta | None = None  # the greatest age of a claim
     max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
+    max_attempts: int = 5  # the most that begin by themselves; then the handoff has failed until somebody retries it
     allowed_agents: Collection[str] | None = None  # ids of possible receivers; None: everybody, (): nobody
     refuse_loops: bool = False  # refuse a task that its receiver already got further up, and waits for
     sanitize_context: bool = True  # scan free text; what looks like an injection is quarantined
@@ -48,6 +49,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
         require_integer("hops_between_questions", self.hops_between_questions)
         if self.max_depth is not None:
             require_integer("max_depth", self.max_depth, least=1)
+        require_integer("max_attempts", self.max_attempts, least=1)
         if self.allowed_agents is not None:
             force_setattr(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
             for agent in self.allowed_agents:

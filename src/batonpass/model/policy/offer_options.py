@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import as_member, require_instance, require_text
+from batonpass.model.base.checks import as_member, require_instance, require_integer, require_text
 from batonpass.model.baton.items import Item
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
@@ -31,6 +31,9 @@ class Handling(Struct, frozen=True, kw_only=True):
     carry: Iterable[Item] | None = None  # the items that travel; None: those that travel by default
     policy: HandoffPolicy | None = None  # applied in addition to the relay's own; it can only refuse more
     answer: Answerer | None = None  # answers the receiver's questions
+    # How often it is tried again by itself if its runner fails, with a growing pause, and then no more. None: a failure
+    # is left to the sender, and what a lost worker had begun is tried as often as the policy says.
+    retries: int | None = None
 
     def __post_init__(self) -> None:
         if self.key is not None:
@@ -39,6 +42,8 @@ class Handling(Struct, frozen=True, kw_only=True):
             force_setattr(self, "inputs", as_member("inputs", self.inputs, ChangedInputs))
         if self.policy is not None:
             require_instance("policy", self.policy, HandoffPolicy)
+        if self.retries is not None:
+            require_integer("retries", self.retries)
         if self.answer is not None and not callable(self.answer):
             raise InvalidValueError("answer", "is no function that takes a question and returns what to say to it")
         if self.carry is not None:

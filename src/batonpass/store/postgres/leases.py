@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from batonpass.errors import LeaseLostError
-from batonpass.model.base.ids import AgentId, require_agent
+from batonpass.model.base.ids import AgentId, HandoffId, require_agent
 from batonpass.model.ledger.lease import Lease
 from batonpass.store import rows
 from batonpass.store.postgres.claim_brief import AboutHandoff, ClaimBrief
@@ -76,6 +76,11 @@ def renew(connection: Connection, lease: Lease, lease_for: timedelta) -> Lease:
 def release(connection: Connection, lease: Lease) -> None:
     """Give a lease back, if it is still held."""
     ask(connection, STATEMENTS["release"], {"handoff": lease.handoff, "token": lease.token})
+
+
+def postpone(connection: Connection, handoff: HandoffId, lasts: timedelta) -> None:
+    """Let nobody claim a handoff for a while, counted from now."""
+    ask(connection, STATEMENTS["postpone"], {"handoff": handoff, "lasts": _micros(lasts)})
 
 
 def _micros(duration: timedelta) -> int:

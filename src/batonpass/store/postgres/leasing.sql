@@ -8,7 +8,15 @@
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
-    SELECT handoff FROM leases WHERE holder IS NULL ORDER BY handoff LIMIT 1 FOR UPDATE SKIP LOCKED
+    SELECT handoff FROM leases
+    WHERE
+        holder IS NULL
+        AND NOT EXISTS (
+            SELECT FROM postponed WHERE postponed.handoff = leases.handoff AND postponed.until > (SELECT batonpass_now())
+        )
+    ORDER BY number
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
 )
 RETURNING
     handoff, holder, token, until, set_config('batonpass.claimed', handoff, true),
@@ -20,8 +28,12 @@ UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
     SELECT handoff FROM leases
-    WHERE holder IS NULL AND agent = %(agent)s
-    ORDER BY handoff
+    WHERE
+        holder IS NULL AND agent = %(agent)s
+        AND NOT EXISTS (
+            SELECT FROM postponed WHERE postponed.handoff = leases.handoff AND postponed.until > (SELECT batonpass_now())
+        )
+    ORDER BY number
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
@@ -43,12 +55,17 @@ WHERE handoff = (
             FROM unnest(%(agents)s::text[]) AS wanted (agent)
             CROSS JOIN LATERAL (
                 SELECT free.handoff FROM leases AS free
-                WHERE free.holder IS NULL AND free.agent = wanted.agent
-                ORDER BY free.handoff
+                WHERE
+                    free.holder IS NULL AND free.agent = wanted.agent
+                    AND NOT EXISTS (
+                        SELECT FROM postponed
+                        WHERE postponed.handoff = free.handoff AND postponed.until > (SELECT batonpass_now())
+                    )
+                ORDER BY free.number
                 LIMIT 32
             ) AS oldest
         ))
-    ORDER BY handoff
+    ORDER BY number
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
@@ -84,6 +101,14 @@ freed AS (
     RETURNING batonpass_wake(agent)
 )
 DELETE FROM leases WHERE handoff = %(handoff)s AND token = %(token)s AND NOT EXISTS (SELECT FROM ready);
+
+-- With each new one, those that are over go: no more are kept than wait.
+-- name: postpone
+WITH over AS (
+    DELETE FROM postponed WHERE until <= (SELECT batonpass_now()) AND handoff <> %(handoff)s
+)
+INSERT INTO postponed (handoff, until) VALUES (%(handoff)s, batonpass_now() + %(lasts)s::bigint)
+ON CONFLICT (handoff) DO UPDATE SET until = excluded.until;
 
 -- name: find_leases
 SELECT handoff, holder, token, until FROM leases WHERE holder IS NOT NULL ORDER BY handoff;

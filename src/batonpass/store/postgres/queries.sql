@@ -8,7 +8,8 @@ WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
-        'statements', 'keys', 'seals', 'cached', 'held', 'standing', 'charged', 'held_calls', 'decided_calls', 'remarks'
+        'statements', 'keys', 'seals', 'cached', 'held', 'standing', 'charged', 'held_calls', 'decided_calls', 'remarks',
+        'postponed'
     );
 
 -- name: lock_schema
@@ -190,7 +191,7 @@ SELECT
         FROM unnest(
             '{
                 ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached,standing,charged,held_calls,decided_calls,remarks
+                cached,standing,charged,held_calls,decided_calls,remarks,postponed
             }'::regclass[]
         ) AS name
     );
@@ -251,6 +252,11 @@ LEFT JOIN positions ON positions.receipt = receipts.number
 WHERE
     (%(stream)s::text IS NULL OR streams.id = %(stream)s)
     AND (%(streams)s::text[] IS NULL OR streams.id = ANY (%(streams)s))
+    AND (
+        %(attempts_at)s::text IS NULL OR streams.id = ANY (ARRAY(
+            SELECT runs.id FROM runs WHERE runs.parent = %(attempts_from)s AND runs.handoff = %(attempts_at)s
+        ))
+    )
     AND (%(but)s::text[] IS NULL OR NOT receipts.kind = ANY (%(but)s))
     AND (%(root)s::text IS NULL OR streams.root = %(root)s)
     AND (%(kind)s::text IS NULL OR starts_with(receipts.kind || '.', %(kind)s || '.'))

@@ -130,6 +130,11 @@ class PostgresStore:
         self._require_current()
         return self._connections.repeat(leases.seizing(holder, lease_for).run)
 
+    def postpone(self, handoff: HandoffId, lasts: timedelta) -> None:
+        """Let nobody claim a handoff for a while."""
+        self._require_current()
+        self._connections.repeat(lambda connection: leases.postpone(connection, handoff, lasts))
+
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:
         """Wait until there may be a handoff to claim for one of these agents: the server notifies us."""
         self._require_current()

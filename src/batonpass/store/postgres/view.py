@@ -414,6 +414,8 @@ def _values(query: ReceiptQuery) -> dict[str, object]:
     return {
         "stream": query.stream,
         "streams": None if query.streams is None else list(query.streams),
+        "attempts_at": None if query.attempts_at is None else query.attempts_at.id,
+        "attempts_from": None if query.attempts_at is None else query.attempts_at.parent,
         "root": query.root,
         "kind": query.kind,
         "but": list(query.but) or None,

@@ -1,10 +1,13 @@
 """Leases in SQLite: claiming, renewing and releasing them, and keeping them in step with their handoffs.
 
-A row in `leases` is work that waits if nobody holds it, and a lease if somebody does.
+A row in `leases` is work that waits if nobody holds it, and a lease if somebody does. All processes that share a file
+share a machine, so leases end by the clock that counts since the machine was started. The clock of the calendar may be
+set: an hour ahead, it would end the leases of everybody who works, and an hour back, nobody would notice a dead worker.
 """
 
 import secrets
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -31,13 +34,13 @@ _FOLLOWING: Final = {
 def find_free(connection: apsw.Connection, agents: Collection[AgentId] | None) -> HandoffId | None:
     """Return the oldest handoff to one of these agents, or to any, that waits for a worker; None if there is none."""
     if agents is None:
-        return _first(connection, "find_free", {})
-    return _first(connection, "find_free_for", {"agents": encode_typed(list(agents)).decode()})
+        return _first(connection, "find_free", {"now": ticks()})
+    return _first(connection, "find_free_for", {"now": ticks(), "agents": encode_typed(list(agents)).decode()})
 
 
 def find_lapsed(connection: apsw.Connection) -> HandoffId | None:
     """Return the handoff whose lease ran out first; None if none has run out."""
-    return _first(connection, "find_lapsed", {})
+    return _first(connection, "find_lapsed", {"now": ticks()})
 
 
 def take(
@@ -55,6 +58,7 @@ def take(
         "holder": holder,
         "token": secrets.randbits(_TOKEN_BITS),
         "lease_for": _micros(lease_for),
+        **_moment(),
     }
     row = connection.execute(QUERIES["take"], values).fetchone()
     return None if row is None else rows.lease(row)
@@ -62,7 +66,7 @@ def take(
 
 def renew(connection: apsw.Connection, lease: Lease, lease_for: timedelta) -> Lease:
     """Extend a lease, counted from now. Raises `LeaseLostError`."""
-    values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for)}
+    values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for), **_moment()}
     row = connection.execute(QUERIES["renew"], values).fetchone()
     if row is None:
         raise LeaseLostError(lease.handoff)
@@ -74,6 +78,13 @@ def release(connection: apsw.Connection, lease: Lease) -> None:
     values = {"handoff": lease.handoff, "token": lease.token}
     connection.execute(QUERIES["release"], values)
     connection.execute(QUERIES["forget"], values)
+
+
+def postpone(connection: apsw.Connection, handoff: HandoffId, lasts: timedelta) -> None:
+    """Let nobody claim a handoff for a while, counted from now."""
+    now = ticks()
+    connection.execute(QUERIES["forget_postponed"], {"now": now})
+    connection.execute(QUERIES["postpone"], {"handoff": handoff, "now": now, "lasts": _micros(lasts)})
 
 
 def require_lease(connection: Statements, handoff: HandoffId, token: int) -> None:
@@ -88,7 +99,18 @@ def follow(connection: Statements, handoff: HandoffId, state: str, agent: str) -
     connection.execute(statement, {"handoff": handoff, "agent": agent})
 
 
-def _first(connection: apsw.Connection, name: str, values: dict[str, str]) -> HandoffId | None:
+def ticks() -> int:
+    """Return the microseconds since the machine was started, the same in all its processes."""
+    # With the time that the machine slept: a worker that sleeps does not work.
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) // 1000
+
+
+def _moment() -> dict[str, int]:
+    return {"now": ticks(), "today": time.time_ns() // 1000}
+
+
+def _first(connection: apsw.Connection, name: str, values: Mapping[str, str | int]) -> HandoffId | None:
     row = connection.execute(QUERIES[name], values).fetchone()
     return None if row is None else row[0]
 

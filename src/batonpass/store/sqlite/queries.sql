@@ -240,6 +240,12 @@ ORDER BY receipts.position;
 WITH
     numbers (number) AS (
         SELECT streams.number FROM json_each(:streams) AS wanted CROSS JOIN streams ON streams.id = wanted.value
+        UNION ALL
+        SELECT streams.number FROM runs CROSS JOIN streams ON streams.id = runs.id
+        WHERE runs.settled = 1 AND runs.parent = :parent AND runs.handoff = :handoff
+        UNION ALL
+        SELECT streams.number FROM runs CROSS JOIN streams ON streams.id = runs.id
+        WHERE runs.id > (SELECT run FROM settled) AND runs.parent = :parent AND runs.handoff = :handoff
     ),
     found (position, stream) AS (
         SELECT receipt_places.position, receipt_places.stream

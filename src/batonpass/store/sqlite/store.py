@@ -140,6 +140,10 @@ class SqliteStore:
         """Take over one lease whose time has run out."""
         return self._take(leases.find_lapsed, holder, lease_for)
 
+    def postpone(self, handoff: HandoffId, lasts: timedelta) -> None:
+        """Let nobody claim a handoff for a while."""
+        self._write(lambda connection: leases.postpone(connection, handoff, lasts))
+
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - no notifications
         """Return at once: this store has no notifications, so the caller looks again after a while."""
         return Wake.UNTOLD

@@ -141,11 +141,13 @@ class SqliteView:
             "kind": query.kind,
             "but": f",{','.join(query.but)}," if query.but else "",
         }
-        if query.stream is None and query.root is None and query.agent is None and query.streams is None:
+        at = query.attempts_at
+        if all(part is None for part in (query.stream, query.root, query.agent, query.streams, at)):
             return self._find("find_receipts", values, rows.receipt)
         values |= {"stream": query.stream, "root": query.root, "agent": query.agent}
-        if query.streams is not None:
-            values["streams"] = encode_typed(query.streams).decode()
+        if query.streams is not None or at is not None:
+            values["streams"] = encode_typed(query.streams or ()).decode()
+            values |= {"parent": None, "handoff": None} if at is None else {"parent": at.parent, "handoff": at.id}
             return self._find("find_receipts_of_some_streams", values, rows.receipt)
         return self._find("find_receipts_of_streams", values, rows.receipt)
 

@@ -13,7 +13,8 @@ from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import HandoffRetried, Outcome
 from batonpass.model.ledger.lease import Lease
 from batonpass.store.port import LedgerStore
-from batonpass.testing.builders import ANA, Scribe
+from batonpass.testing.builders import ANA, Scribe, a_scribe
+from batonpass.testing.clock import FrozenClock
 from batonpass.testing.conformance.offers import KEY, LONG_AGO, offered
 from batonpass.testing.conformance.support import WithScribe, all_receipts, at_once
 
@@ -68,6 +69,48 @@ class Leasing(WithScribe):
         assert sorted(handoffs) == [lease.handoff for lease in leases]
         assert nothing_to_claim(store)
         assert 3 == len({lease.token for lease in leases})
+
+    def test_the_order_is_that_of_the_store_whatever_producers_clocks_say(
+        self, store: LedgerStore, scribe: Scribe
+    ) -> None:
+        """A producer whose clock runs an hour ahead does not wait an hour longer, and one behind passes nobody."""
+        clock = FrozenClock()
+        skewed = a_scribe(store, clock=clock, identity=scribe.identity, root=scribe.root)
+        lead = skewed.start()
+        handoffs = []
+        for skew in (timedelta(0), timedelta(hours=1), timedelta(hours=-2), timedelta(minutes=59)):
+            clock.tick(skew)
+            handoffs.append(waiting(skewed, parent=lead))
+        for_one = claimed(store, A_WHILE, "editor")
+        for_some = claimed(store, A_WHILE, "editor", "painter")
+
+        assert sorted(handoffs) != handoffs
+        assert handoffs == [lease.handoff for lease in (for_one, for_some, claimed(store), claimed(store))]
+
+    def test_what_is_postponed_is_claimed_later(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A handoff that nobody may claim yet is passed over, and claimed when its time has come."""
+        lead = scribe.start()
+        first, second = waiting(scribe, parent=lead), waiting(scribe, "painter", parent=lead)
+        for handoff in (first, second):
+            store.postpone(handoff, A_WHILE)
+
+        assert nothing_to_claim(store)
+        for agents in (["editor"], ["editor", "painter"]):
+            assert store.claim(holder="w", lease_for=A_WHILE, agents=[AgentId(agent) for agent in agents]) is None
+        store.postpone(second, AT_ONCE)
+        assert second == claimed(store).handoff
+        assert (State.READY, True) == (state_of(store, first), nothing_to_claim(store))
+
+    def test_a_handoff_is_postponed_before_it_is_ready_again(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Whoever ends an attempt says first when the next may begin, so that nobody claims it in between."""
+        handoff = waiting(scribe)
+        taken(scribe, claimed(store))
+        store.postpone(handoff, A_WHILE)
+        scribe.recording.lapse(handoff)
+
+        assert (State.READY, True) == (state_of(store, handoff), nothing_to_claim(store))
+        store.postpone(handoff, AT_ONCE)
+        assert handoff == claimed(store).handoff
 
     def test_a_worker_claims_for_its_agents(self, store: LedgerStore, scribe: Scribe) -> None:
         """A claim for some agents gets the oldest handoff for one of them, and no other."""

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError, StaleHeadError
 from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.bodies.body import HandoffRetried, Outcome
 from batonpass.store.port import LedgerStore, ReceiptQuery
-from batonpass.testing.builders import Scribe, a_small_tree
+from batonpass.testing.builders import ANA, Scribe, a_small_tree
 from batonpass.testing.conformance.support import WithScribe, a_seal, all_receipts, root_of, sequence_until
 
 
@@ -121,6 +122,25 @@ class Views(WithScribe):
         }
         assert sum(map(len, alone.values())) == len(found)
         assert [] == nobody
+
+    def test_receipts_of_all_attempts_come_attempt_by_attempt(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A query for the attempts at a handoff returns the receipts of its runs, the first attempt first."""
+        lead = scribe.start()
+        handoff, other = scribe.offer(lead), scribe.offer(lead)
+        scribe.call(scribe.recording.accept(other))
+        runs = []
+        for _ in range(3):
+            runs.append(scribe.recording.accept(handoff))
+            scribe.call(runs[-1])
+            scribe.recording.close(runs[-1], Outcome.FAILED)
+            scribe.recording.act(handoff, lambda _, __: HandoffRetried(handoff=handoff, by=ANA))
+        with store.view() as view:
+            at = view.get_handoff(handoff)
+            found = [*view.find_receipts(ReceiptQuery(attempts_at=at))]
+            calls = [*view.find_receipts(ReceiptQuery(attempts_at=at, but=("handoff.accepted", "handoff.failed")))]
+
+        assert [StreamId(run.run.id) for run in runs for _ in range(4)] == [stored.stream for stored in found]
+        assert ["tool.requested", "tool.completed"] * 3 == [stored.kind for stored in calls]
 
     def test_kinds_can_be_left_out(self, store: LedgerStore, scribe: Scribe) -> None:
         """Excluding a kind excludes exactly this kind, not its family or kinds that start like it."""

@@ -20,6 +20,7 @@ POLICY: Final = HandoffPolicy(
     hops_between_questions=0,
     oldest=timedelta(days=1),
     max_depth=4,
+    max_attempts=3,
     allowed_agents=("editor", "billing-agent"),
     refuse_loops=True,
     sanitize_context=False,
@@ -43,6 +44,7 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "hops_between_questions": NOT_NUMBERS,
     "oldest": (60, 60.0, "1 day"),
     "max_depth": NOT_COUNTS[:-1],
+    "max_attempts": NOT_COUNTS,
     "allowed_agents": ("editor", ("",), ("two words",), (7,)),
     "refuse_loops": NOT_FLAGS,
     "sanitize_context": NOT_FLAGS,
@@ -69,11 +71,12 @@ def test_without_a_policy_nothing_is_refused() -> None:
     policy = HandoffPolicy()
 
     assert ({}, False, False) == (dict(policy.require), policy.verified_only, policy.asks)
-    assert (1, 5, None, None) == (
+    assert (1, 5, None, None, 5) == (
         policy.questions,
         policy.hops_between_questions,
         policy.oldest,
         policy.max_depth,
+        policy.max_attempts,
     )
 
 

@@ -1,0 +1,57 @@
+"""How often a handoff is tried by itself, and how long each next attempt waits.
+
+A worker that dies of its task takes the next worker with it, and so on. So attempts end: after the last one the handoff
+is parked, which means that it has failed and that only somebody who says so tries it again.
+"""
+
+import random
+from datetime import timedelta
+from typing import Final
+
+from batonpass.errors import AttemptsExhaustedError
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.faults import Fault
+from batonpass.handoff.transfer.attempt_receipts import close_out
+from batonpass.model.base.content_names import MESSAGE
+from batonpass.model.base.ids import StreamId
+from batonpass.model.bodies.body import Body, ChildHead, HandoffInitiated, Outcome
+from batonpass.model.ledger.run import Handoff, Run
+from batonpass.store.port import LedgerView
+from batonpass.wire.codec import decode_receipt
+
+RETRIES: Final = "service:retries"  # in whose name a handoff is tried again by itself
+
+_FIRST_PAUSE: Final = timedelta(seconds=1)
+_LONGEST_PAUSE: Final = timedelta(minutes=5)
+
+
+def attempts_allowed(offered: HandoffInitiated, most: int) -> int:
+    """Return how many attempts at a handoff begin by themselves: as its offer says, and at most as the policy says."""
+    return most if offered.retries is None else min(most, offered.retries + 1)
+
+
+def pause_after(attempt: int) -> timedelta:
+    """Return how long the next attempt waits: twice as long each time, and a random part of it.
+
+    Without the random part, what failed together would be tried together again.
+    """
+    longest = min(_FIRST_PAUSE * (1 << min(attempt - 1, 20)), _LONGEST_PAUSE)
+    return longest * random.uniform(0.5, 1)  # noqa: S311 - no secret
+
+
+def is_last(desk: Desk, view: LedgerView, handoff: Handoff) -> bool:
+    """Return whether the current attempt at a handoff is the last that began by itself."""
+    offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload).body
+    if not isinstance(offered, HandoffInitiated):
+        return False  # edited; the verifier says so
+    return handoff.attempt >= attempts_allowed(offered, desk.policy.max_attempts)
+
+
+def park(desk: Desk, handoff: Handoff) -> None:
+    """End the last attempt of a worker that is gone: the handoff has failed, and is not tried again by itself."""
+    fault = Fault.of(AttemptsExhaustedError(handoff.id, handoff.attempt, "its worker was lost, as others before it"))
+
+    def failed(dead: Run, children: tuple[ChildHead, ...]) -> tuple[Body, None]:
+        return close_out(dead, Outcome.FAILED, children, error=fault.code), None
+
+    desk.recording.supersede(handoff.id, failed, (desk.text(MESSAGE, fault.words),))
