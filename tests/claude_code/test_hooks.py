@@ -16,7 +16,21 @@ pytestmark = pytest.mark.slow
 
 FIX = "Fix the rounding"
 HELP = "Look after the notes"
-RULES = '[claude-code.agents.editor]\ndeny = ["Bash(curl *)"]\nallow = ["Edit(notes.md)", "Read", "Bash(echo *)"]\n'
+RULES = """
+[[rules]]
+name = "no-curl"
+on = "call"
+gate = "deny"
+agent = "editor"
+tool = "Bash(curl *)"
+
+[[rules]]
+name = "editor-only"
+on = "call"
+gate = "deny"
+agent = "editor"
+except = ["Edit(notes.md)", "Read", "Bash(echo *)"]
+"""
 
 Play = Callable[..., ScriptedApi]
 
@@ -108,8 +122,8 @@ def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Pla
     assert "Write would touch the ledger or its keys" in told["ledger"]
     assert "Bash would run or change `batonpass`" in told["ours"]
     assert "Bash would touch what decides about calls" in told["hooks"]
-    assert "batonpass.toml denies 'Bash(curl *)' to sub-agents of type 'editor'" in told["denied"]
-    assert "allows sub-agents of type 'editor' only: Edit(notes.md), Read" in told["other"]
+    assert "editor calls Bash; rule no-curl says deny to Bash(curl *)" in told["denied"]
+    assert "rule editor-only says deny, except Edit(notes.md), Read, Bash(echo *)" in told["other"]
     assert not (hooked.home / "x").exists()
     assert not (hooked.folder / "other.md").exists()
     assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
@@ -118,8 +132,8 @@ def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Pla
         "protected",
         "protected",
         "protected",
-        "claude-code.denied",
-        "claude-code.not-allowed",
+        "no-curl",
+        "editor-only",
     ] == hooked.denied()
     assert {"HandoffInitiated", "HandoffAccepted", "HandoffCompleted"} <= {*kinds(hooked)}
     assert (0, 0) == (hooked.gaps(), hooked.spooled())

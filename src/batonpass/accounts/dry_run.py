@@ -11,9 +11,11 @@ from msgspec import Struct, field
 from batonpass.accounts.grant_suggestions import find_line, granted_call
 from batonpass.audit.short_ids import ending
 from batonpass.errors import NotFoundError
+from batonpass.guard.policy.call_patterns import UsedOn
 from batonpass.guard.policy.gates import CallFacts, GateDecision, HandoffFacts, judge_call, judge_handoff
 from batonpass.handoff.approvals.gate_facts import depth_in
 from batonpass.handoff.history.offers import read_offer
+from batonpass.handoff.shell.call_use import commands_used, names_used
 from batonpass.handoff.transfer.handoff_gates import has_method, is_verbatim, tiers_of_handoff
 from batonpass.model.base.content_names import TARGET
 from batonpass.model.base.ids import RECEIPT, AgentId, CallId, ReceiptId
@@ -26,6 +28,7 @@ from batonpass.store.port import LedgerView
 
 _JUDGED: Final = frozenset({Kind.HANDOFF_INITIATED, Kind.TOOL_REQUESTED, Kind.TOOL_HELD})
 _EXAMPLES: Final = 3
+_COMMANDS: Final = ("command", "line")  # the arguments of Claude Code's shells, and of `run.shell`
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -80,7 +83,7 @@ def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str
     call = find_calls([receipt]).get(call_of(receipt) or CallId(""))
     if call is None or not (call.is_made or call.outcome is CallOutcome.HELD):
         raise NotFoundError("handoff or call of receipt", ending(receipt.id, 6))
-    judged = judge_call(_call_facts(view, call), policy)
+    judged = judge_call(_call_facts(view, call, needs_use=policy.needs_use), policy)
     return call.id, (*judged, *(_judge_by_tables(view, call, policy) if call.is_made else ()))
 
 
@@ -129,13 +132,23 @@ def _handoff_facts(view: LedgerView, body: HandoffInitiated) -> HandoffFacts:
     )
 
 
-def _call_facts(view: LedgerView, call: CallRecord) -> CallFacts:
+def _used(view: LedgerView, call: CallRecord, target: str | None) -> UsedOn | None:
+    """Return what a recorded call was used on: the command that it was given, else its target."""
+    granted = granted_call(view, call)
+    given = {} if granted is None else granted.arguments
+    if texts := [text for name in _COMMANDS if isinstance(text := given.get(name), str)]:
+        return commands_used(texts, "")
+    return None if target is None else names_used((target,))
+
+
+def _call_facts(view: LedgerView, call: CallRecord, *, needs_use: bool) -> CallFacts:
     target = read_texts(view, call.receipt).get(TARGET)
     return CallFacts(
         agent=view.get_run(call.run).agent,
         tool=call.tool,
         reads=call.reads,
         target=None if target is None else target.words,
+        used=_used(view, call, None if target is None else target.words) if needs_use else None,
         tiers=tuple(tier for name in call.tiers if (tier := _tier(name)) is not None),
         depth=depth_in(view, call.run),
     )

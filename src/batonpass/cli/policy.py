@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from batonpass.accounts.dry_run import dry_run, judge_again
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import read_rules
 from batonpass.adapters.mcp.server_declaration import read_servers
 from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import ending
@@ -27,12 +27,13 @@ from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.limits import UNLIMITED
 from batonpass.model.grants.permit import spell_time
 from batonpass.model.policy.policy_rules import Policy, Rule, Tier
-from batonpass.policy.document import GRANT, read_document
+from batonpass.policy.document import CLAUDE_CODE, GRANT, Document, parse_document, read_document
+from batonpass.policy.former_tables import find_former, upgrade
 from batonpass.policy.policy_table import policy_of
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
-_PATTERNS: Final = ("agent", "tool", "action", "target", "relation", "tier", "depth")
+_PATTERNS: Final = ("agent", "tool", "except", "action", "target", "relation", "tier", "depth", "door")
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _policy_option = click.option(
@@ -57,6 +58,7 @@ def check(file: Path | None, *, as_json: bool) -> None:
     found = find_policy_file(file)
     try:
         policy = _read(found)
+        former = None if found is None else find_former(read_document(found))
     except PolicyFileError as error:
         if as_json:
             facts = {"line": error.line, "key": error.key, "problem": error.problem}
@@ -65,7 +67,8 @@ def check(file: Path | None, *, as_json: bool) -> None:
             tell("batonpass: ", paint(str(error), "red"))
         click.get_current_context().exit(NO)
     if as_json:
-        say_json({"right": True, "file": None if found is None else str(found), "digest": policy.digest})
+        file_name = None if found is None else str(found)
+        say_json({"right": True, "file": file_name, "digest": policy.digest, "deprecated": former})
     elif found is None:
         say("there is no batonpass.toml here: the shipped policy is in force")
     else:
@@ -73,6 +76,47 @@ def check(file: Path | None, *, as_json: bool) -> None:
         grants = f" · {counted(len(policy.grants), 'grant')}" if policy.grants else ""
         about = f": {found} · {counted(len(policy.rules), 'rule')}{grants} · gates are {mode}"
         say(paint("valid", "green", bold=True), about)
+        if former is not None:
+            tell("batonpass: ", paint(former, "yellow"))
+
+
+@command.command("upgrade")
+@click.argument("file", required=False, type=_FILE)
+@click.option("--write", is_flag=True, help="Replace the file.  [default: print what it would be]")
+def upgrade_file(file: Path | None, *, write: bool) -> None:
+    """Write tables of earlier versions as [[rules]] that mean the same. All else stays as it is, with its comments.
+
+    Without FILE, upgrades the policy that is in force here.
+    """
+    found = find_policy_file(file)
+    document = None if found is None else read_document(found)
+    if found is None or document is None or find_former(document) is None:
+        say("there is nothing to upgrade")
+        return
+    text = upgrade(found.read_text(encoding="utf-8"), document)
+    if not _means_the_same(text, document):
+        problem = "is laid out in a way that only a person can upgrade"
+        raise PolicyFileError(found.name, document.table(CLAUDE_CODE).line, CLAUDE_CODE, problem)
+    if write:
+        found.write_text(text, encoding="utf-8")
+        say(f"upgraded {found}")
+    else:
+        for line in text.splitlines():
+            say(line)
+
+
+def _means_the_same(text: str, document: Document) -> bool:
+    try:
+        upgraded = policy_of(parse_document(text.encode(), document.file))
+    except PolicyFileError:
+        return False
+    return _without_places(upgraded) == _without_places(policy_of(document))
+
+
+def _without_places(policy: Policy) -> Policy:
+    """Return a policy as it would be in any other file that says the same."""
+    rules = tuple(replace(rule, line=None) for rule in policy.rules)
+    return replace(policy, rules=rules, digest=None, lines={})
 
 
 @command.command()
@@ -147,7 +191,6 @@ def _read(file: Path | None) -> Policy:
     if file is None:
         return Policy()
     document = read_document(file)
-    read_rules(file)
     read_servers(document)
     return policy_of(document)
 
@@ -211,13 +254,25 @@ def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
 
 
 def _rule_words(rule: Rule) -> str:
-    patterns = [f"{name} {given}" for name in _PATTERNS if (given := getattr(rule, name)) is not None]
+    patterns = [f"{name} {_listed(given)}" for name, given in _patterns_of(rule).items() if given]
     people = f" by {rule.approvals} people" if rule.approvals > 1 else ""
     return f"{rule.gate}{people} for every {rule.on}" + (f" with {', '.join(patterns)}" if patterns else "")
 
 
 def _rule_facts(rule: Rule) -> dict[str, object]:
-    return {name: getattr(rule, name) for name in ("name", "on", "gate", "approvals", *_PATTERNS, "line")}
+    return {
+        **{name: getattr(rule, name) for name in ("name", "on", "gate", "approvals")},
+        **_patterns_of(rule),
+        "line": rule.line,
+    }
+
+
+def _patterns_of(rule: Rule) -> dict[str, object]:
+    return {name: getattr(rule, "unless" if name == "except" else name) for name in _PATTERNS}
+
+
+def _listed(given: object) -> str:
+    return " or ".join(given) if isinstance(given, tuple) else str(given)
 
 
 def _policy_facts(policy: Policy) -> dict[str, object]:

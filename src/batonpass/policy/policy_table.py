@@ -23,6 +23,7 @@ from batonpass.model.policy.policy_rules import (
     VERBATIM,
     VERIFICATION,
     Demand,
+    Door,
     Policy,
     Posture,
     Requirement,
@@ -40,6 +41,7 @@ from batonpass.policy.document import (
     read_document,
     require_fitting,
 )
+from batonpass.policy.former_tables import agent_rules
 from batonpass.policy.grant_tables import approvers_of, grants_of, lines_of
 
 AnyPolicy: TypeAlias = HandoffPolicy | Policy | Path
@@ -73,7 +75,7 @@ def policy_of(document: Document) -> Policy:
             handoffs=replace(UNRULED, require=required, **shared),
             requirements=requirements,
             tiers=_tiers(document.table(TIERS), lines),
-            rules=_rules(document.table(RULES), lines),
+            rules=(*agent_rules(document, lines), *_rules(document.table(RULES), lines)),
             grants=MappingProxyType(grants_of(document)),
             approvers=MappingProxyType(approvers_of(document)),
             digest=document.digest,
@@ -157,16 +159,23 @@ _RULE: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "name": DocumentPlace.text,
     "on": lambda place: place.member(Subject),
     "gate": lambda place: place.member(Gate),
-    "agent": DocumentPlace.text,
-    "tool": DocumentPlace.text,
+    "agent": lambda place: _one_or_more(place, "agents"),
+    "tool": lambda place: _one_or_more(place, "tools"),
+    "except": lambda place: place.texts("tools"),
     "action": DocumentPlace.text,
     "target": DocumentPlace.text,
     "relation": lambda place: place.member(Relation),
     "tier": lambda place: place.member(Tier),
     "depth": lambda place: place.integer(1),
+    "door": lambda place: place.member(Door),
     "approvals": lambda place: place.integer(1),
 }
+_NAMED: Final = {"except": "unless"}  # a word of Python
 _NEEDED: Final = ("name", "on", "gate")
+
+
+def _one_or_more(place: DocumentPlace, what: str) -> str | tuple[str, ...]:
+    return place.texts(what) if isinstance(place.value, list) else place.text()
 
 
 def _rules(place: DocumentPlace, lines: dict[str, int]) -> tuple[Rule, ...]:
@@ -178,7 +187,7 @@ def _rules(place: DocumentPlace, lines: dict[str, int]) -> tuple[Rule, ...]:
         for key in _NEEDED:
             if key not in given:
                 raise element.error(f"has no {key}; a rule has {', '.join(_NEEDED)}, and patterns")
-        values = {key: read(given[key]) for key, read in _RULE.items() if key in given}
+        values = {_NAMED.get(key, key): read(given[key]) for key, read in _RULE.items() if key in given}
         try:
             rule = Rule(**values, line=element.line)
         except InvalidValueError as error:

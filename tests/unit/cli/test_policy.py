@@ -61,7 +61,7 @@ def test_without_a_file_the_shipped_policy_is_printed() -> None:
     assert (0, True) == (done.exit_code, "[handoffs.worker-to-lead]" in done.stdout)
     assert "approve" == answer("explain")["tiers"]["irreversible"]
     assert "there is no batonpass.toml here: the shipped policy is in force\n" == run("check").stdout
-    assert {"right": True, "file": None, "digest": None} == answer("check")
+    assert {"right": True, "file": None, "digest": None, "deprecated": None} == answer("check")
 
 
 def test_who_may_approve_what_is_explained(tmp_path: Path) -> None:
@@ -105,6 +105,48 @@ def test_what_others_read_from_the_file_is_checked_as_well(tmp_path: Path, text:
     (tmp_path / "odd.toml").write_text(text, encoding="utf-8")
 
     assert (False, line) == tuple(answer("check", "odd.toml")[key] for key in ("right", "line"))
+
+
+FORMER = '[claude-code.main]\ndeny = ["WebFetch"]  # never\n\n# and all else\n[tiers]\ncostly = "none"\n'
+UPGRADED = """\
+# and all else
+[tiers]
+costly = "none"
+
+[[rules]]
+name = "claude-code.main.denied"
+on = "call"
+gate = "deny"
+agent = "claude-code"
+tool = ["WebFetch"]
+door = "claude-code"
+"""
+
+
+def test_tables_of_earlier_versions_are_written_as_rules(tmp_path: Path) -> None:
+    """They are still valid, with a sentence that says what to do; what is written means the same."""
+    path = tmp_path / "batonpass.toml"
+    path.write_text(FORMER, encoding="utf-8")
+    checked, shown = run("check"), run("upgrade")
+    unchanged = path.read_text(encoding="utf-8")
+    written = run("upgrade", "--write")
+
+    assert (0, True) == (checked.exit_code, "1 rule" in checked.stdout)
+    deprecated = "batonpass.toml:1: [claude-code] is deprecated: `batonpass policy upgrade` writes it as [[rules]]"
+    assert f"batonpass: {deprecated}\n" == checked.stderr
+    assert (UPGRADED, FORMER) == (shown.stdout, unchanged)
+    assert (f"upgraded {path}\n", UPGRADED) == (written.stdout, path.read_text(encoding="utf-8"))
+    assert (None, "there is nothing to upgrade\n") == (answer("check")["deprecated"], run("upgrade").stdout)
+
+
+def test_a_layout_that_cannot_be_upgraded_is_left_as_it_is(tmp_path: Path) -> None:
+    """A person has to do it; nothing is lost on the way."""
+    path = tmp_path / "batonpass.toml"
+    path.write_text('claude-code.main.deny = ["WebFetch"]\n', encoding="utf-8")
+    done = run("upgrade", "--write")
+
+    assert (2, True) == (done.exit_code, "is laid out in a way that only a person can upgrade" in done.stderr)
+    assert 'claude-code.main.deny = ["WebFetch"]\n' == path.read_text(encoding="utf-8")
 
 
 def test_a_dry_run_counts_rule_by_rule(tmp_path: Path, shipped: str) -> None:

@@ -141,7 +141,7 @@ def test_everything_that_a_file_can_say() -> None:
     )
     peers = Rule(name="peers", on=Subject.HANDOFF, gate=Gate.CONFIRM, relation=Relation.PEER_TO_PEER, line=33)
 
-    assert (prod, peers) == policy.rules
+    assert ("claude-code.default", prod, peers) == (policy.rules[0].name, *policy.rules[1:])
     assert (True, timedelta(days=1), 4, Gate.DENY, ("editor", "review*")) == (
         policy.enforce,
         policy.hold_for,

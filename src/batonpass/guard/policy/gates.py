@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 from functools import lru_cache
 
+from batonpass.guard.policy.call_patterns import UsedOn, is_covered, is_named
 from batonpass.guard.policy.name_patterns import fits
 from batonpass.model.base.ids import AgentId, is_user
 from batonpass.model.base.kinds import Gate, Relation
@@ -16,6 +17,7 @@ from batonpass.model.policy.policy_rules import (
     AGENTS,
     DEPTH,
     METHOD,
+    NOT,
     READERS,
     RENEW,
     REQUIRE,
@@ -24,6 +26,7 @@ from batonpass.model.policy.policy_rules import (
     VERBATIM,
     VERIFICATION,
     Demand,
+    Door,
     Policy,
     Rule,
     Subject,
@@ -60,12 +63,22 @@ class GateDecision(Value, frozen=True, kw_only=True):
         return self.force is Force.REQUIRED or (enforced and self.force is Force.GATED)
 
 
+class DoorFacts(Value, frozen=True, kw_only=True):
+    """What the door of a call tells rules about it."""
+
+    door: Door
+    agent: AgentId | None = None  # who makes the call, if the door knows better than the run
+    used: UsedOn | None = None  # None: as the declaration of the tool says
+
+
 class CallFacts(Value, frozen=True, kw_only=True):
     """What is known about a call before it is made."""
 
     agent: AgentId
     tool: str
     kin: tuple[str, ...] = ()  # other names by which rules that hold or deny mean this tool
+    door: Door | None = None
+    used: UsedOn | None = None  # what the tool is used on; None: nothing that can be named, or no rule asks
     reads: bool = False
     action: str | None = None  # its action as a grant names it, if the tool declares one
     target: str | None = None
@@ -197,7 +210,7 @@ def takes_proof(policy: Policy, gate: Gate, *, enrolled: bool) -> bool:
 def _gated(rule: Rule | None, tiers: tuple[Tier, ...], policy: Policy, what: str) -> Iterator[GateDecision]:
     if rule is not None:
         if rule.gate is not Gate.NONE:
-            sentence = f"{what}; rule {rule.name} says {rule.gate}"
+            sentence = f"{what}; rule {rule.name} says {rule.gate}{_named_in(rule)}"
             yield GateDecision(
                 gate=rule.gate, rule=rule.name, line=rule.line, sentence=sentence, approvals=rule.approvals
             )
@@ -213,7 +226,8 @@ def _gated(rule: Rule | None, tiers: tuple[Tier, ...], policy: Policy, what: str
 
 def _fits_call(rule: Rule, facts: CallFacts) -> bool:
     return (
-        fits(rule.agent, facts.agent, across=True)
+        _fits_agent(rule, facts.agent)
+        and (rule.door is None or rule.door is facts.door)
         and _fits_tool(rule, facts)
         and fits(rule.action, "read" if facts.reads else "write", across=True)
         and _fits_target(rule, facts)
@@ -222,10 +236,33 @@ def _fits_call(rule: Rule, facts: CallFacts) -> bool:
     )
 
 
+def _fits_agent(rule: Rule, agent: AgentId) -> bool:
+    patterns = rule.agents
+    if any(fits(one.removeprefix(NOT), agent, across=True) for one in patterns if one.startswith(NOT)):
+        return False
+    wanted = [one for one in patterns if not one.startswith(NOT)]
+    return not wanted or any(fits(one, agent, across=True) for one in wanted)
+
+
 def _fits_tool(rule: Rule, facts: CallFacts) -> bool:
-    # A rule that lets calls go on applies only to the tools that it names.
-    names = (facts.tool,) if rule.gate is Gate.NONE else (facts.tool, *facts.kin)
-    return any(fits(rule.tool, name, across=True) for name in names)
+    """Return whether a rule is about the call of a tool.
+
+    A rule that lets calls go on applies only to the tools that it names, and only if it covers all that the call does.
+    What a rule that holds or denies excepts has to be covered as well, and may be named as a kind.
+    """
+    names = (facts.tool, *facts.kin)
+    if rule.gate is Gate.NONE:
+        is_about = not rule.tools or is_covered(rule.tools, names[:1], facts.used)
+        return is_about and not is_named(rule.excepted, names, facts.used)
+    is_about = not rule.tools or is_named(rule.tools, names, facts.used)
+    return is_about and not is_covered(rule.excepted, names, facts.used)
+
+
+def _named_in(rule: Rule) -> str:
+    """Return which calls a rule means, if it says more than the name of a tool."""
+    uses = [pattern.text for pattern in rule.tools if pattern.of is not None]
+    to = f" to {', '.join(uses)}" if uses else ""
+    return f"{to}, except {', '.join(rule.unless)}" if rule.unless else to
 
 
 def _fits_target(rule: Rule, facts: CallFacts) -> bool:
@@ -242,7 +279,7 @@ def _fits_target(rule: Rule, facts: CallFacts) -> bool:
 
 def _fits_handoff(rule: Rule, facts: HandoffFacts) -> bool:
     return (
-        fits(rule.agent, facts.to, across=True)
+        _fits_agent(rule, facts.to)
         and (rule.relation is None or rule.relation is facts.relation)
         and _asks_for(rule, facts.may)
         and (rule.tier is None or rule.tier in facts.tiers)

@@ -10,6 +10,7 @@ from batonpass.handoff.approvals.gate_facts import depth_of, hold_takes_proof, h
 from batonpass.handoff.calls.pending_call import PendingCall
 from batonpass.handoff.calls.taint_gate import judge_taint
 from batonpass.handoff.runtime.record_gaps import fill_gap
+from batonpass.handoff.shell.call_use import find_use
 from batonpass.handoff.tools.declaration import Declared
 from batonpass.ledger.position import need
 from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET
@@ -72,16 +73,20 @@ def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
     tiers, policy = tiers_of(declared), desk.gates
     if not holding.taint.entered and is_silent(policy, tiers):
         return tuple(pending.call.find_refusals())
+    leads_to = pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None
+    told = pending.call.told_by_door
     facts = CallFacts(
-        agent=holding.agent,
+        agent=holding.agent if told is None or told.agent is None else told.agent,
         tool=declared.name,
         kin=declared.kin,
+        door=None if told is None else told.door,
+        used=find_use(pending.call, leads_to) if policy.needs_use else None,
         reads=declared.reads,
         action=declared.action,
         target=pending.target,
         does=pending.call.action,
         resource=pending.call.resource,
-        leads_to=pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None,
+        leads_to=leads_to,
         arguments=pending.call.judged if pending.tried is None else pending.tried.arguments,
         tiers=tiers,
         depth=depth_of(desk, holding),

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from batonpass.errors import BatonpassError, InvalidValueError
-from batonpass.guard.policy.gates import GateDecision
+from batonpass.guard.policy.gates import DoorFacts, GateDecision
 from batonpass.handoff.tools.actions import CALL, READ, WRITE
 from batonpass.handoff.tools.arguments import PATHS, SCALARS, copy_arguments, is_plain, type_name, veiled
 from batonpass.handoff.tools.json_values import FLAT, describe_call, is_as_described, plain, readable
@@ -354,6 +354,11 @@ class ToolCall(Generic[Result]):
     def seen_elsewhere(self) -> bool:
         """Return whether the door of this call looks at the changed files itself."""
         return False
+
+    @property
+    def told_by_door(self) -> DoorFacts | None:
+        """Return what the door of another program's call tells rules about it; None for a call of our own runs."""
+        return None
 
     def find_refusals(self) -> Iterable[GateDecision]:
         """Return the denials by rules that only the door of this call knows."""

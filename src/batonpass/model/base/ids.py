@@ -5,6 +5,7 @@ the time, so new rows land at the right edge of every index; people quote the *l
 """
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final, NewType, TypeVar
@@ -48,6 +49,8 @@ _IDS: Final = {
 }
 _STREAM: Final = Form(f"(?:{RUN}|{HANDOFF}|{RELAY})_{_BODY}", "a stream: the id of a run, a handoff or a relay")
 _AGENT: Final = Form(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}", "an agent id: letters, digits and ._:/@+- , at most 128")
+_NO_AGENT: Final = re.compile(r"[^A-Za-z0-9._:/@+-]")
+_LONGEST_AGENT: Final = 128
 _PRINCIPAL: Final = Form(
     r"[a-z][a-z0-9-]{0,31}:[A-Za-z0-9][A-Za-z0-9._@+/-]{0,127}", "a principal such as user:ana or service:nightly"
 )
@@ -218,6 +221,12 @@ def require_stream(field: str, value: AnyId) -> AnyId:
 def require_agent(field: str, value: AnyId) -> AnyId:
     """Return value if it is a stable agent id."""
     return value if type(value) is str and value in _AGENT.known else _AGENT.require(field, value)
+
+
+def as_agent(name: str) -> AgentId:
+    """Return any name as an id of an agent or tool; invalid characters become dashes."""
+    fitting = _NO_AGENT.sub("-", name)[:_LONGEST_AGENT].lstrip("._:/@+-")
+    return AgentId(fitting or "unnamed")
 
 
 def is_user(principal: str) -> bool:

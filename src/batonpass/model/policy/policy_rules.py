@@ -25,6 +25,7 @@ from batonpass.model.baton.baton import PARTS, RATIONALE
 from batonpass.model.grants.grant import Grant
 from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
+from batonpass.model.policy.tool_pattern import ToolPattern, read_tools
 
 # A flag is `would_hold.` and the name of the rule, and a code has at most 64 characters.
 LONGEST_NAME: Final = 48
@@ -79,8 +80,19 @@ class Demand(StrEnum):
     REFUSE = "refuse"
 
 
+class Door(StrEnum):
+    """The way in by which calls of other programs come. Calls of our own runs have none."""
+
+    CLAUDE_CODE = "claude-code"
+    MCP = "mcp"
+
+
 STRICTNESS: Final = (Gate.NONE, Gate.CONFIRM, Gate.APPROVE, Gate.DENY)
 OF_HANDOFFS: Final = frozenset({Tier.BUDGETED_DELEGATION})
+
+
+# The name of an agent that a rule leaves out begins with this: `agent = ["*", "!lead"]`.
+NOT: Final = "!"
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -89,13 +101,15 @@ class Rule(Struct, frozen=True, kw_only=True):
     name: str
     on: Subject
     gate: Gate
-    agent: str | None = None  # for a call, the caller; for a handoff, the receiver
-    tool: str | None = None
+    agent: str | tuple[str, ...] | None = None  # for a call, the caller; for a handoff, the receiver
+    tool: str | tuple[str, ...] | None = None  # by name, and perhaps by what it is used on: `Bash(git push *)`
+    unless: tuple[str, ...] = ()  # calls of these tools do not match, whatever else does
     action: str | None = None  # for a call, `read` or `write`; for a handoff, an action that it asks for
     target: str | None = None
     relation: Relation | None = None
     tier: Tier | None = None
     depth: int | None = None  # matches from this many hops below the root
+    door: Door | None = None  # through which the call comes
     approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
     line: int | None = None  # its line in the policy file
 
@@ -107,22 +121,45 @@ class Rule(Struct, frozen=True, kw_only=True):
             raise InvalidValueError("name", f"{self.name!r} is taken; a name begins with none of {_listed(RESERVED)}")
         require_member("on", self.on, Subject)
         require_member("gate", self.gate, Gate)
-        for name in ("agent", "tool", "action", "target"):
+        for name in ("action", "target"):
             if (given := getattr(self, name)) is not None:
                 require_text(name, given)
-        if self.relation is not None:
-            require_member("relation", self.relation, Relation)
-        if self.tier is not None:
-            require_member("tier", self.tier, Tier)
+        for name, found in (("agent", self.agents), ("tool", self.tools)):
+            if not found and getattr(self, name) is not None:
+                raise InvalidValueError(name, "is an empty list, which never matches; leave it out, or name one")
+        force_setattr(self, "unless", require_texts("except", self.unless))
+        for name, kinds in (("relation", Relation), ("tier", Tier), ("door", Door)):
+            if (given := getattr(self, name)) is not None:
+                require_member(name, given, kinds)
         if self.depth is not None:
             require_integer("depth", self.depth, least=1)
         require_integer("approvals", self.approvals, least=1)
         self._require_fitting()
 
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Return the patterns for agents."""
+        if self.agent is None:
+            return ()
+        given = (self.agent,) if isinstance(self.agent, str) else self.agent
+        return require_texts("agent", given)
+
+    @property
+    def tools(self) -> tuple[ToolPattern, ...]:
+        """Return the patterns for tools."""
+        return read_tools("tool", self.tool)
+
+    @property
+    def excepted(self) -> tuple[ToolPattern, ...]:
+        """Return the patterns for tools that do not match."""
+        return read_tools("except", self.unless)
+
     def _require_fitting(self) -> None:
         # A pattern that can never match would look like protection, and protect nothing.
-        if self.on is Subject.HANDOFF and self.tool is not None:
-            raise InvalidValueError("tool", 'a handoff has no tool; write on = "call", or leave it out')
+        if self.on is Subject.HANDOFF:
+            for name, given in (("tool", self.tools), ("except", self.excepted), ("door", self.door)):
+                if given:
+                    raise InvalidValueError(name, f'a handoff has no {name}; write on = "call", or leave it out')
         if self.on is Subject.CALL and self.relation is not None:
             raise InvalidValueError("relation", 'a call has no relation; write on = "handoff", or leave it out')
         if self.tier is not None and (self.tier in OF_HANDOFFS) is not (self.on is Subject.HANDOFF):
@@ -255,6 +292,11 @@ class Policy(Struct, frozen=True, kw_only=True):
         if self.renew_every is not None or self.handoffs.max_depth is not None:
             return True
         return bool(self.rules) and any(rule.depth is not None for rule in self.rules)
+
+    @property
+    def needs_use(self) -> bool:
+        """Return whether any rule depends on what a tool is used on. Finding that out means reading commands."""
+        return any(pattern.of is not None for rule in self.rules for pattern in (*rule.tools, *rule.excepted))
 
     def minimum(self, relation: Relation) -> tuple[str, ...]:
         """Return the parts that are reported if a handoff of this kind lacks them."""

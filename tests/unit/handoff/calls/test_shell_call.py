@@ -10,16 +10,19 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batonpass.accounts.dry_run import dry_run
 from batonpass.accounts.handoff.account import read_account
 from batonpass.aio import AsyncRelay
 from batonpass.credentials import FromEnvironment
 from batonpass.errors import (
+    CallDeniedError,
     CallProtectedError,
     CommandTimeoutError,
     GrantDeniedError,
@@ -27,7 +30,9 @@ from batonpass.errors import (
     OutsideGrantError,
 )
 from batonpass.handoff.live.faces import LiveRun
-from batonpass.model.bodies.body import Kind
+from batonpass.model.base.kinds import Gate
+from batonpass.model.bodies.body import Kind, ToolRequested
+from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, bodies, receipts, words
 from tests.unit.handoff.repositories import repository
@@ -53,6 +58,39 @@ def relay(place: Path) -> Iterator[Relay]:
 def lead(relay: Relay) -> LiveRun:
     """Return a root that nothing holds."""
     return relay.start("Fix it", by=ANA)
+
+
+NO_PUSH = Rule(name="no-push", on=Subject.CALL, gate=Gate.DENY, tool="shell(git push *)")
+GIT_ONLY = Rule(name="git-only", on=Subject.CALL, gate=Gate.DENY, unless=("shell(git *)",))
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        (["git", "status"], None),
+        (["git", "push", "--dry-run"], "no-push"),
+        (["env", "git", "-C", ".", "push", "--dry-run"], "no-push"),
+        (["sh", "-c", "true; git push --dry-run"], "no-push"),
+        (["true"], "git-only"),
+    ],
+)
+def test_a_rule_names_a_command_in_brackets(place: Path, command: list[str], rule: str | None) -> None:
+    """Whichever program runs it; what a rule excepts has to cover every program. A dry run says the same afterwards."""
+    rules = (NO_PUSH, GIT_ONLY)
+    with Relay.open("memory:", work_tree=place, policy=Policy(rules=rules)) as observed:
+        observed.start("Fix it", by=ANA).shell(command)
+        (call,) = (body for body in bodies(observed) if isinstance(body, ToolRequested))
+        with observed.store.view() as view:
+            counts = dry_run(view, Policy(rules=rules), 9).counts
+    with Relay.open("memory:", work_tree=place, policy=Policy(enforce=True, rules=rules)) as enforced:
+        run = enforced.start("Fix it", by=ANA)
+        denied = nullcontext() if rule is None else pytest.raises(CallDeniedError, match=f"rule {rule} says deny")
+        with denied:
+            run.shell(command)
+
+    refused = [] if rule is None else [rule]
+    assert [f"would_deny.{name}" for name in refused] == [flag for flag in call.flags if "would_deny" in flag]
+    assert refused == [name for name, count in counts.items() if count.denied]
 
 
 def changed(relay: Relay, kind: Kind = Kind.TOOL_COMPLETED) -> list[list[str]]:

@@ -16,7 +16,7 @@ from batonpass.attribution.changes.change_document import encode_change
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.tools.json_values import describe, readable
-from batonpass.model.base.ids import AgentId, CallId, RunId
+from batonpass.model.base.ids import CallId, RunId
 from batonpass.model.bodies.body import Changed, Outcome
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.entry import Touch
@@ -27,9 +27,7 @@ NOT_THERE: Final = "(not in the transcript)"
 _LARGEST: Final = 16 * 1024 * 1024
 _MOST_CHARACTERS: Final = _LARGEST // 4  # of up to four bytes each
 
-_NO_AGENT: Final = re.compile(r"[^A-Za-z0-9._:/@+-]")
 _NO_CODE: Final = re.compile(r"[^a-z0-9_.-]")
-_LONGEST_NAME: Final = 128
 _LONGEST_CODE: Final = 64
 _FINISHED: Final = frozenset({None, "completed", "async_launched"})
 
@@ -40,12 +38,6 @@ class KeptChange(Struct, frozen=True, kw_only=True):
     content: Content
     changed: Changed
     touch: Touch
-
-
-def as_agent(name: str) -> AgentId:
-    """Return a name as an id of an agent or tool; invalid characters become dashes."""
-    fitting = _NO_AGENT.sub("-", name)[:_LONGEST_NAME].lstrip("._:/@+-")
-    return AgentId(fitting or "unnamed")
 
 
 def as_code(name: str) -> str:

@@ -19,7 +19,6 @@ from batonpass.adapters.claude_code.importer.import_sources import (
 )
 from batonpass.adapters.claude_code.importer.receipt_words import (
     NOT_THERE,
-    as_agent,
     as_code,
     changes_of,
     describe_arguments,
@@ -44,6 +43,7 @@ from batonpass.model.base.ids import (
     PrincipalId,
     RunId,
     StreamId,
+    as_agent,
     new_call_id,
     new_handoff_id,
     new_run_id,

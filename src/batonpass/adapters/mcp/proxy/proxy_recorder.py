@@ -7,11 +7,12 @@ proxy makes no call that is not recorded.
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError
+from batonpass.guard.policy.gates import DoorFacts
 from batonpass.handoff.tools.declaration import Declared
 from batonpass.handoff.tools.foreign_call import ForeignCall
 from batonpass.handoff.tools.json_values import describe
@@ -19,6 +20,7 @@ from batonpass.model.base.ids import AgentId, CallId, HandoffId, SessionId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import Outcome
 from batonpass.model.grants.grant import Grant
+from batonpass.model.policy.policy_rules import Door
 
 if TYPE_CHECKING:
     from batonpass.handoff.approvals.decision_sheet import Material
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024
 
 
+_DOOR: Final = DoorFacts(door=Door.MCP)
+
+
 @dataclass(frozen=True, slots=True)
 class ProxiedCall(ForeignCall):
     """A call that a client wants to make. A grant sees the tool as `call:SERVER/TOOL`, and its arguments."""
@@ -43,6 +48,11 @@ class ProxiedCall(ForeignCall):
     def mentioned(self) -> Mapping[str, Any]:
         """Return everything in which a path to protected files may stand, also names of arguments."""
         return {"arguments": self.kwargs, "params": self.said}
+
+    @property
+    def told_by_door(self) -> DoorFacts:
+        """Return which door this is."""
+        return _DOOR
 
     def is_same(self, other: "ProxiedCall") -> bool:
         """Return whether both calls ask for exactly the same, arguments included."""

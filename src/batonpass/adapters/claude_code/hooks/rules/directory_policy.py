@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import Rules, rules_of
-from batonpass.adapters.claude_code.hooks.rules.refusal import Refusal
 from batonpass.adapters.mcp.server_declaration import Server, read_servers
 from batonpass.errors import PolicyFileError
+from batonpass.guard.policy.gates import GateDecision
+from batonpass.model.base.kinds import Gate
 from batonpass.model.policy.policy_rules import Policy
 from batonpass.policy.document import read_document
 from batonpass.policy.file_place import FILE_NAME, find_file
@@ -17,10 +17,9 @@ from batonpass.policy.policy_table import policy_of
 
 
 class Ruled(Struct, frozen=True, kw_only=True):
-    """Everything in `batonpass.toml` that applies: gates and grants, rules for agents, declarations of MCP servers."""
+    """Everything in `batonpass.toml` that applies: rules, gates and grants, declarations of MCP servers."""
 
     policy: Policy | None = None  # None: there is no file, and the relay's own policy applies
-    rules: Rules = field(default_factory=Rules)  # for agents of Claude Code
     servers: Mapping[str, Server] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -51,7 +50,7 @@ def _ruled(file: Path | None) -> Ruled:
     if file is None:
         return Ruled()
     document = read_document(file)
-    return Ruled(policy=policy_of(document), rules=rules_of(document), servers=read_servers(document))
+    return Ruled(policy=policy_of(document), servers=read_servers(document))
 
 
 def _stamp(file: Path | None) -> object:
@@ -64,9 +63,7 @@ def _stamp(file: Path | None) -> object:
     return (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def wrong_file(error: PolicyFileError) -> Refusal:
+def wrong_file(error: PolicyFileError) -> GateDecision:
     """Return the refusal of every call while the policy file is invalid."""
-    return Refusal(
-        "claude-code.rules",
-        f"no call can be checked because {FILE_NAME} is invalid: {error}; ask the user to correct it",
-    )
+    sentence = f"no call can be checked because {FILE_NAME} is invalid: {error}; ask the user to correct it"
+    return GateDecision(gate=Gate.DENY, rule="claude-code.rules", line=None, sentence=sentence, where=FILE_NAME)

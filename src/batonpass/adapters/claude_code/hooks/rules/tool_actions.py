@@ -9,16 +9,16 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import structs
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.hooks.rules.refusal import Refusal
-from batonpass.adapters.claude_code.importer.receipt_words import as_agent, describe_arguments
+from batonpass.adapters.claude_code.importer.receipt_words import describe_arguments
 from batonpass.adapters.claude_code.tool_kinds import (
     DELEGATES,
     FILES,
@@ -32,13 +32,14 @@ from batonpass.adapters.claude_code.tool_kinds import (
 )
 from batonpass.adapters.claude_code.transcripts.transcript_places import relative_path
 from batonpass.adapters.mcp.server_declaration import Hints, Server, name_for
-from batonpass.guard.policy.gates import GateDecision
+from batonpass.guard.policy.call_patterns import Used, UsedOn
+from batonpass.guard.policy.gates import DoorFacts, GateDecision
 from batonpass.handoff.tools.actions import CALL, READ, WRITE
 from batonpass.handoff.tools.declaration import Declared
 from batonpass.handoff.tools.foreign_call import ForeignCall, find_mcp, split_mcp
 from batonpass.handoff.tools.json_values import readable
-from batonpass.model.base.kinds import Gate
-from batonpass.policy.file_place import FILE_NAME
+from batonpass.model.base.ids import AgentId, as_agent
+from batonpass.model.policy.policy_rules import Door
 
 RUN: Final = "run"
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -83,7 +84,9 @@ class HookedCall(ForeignCall):
 
     event: HookEvent = field(default_factory=lambda: HookEvent(name="", session=""))
     file: str | None = None  # the file that it edits, relative to the project
-    refusal: Refusal | None = None  # by the project's rules for agents
+    project: Path = Path()
+    refusal: GateDecision | None = None  # of every call, because there are no rules that could be applied
+    agent: AgentId | None = None  # the type of sub-agent, if its run does not tell it
 
     @property
     def described(self) -> bytes:
@@ -106,17 +109,24 @@ class HookedCall(ForeignCall):
         return True
 
     def find_refusals(self) -> tuple[GateDecision, ...]:
-        """Return the refusal by the rules for its agent."""
-        refusal = self.refusal
-        if refusal is None:
-            return ()
-        return (GateDecision(gate=Gate.DENY, rule=refusal.rule, line=None, sentence=refusal.sentence, where=FILE_NAME),)
+        """Return the refusal of every call while the file with the rules is invalid."""
+        return () if self.refusal is None else (self.refusal,)
+
+    @property
+    def told_by_door(self) -> DoorFacts:
+        """Return who makes the call, and what it is used on."""
+        return DoorFacts(door=Door.CLAUDE_CODE, agent=self.agent, used=_used(self.event, self.project))
 
 
 def call_of(
-    event: HookEvent, project: Path, servers: Mapping[str, Server], refusal: Refusal | None = None
+    event: HookEvent,
+    project: Path,
+    servers: Mapping[str, Server],
+    *,
+    refusal: GateDecision | None = None,
+    kind: str | None = None,
 ) -> HookedCall:
-    """Return a call in the form that all doors use."""
+    """Return a call in the form that all doors use. `kind` is the type of sub-agent that was offered the work."""
     arguments = _placed(event, project)
     does, to, on_disk = _done(event, arguments, project)
     declared = _declared(event, str(event.directory or project), servers)
@@ -134,7 +144,9 @@ def call_of(
         local=find_mcp(event.tool) is None,
         event=event,
         file=file,
+        project=project,
         refusal=refusal,
+        agent=None if event.agent is None or kind is not None or not event.agent_type else as_agent(event.agent_type),
     )
 
 
@@ -161,9 +173,45 @@ def _declared(event: HookEvent, place: str, servers: Mapping[str, Server]) -> De
 
 
 def _kin_of(tool: str) -> tuple[str, ...]:
-    """Return the other names by which rules include a tool: all shells by the name of one."""
-    leading = leading_name(tool) if tool in SHELLS else None
+    """Return the other names by which rules include a tool: all that run commands or edit files by the name of one."""
+    if tool in DELEGATES:
+        return tuple(as_agent(name) for name in sorted(DELEGATES - {tool}))
+    leading = leading_name(tool)
     return () if leading is None else (as_agent(leading),)
+
+
+def _used(event: HookEvent, project: Path) -> UsedOn | None:
+    """Return what a tool of Claude Code is used on; None for commands, which are read as at every other door."""
+    if event.tool in DELEGATES:
+        named = (str(event.input.get("subagent_type", "")),)
+        return UsedOn(kind=Used.NAME, written=named, spelled=named)
+    if event.tool == "WebFetch":
+        host = (_host(str(event.input.get("url", ""))),)
+        return UsedOn(kind=Used.DOMAIN, written=host, spelled=host)
+    if event.tool not in FILES:
+        return None
+    base = str(event.directory or project)
+    given = (event.input.get(name) for name in _PATHS)
+    paths = tuple(spelled for path in given if isinstance(path, str) for spelled in _resolved(path, base))
+    roots = (os.path.normpath(project), os.path.realpath(project))
+    home = os.path.expanduser("~")  # noqa: PTH111 - a text is wanted
+    return UsedOn(kind=Used.PATH, written=paths, spelled=paths, roots=roots, home=home)
+
+
+def _resolved(path: str, base: str) -> Iterator[str]:
+    """Yield where a path leads: without `.` and `..`, and after every symbolic link."""
+    if "\0" in path:
+        return
+    whole = os.path.join(base, os.path.expanduser(path))  # noqa: PTH111, PTH118 - pathlib would normalise the path
+    yield os.path.normpath(whole)
+    yield os.path.realpath(whole)
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 def _done(event: HookEvent, arguments: Mapping[str, Any], project: Path) -> tuple[str, str, bool]:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from batonpass.adapters.claude_code.hooks.session.pen import Pen
 from batonpass.adapters.claude_code.hooks.session.state import HookSession, OfferedByCall, Track
 from batonpass.adapters.claude_code.importer.import_sources import PROGRAM
-from batonpass.adapters.claude_code.importer.receipt_words import NOT_THERE, as_agent, as_code, within_limit
+from batonpass.adapters.claude_code.importer.receipt_words import NOT_THERE, as_code, within_limit
 from batonpass.briefing.render import attach
 from batonpass.errors import HandoffEndedError, HandoffHeldError
 from batonpass.handoff.history.offers import read_items, read_words
@@ -18,7 +18,7 @@ from batonpass.handoff.transfer.close import cancel_handoff, close_run
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.result import learn_own
-from batonpass.model.base.ids import AgentId, Digest, HandoffId, PrincipalId, StreamId
+from batonpass.model.base.ids import AgentId, Digest, HandoffId, PrincipalId, StreamId, as_agent
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.bodies.reasoning import ReasoningPlace, Thought

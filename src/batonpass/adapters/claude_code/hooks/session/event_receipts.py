@@ -171,7 +171,7 @@ class Following:
         track = self.root(state)
         try:
             track = self.run(state, event)
-            if (refusal := self._pen.find_refusal(track, event)) is not None and self._pen.enforces(track):
+            if (refusal := self._pen.judge_delegation(track, event)) is not None and self._pen.enforces(track):
                 return self._refuse(state, track, event, refusal.rule, not_made(refusal.sentence))
             known = state.offer_of(event.call)
             if known is not None:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent, task_of
 from batonpass.adapters.claude_code.hooks.rules.directory_policy import Ruled, wrong_file
-from batonpass.adapters.claude_code.hooks.rules.refusal import Refusal, find_refusal
 from batonpass.adapters.claude_code.hooks.rules.tool_actions import HookedCall, call_of, same_arguments
 from batonpass.adapters.claude_code.hooks.session.changed_files import ChangesFound
 from batonpass.adapters.claude_code.hooks.session.recovery import SAID, STATEMENT, UNLET
@@ -20,6 +19,8 @@ from batonpass.adapters.claude_code.importer.import_sources import PROGRAM, desc
 from batonpass.adapters.claude_code.importer.receipt_words import as_code, within_limit
 from batonpass.adapters.claude_code.tool_kinds import EDITORS
 from batonpass.errors import CallError, CallOutcomeError
+from batonpass.guard.policy.gates import CallFacts, GateDecision, judge_call
+from batonpass.handoff.approvals.gate_facts import depth_of
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.finish import fail_call, finish_call, keep_late
@@ -84,11 +85,24 @@ class Pen:
         """Return whether a refusal stops a call of this run."""
         return self.desk.gates.enforce or track.working.mode is Mode.ENFORCED
 
-    def find_refusal(self, track: Track, event: HookEvent) -> Refusal | None:
-        """Return the refusal of a call by the rules for its agent, by the type that was offered the work."""
-        if self.wrong is not None:
-            return wrong_file(self.wrong)
-        return find_refusal(event, self._ruled.rules, self._project, track.kind)
+    def judge_delegation(self, track: Track, event: HookEvent) -> GateDecision | None:
+        """Return the decision of a rule for calls about one that starts a sub-agent; None if it is let go on.
+
+        Such a call is recorded as a handoff, which has gates of its own. A rule that holds the call refuses it.
+        """
+        call = self._call(event, track)
+        if call.refusal is not None:
+            return call.refusal
+        told, declared = call.told_by_door, call.declared
+        facts = CallFacts(
+            agent=told.agent or track.holding.agent,
+            tool=declared.name,
+            kin=declared.kin,
+            door=told.door,
+            used=told.used,
+            depth=depth_of(self.desk, track.holding),
+        )
+        return next(iter(judge_call(facts, self.desk.gates)), None) if self.desk.gates.rules else None
 
     def start(self, state: HookSession, by: PrincipalId, words: str | None, key: str | None) -> Track:
         """Start the root run of a session with the human's first words; None if they were missed.
@@ -169,7 +183,7 @@ class Pen:
 
         Raises `GrantError` or `CallError`, after recording it, for a call that must not be made.
         """
-        call = self._call(event, self.find_refusal(track, event))
+        call = self._call(event, track)
         late = after is not None
         source = self.source(state, key=event.call, late=late or None)
         begun = begin_call(self.desk, track.holding, call, beside=(source, *more), made=late, noted=after or {})
@@ -320,8 +334,11 @@ class Pen:
         """Return the source of a receipt."""
         return self.desk.json(SOURCE, describe_recorded(state.session, **facts))
 
-    def _call(self, event: HookEvent, refusal: Refusal | None = None) -> HookedCall:
-        return call_of(event, self._project, self._ruled.servers, refusal)
+    def _call(self, event: HookEvent, track: Track | None = None) -> HookedCall:
+        """Return the call of an event; with a run, as it is judged."""
+        refusal = None if self.wrong is None else wrong_file(self.wrong)
+        kind = None if track is None else track.kind
+        return call_of(event, self._project, self._ruled.servers, refusal=refusal, kind=kind)
 
 
 def _begun(made: MadeCall) -> Begun:

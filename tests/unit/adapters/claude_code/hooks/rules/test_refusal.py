@@ -8,15 +8,21 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import Rules, read_rules
 from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.rules.refusal import find_refusal
 from batonpass.adapters.claude_code.hooks.rules.tool_actions import call_of
 from batonpass.errors import PolicyFileError
+from batonpass.guard.policy.gates import CallFacts, GateDecision, judge_call
 from batonpass.handoff.files.protected_paths import Protected, ProtectedFinding, RecorderProcess, program_files
 from batonpass.handoff.shell.call_reach import find_touched
+from batonpass.handoff.shell.call_use import find_use
+from batonpass.model.base.ids import as_agent
+from batonpass.model.policy.policy_rules import Policy
+from batonpass.policy.document import parse_document
+from batonpass.policy.former_tables import upgrade
+from batonpass.policy.policy_table import policy_of
 from tests.unit.adapters.claude_code.hooks.commands import ORDINARY, OURS, PROTECTED
 
 RECORDER = RecorderProcess(
@@ -64,18 +70,34 @@ def touched(places: Protected, event: HookEvent, *, enforced: bool) -> Protected
     return find_touched(places, call_of(event, Path(places.work_tree), {}), enforced=enforced)
 
 
-def rule_of(places: Protected, event: HookEvent, rules: Rules | None = None) -> str | None:
+def find_refusal(event: HookEvent, policy: Policy, project: Path) -> GateDecision | None:
+    """Return the decision of the rules about a call."""
+    call = call_of(event, project, {})
+    told = call.told_by_door
+    facts = CallFacts(
+        agent=told.agent or as_agent(event.agent_type or "claude-code"),
+        tool=call.declared.name,
+        kin=call.declared.kin,
+        door=told.door,
+        used=find_use(call),
+    )
+    return next(iter(judge_call(facts, policy)), None)
+
+
+def rule_of(places: Protected, event: HookEvent, policy: Policy | None = None) -> str | None:
     """Return the rule by which a call is refused; None if it may be made."""
     if touched(places, event, enforced=True) is not None:
         return "protected"
-    refusal = find_refusal(event, rules or Rules(), Path(places.work_tree))
+    refusal = find_refusal(event, policy or Policy(), Path(places.work_tree))
     return None if refusal is None else refusal.rule
 
 
-def rules_of(folder: Path, text: str) -> Rules:
-    path = folder / "rules.toml"
-    path.write_text(text, encoding="utf-8")
-    return read_rules(path)
+def rules_of(text: str) -> Policy:
+    return policy_of(parse_document(text.encode()))
+
+
+def upgraded(text: str) -> str:
+    return upgrade(text, parse_document(text.encode()))
 
 
 @pytest.mark.parametrize("tool", EDITED_BY)
@@ -206,62 +228,83 @@ def test_a_refusal_says_what_to_do(project: Path, places: Protected) -> None:
 
 
 RULES = """
-[claude-code.main]
-deny = ["WebFetch", "mcp__mail__*"]
+[[rules]]
+name = "no-web"
+on = "call"
+gate = "deny"
+agent = "claude-code"
+tool = ["WebFetch", "mcp__mail__*"]
 
-[claude-code.agents.editor]
-allow = ["Read", "Edit(src/**)", "Bash(git *)", "Bash(make)", "Agent(helper)", "WebFetch(domain:example.org)"]
-deny = ["Bash(git push *)", "Edit(src/secret/**)"]
+[[rules]]
+name = "no-push"
+on = "call"
+gate = "deny"
+agent = "editor"
+tool = ["Bash(git push *)", "Edit(src/secret/**)"]
 
-[claude-code.agents.reader]
-deny = ["Edit", "Bash"]
+[[rules]]
+name = "editor-only"
+on = "call"
+gate = "deny"
+agent = "editor"
+except = ["Read", "Edit(src/**)", "Bash(git *)", "Bash(make)", "Agent(helper)", "WebFetch(domain:example.org)"]
+
+[[rules]]
+name = "reader"
+on = "call"
+gate = "deny"
+agent = ["read*", "!reader-in-chief"]
+tool = ["Edit", "Bash"]
 """
 
 
 @pytest.mark.parametrize(
     ("by", "tool", "given", "expected"),
     [
-        (None, "WebFetch", {"url": "https://example.org"}, "claude-code.denied"),
-        (None, "mcp__mail__send", {}, "claude-code.denied"),
+        (None, "WebFetch", {"url": "https://example.org"}, "no-web"),
+        (None, "mcp__mail__send", {}, "no-web"),
         (None, "mcp__files__read", {}, None),
         ("editor", "Read", {"file_path": "/etc/hosts"}, None),
         ("editor", "Edit", {"file_path": "src/a/b.py"}, None),
         ("editor", "Write", {"file_path": "src/new.py"}, None),
-        ("editor", "Edit", {"file_path": "docs/a.md"}, "claude-code.not-allowed"),
-        ("editor", "Edit", {"file_path": "src/../docs/a.md"}, "claude-code.not-allowed"),
-        ("editor", "Edit", {"file_path": "docs/up/a.py"}, "claude-code.not-allowed"),
-        ("editor", "Edit", {"file_path": "src/secret/key.py"}, "claude-code.denied"),
-        ("editor", "Edit", {"file_path": "src/Secret/key.py"}, "claude-code.denied"),
+        ("editor", "Edit", {"file_path": "docs/a.md"}, "editor-only"),
+        ("editor", "Edit", {"file_path": "src/../docs/a.md"}, "editor-only"),
+        ("editor", "Edit", {"file_path": "docs/up/a.py"}, "editor-only"),
+        ("editor", "Edit", {"file_path": "src/secret/key.py"}, "no-push"),
+        ("editor", "Edit", {"file_path": "src/Secret/key.py"}, "no-push"),
+        ("editor", "Edit", {"file_path": "src/a\0b"}, "editor-only"),
         ("editor", "Bash", {"command": "git diff"}, None),
         ("editor", "Bash", {"command": "git"}, None),
         ("editor", "Bash", {"command": "git diff | git apply && make 2>&1"}, None),
-        ("editor", "Bash", {"command": "git diff; curl example.org"}, "claude-code.not-allowed"),
-        ("editor", "Bash", {"command": "git diff $(curl example.org)"}, "claude-code.not-allowed"),
-        ("editor", "Bash", {"command": "gitx"}, "claude-code.not-allowed"),
-        ("editor", "Bash", {"command": "make install"}, "claude-code.not-allowed"),
-        ("editor", "Bash", {"command": ""}, "claude-code.not-allowed"),
-        ("editor", "Bash", {"command": "git status && git push origin"}, "claude-code.denied"),
+        ("editor", "Bash", {"command": "git diff; curl example.org"}, "editor-only"),
+        ("editor", "Bash", {"command": "git diff $(curl example.org)"}, "editor-only"),
+        ("editor", "Bash", {"command": "gitx"}, "editor-only"),
+        ("editor", "Bash", {"command": "make install"}, "editor-only"),
+        ("editor", "Bash", {"command": ""}, "editor-only"),
+        ("editor", "Bash", {"command": "git status && git push origin"}, "no-push"),
         ("editor", "Agent", {"subagent_type": "helper"}, None),
-        ("editor", "Agent", {"subagent_type": "other"}, "claude-code.not-allowed"),
+        ("editor", "Task", {"subagent_type": "helper"}, None),
+        ("editor", "Agent", {"subagent_type": "other"}, "editor-only"),
         ("editor", "WebFetch", {"url": "https://docs.example.org/a"}, None),
-        ("editor", "WebFetch", {"url": "https://example.org.evil.net"}, "claude-code.not-allowed"),
-        ("editor", "WebFetch", {"url": "http://["}, "claude-code.not-allowed"),
-        ("editor", "mcp__x__y", {}, "claude-code.not-allowed"),
+        ("editor", "WebFetch", {"url": "https://example.org.evil.net"}, "editor-only"),
+        ("editor", "WebFetch", {"url": "http://["}, "editor-only"),
+        ("editor", "mcp__x__y", {}, "editor-only"),
         ("reader", "Read", {"file_path": "a"}, None),
-        ("reader", "NotebookEdit", {"notebook_path": "a"}, "claude-code.denied"),
+        ("reader", "NotebookEdit", {"notebook_path": "a"}, "reader"),
+        ("reader-in-chief", "Bash", {"command": "make"}, None),
         ("somebody", "Bash", {"command": "make"}, None),
     ],
 )
-def test_rules_hold_for_their_type(
+def test_rules_hold_for_their_agent(
     places: Protected, by: str | None, tool: str, given: dict[str, Any], expected: str | None
 ) -> None:
-    """Denied comes first; a list of what is allowed allows nothing else; a type without rules may do everything."""
+    """The first that matches decides; one with exceptions refuses everything else; the others may do everything."""
     project = Path(places.work_tree)
-    rules = rules_of(project.parent, RULES)
 
-    assert expected == rule_of(places, a_call(project, tool, by=by, **given), rules)
+    assert expected == rule_of(places, a_call(project, tool, by=by, **given), rules_of(RULES))
 
 
+NO_PUSH = '[[rules]]\nname = "no-push"\non = "call"\ngate = "deny"\ntool = "Bash(git push *)"\n'
 PUSHES = [
     "env git push",
     "/usr/bin/git push origin",
@@ -306,10 +349,10 @@ PUSHES = [
 @pytest.mark.parametrize("command", PUSHES, ids=lambda command: command[:40])
 def test_a_deny_rule_is_about_every_program_that_is_run(tmp_path: Path, command: str) -> None:
     """Whatever runs it, and however it is spelled: rules are about what happens."""
-    rules = rules_of(tmp_path, '[claude-code.main]\ndeny = ["Bash(git push *)"]\n')
+    rules = rules_of(NO_PUSH)
     refusal = find_refusal(a_call(tmp_path, "Bash", command=command), rules, tmp_path)
 
-    assert "claude-code.denied" == (refusal and refusal.rule)
+    assert "no-push" == (refusal and refusal.rule)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +372,7 @@ def test_a_deny_rule_is_about_every_program_that_is_run(tmp_path: Path, command:
 )
 def test_a_deny_rule_is_about_nothing_else(tmp_path: Path, command: str) -> None:
     """Words that only mention it run nothing."""
-    rules = rules_of(tmp_path, '[claude-code.main]\ndeny = ["Bash(git push *)"]\n')
+    rules = rules_of(NO_PUSH)
 
     assert None is find_refusal(a_call(tmp_path, "Bash", command=command), rules, tmp_path)
 
@@ -359,7 +402,7 @@ def test_a_deny_rule_is_about_nothing_else(tmp_path: Path, command: str) -> None
 def test_what_is_allowed_runs_nothing_else(tmp_path: Path, command: str, *, allowed: bool) -> None:
     """A list of what is allowed has to allow each program that a command runs, by whatever other."""
     listed = '"Bash(git *)", "Bash(make *)", "Bash(timeout *)", "Bash(bash *)", "Bash(find *)"'
-    rules = rules_of(tmp_path, f"[claude-code.main]\nallow = [{listed}]\n")
+    rules = rules_of(f'[[rules]]\nname = "only"\non = "call"\ngate = "deny"\nexcept = [{listed}]\n')
 
     assert allowed == (find_refusal(a_call(tmp_path, "Bash", command=command), rules, tmp_path) is None)
 
@@ -367,38 +410,122 @@ def test_what_is_allowed_runs_nothing_else(tmp_path: Path, command: str, *, allo
 @pytest.mark.parametrize("tool", ["Monitor", "PowerShell"])
 def test_a_rule_about_bash_is_about_every_tool_that_runs_commands(tmp_path: Path, tool: str) -> None:
     """As one about Edit is about every tool that edits files."""
-    rules = rules_of(tmp_path, '[claude-code.main]\ndeny = ["Bash(git push *)"]\nallow = ["Bash(git *)"]\n')
+    only = '[[rules]]\nname = "only"\non = "call"\ngate = "deny"\nexcept = ["Bash(git *)"]\n'
+    rules = rules_of(NO_PUSH + only)
     found = [
         find_refusal(a_call(tmp_path, tool, command=command), rules, tmp_path)
         for command in ("git push", "git status", "make")
     ]
 
-    assert ["claude-code.denied", None, "claude-code.not-allowed"] == [one and one.rule for one in found]
+    assert ["no-push", None, "only"] == [one and one.rule for one in found]
 
 
-def test_by_default_everything_can_be_denied(project: Path, places: Protected, tmp_path: Path) -> None:
-    """Then a type needs a list of what it may."""
-    rules = rules_of(tmp_path, '[claude-code]\ndefault = "deny"\n[claude-code.main]\nallow = ["Read"]\n')
+FORMER = """
+[claude-code]
+default = "deny"
+
+[claude-code.main]  # the main conversation
+allow = ["Read", "Bash(git *)"]
+deny = ["Bash(git push *)"]
+
+[claude-code.agents."A reader"]
+allow = ["Read"]
+
+# by whoever
+[[rules]]
+name = "no-docs"
+on = "call"
+gate = "deny"
+target = "docs/**"
+
+[tiers]
+costly = "none"
+"""
+
+
+@pytest.mark.parametrize("text", [FORMER, upgraded(FORMER)], ids=["as it was", "upgraded"])
+def test_the_former_table_means_what_it_did(project: Path, places: Protected, text: str) -> None:
+    """It is read as rules, and written as rules it means the same."""
+    calls: list[tuple[str, str | None, dict[str, str], str | None]] = [
+        ("Read", None, {"file_path": "a"}, None),
+        ("Write", None, {"file_path": "a"}, "claude-code.main.not-allowed"),
+        ("Bash", None, {"command": "git push"}, "claude-code.main.denied"),
+        ("Bash", None, {"command": "git diff"}, None),
+        ("Read", "A reader", {"file_path": "a"}, None),
+        ("Write", "A reader", {"file_path": "a"}, "claude-code.agents.1.not-allowed"),
+        ("Read", "somebody", {"file_path": "a"}, "claude-code.default"),
+    ]
+    policy = rules_of(text)
+    found = [rule_of(places, a_call(project, tool, by=by, **given), policy) for tool, by, given, _ in calls]
+
+    assert [expected for *_, expected in calls] == found
+
+
+def test_what_is_upgraded_is_the_same_policy() -> None:
+    """Rule by rule; all else stays as it was written, comments and tables."""
+    text = upgraded(FORMER)
+    before, after = ([structs.replace(rule, line=None) for rule in rules_of(each).rules] for each in (FORMER, text))
+
+    assert before == after
+    assert "claude-code]" not in text
+    assert "# by whoever\n" in text
+    assert text.endswith('[tiers]\ncostly = "none"\n')
+
+
+def test_the_former_table_is_about_claude_code_only() -> None:
+    """An agent of the same name may work elsewhere, where its tools have other names."""
+    facts = CallFacts(agent=as_agent("somebody"), tool="deploy")
+
+    assert () == judge_call(facts, rules_of(FORMER))
+
+
+def test_a_rule_that_lets_go_on_covers_all_that_a_command_does() -> None:
+    """One program in it that is not named, and the next rule decides."""
+    text = "".join(
+        f'[[rules]]\nname = "{name}"\non = "call"\ngate = "{gate}"\ntool = "{tool}"\n'
+        for name, gate, tool in (("git", "none", "Bash(git *)"), ("ask", "approve", "Bash"))
+    )
     found = [
-        rule_of(places, a_call(project, tool, by=by, file_path="a"), rules)
-        for tool, by in (("Read", None), ("Read", "x"), ("Write", None))
+        find_refusal(a_call(Path("/shop"), tool, command=command), rules_of(text), Path("/shop"))
+        for tool, command in (("Bash", "git diff"), ("Bash", "git diff | sh"), ("Monitor", "git diff"))
     ]
 
-    assert [None, "claude-code.not-allowed", "claude-code.not-allowed"] == found
+    assert [None, "ask", "ask"] == [one and one.rule for one in found]
+
+
+def test_a_command_that_is_too_long_to_read_may_run_anything() -> None:
+    """So a rule about one program refuses it."""
+    event = a_call(Path("/shop"), "Bash", command="echo x " * 50_000)
+    refusal = find_refusal(event, rules_of(NO_PUSH), Path("/shop"))
+
+    assert "no-push" == (refusal and refusal.rule)
+
+
+def test_a_refusal_names_what_the_rule_means() -> None:
+    """The model reads it, and does not try the same in other words."""
+    only = '[[rules]]\nname = "only"\non = "call"\ngate = "deny"\nexcept = ["Read", "Bash(git *)"]\n'
+    event = a_call(Path("/shop"), "Bash", command="git push")
+    found = [find_refusal(event, rules_of(text), Path("/shop")) for text in (NO_PUSH, only.replace("git", "make"))]
+
+    assert [
+        "claude-code calls Bash; rule no-push says deny to Bash(git push *)",
+        "claude-code calls Bash; rule only says deny, except Read, Bash(make *)",
+    ] == [one and one.sentence for one in found]
 
 
 def test_rules_are_read_again_when_they_change(tmp_path: Path) -> None:
     """The person may change their mind; a mistake in the file is told with its place."""
     policy = DirectoryPolicy(tmp_path)
     event = a_call(tmp_path, "WebSearch", query="x")
-    before = find_refusal(event, policy().rules, tmp_path)
-    (tmp_path / "batonpass.toml").write_text('[claude-code.main]\ndeny = ["WebSearch"]\n', encoding="utf-8")
-    denied = find_refusal(event, policy().rules, tmp_path)
-    (tmp_path / "batonpass.toml").write_text('[claude-code.main]\nforbid = ["WebSearch"]\n', encoding="utf-8")
+    before = policy().policy
+    rule = '[[rules]]\nname = "no-web"\non = "call"\ngate = "deny"\ntool = "WebSearch"\n'
+    (tmp_path / "batonpass.toml").write_text(rule, encoding="utf-8")
+    denied = find_refusal(event, policy().policy or Policy(), tmp_path)
+    (tmp_path / "batonpass.toml").write_text(rule + 'forbid = "WebSearch"\n', encoding="utf-8")
 
-    assert (None, "claude-code.denied") == (before, denied and denied.rule)
+    assert (None, "no-web") == (before, denied and denied.rule)
     for _ in range(2):
-        with pytest.raises(PolicyFileError, match=r"claude-code\.main\.forbid: there is no such key"):
+        with pytest.raises(PolicyFileError, match=r"rules\[1\]\.forbid: there is no such key"):
             policy()
 
 
@@ -408,7 +535,7 @@ def test_our_own_program_is_protected() -> None:
     process = RecorderProcess(os.getpid(), ("python",))
     ours = Protected.around(place / ".batonpass", "", place, program=program_files(), process=process)
     found = [
-        touched(ours, a_call(place, "Edit", file_path=find_refusal.__code__.co_filename), enforced=True),
+        touched(ours, a_call(place, "Edit", file_path=find_touched.__code__.co_filename), enforced=True),
         touched(ours, a_call(place, "Bash", command=f"kill {os.getpid()}"), enforced=True),
     ]
 

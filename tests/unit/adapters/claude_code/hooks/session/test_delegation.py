@@ -406,7 +406,8 @@ class TestRulesByType:
         self, session: Session, project: Path, record: Callable[[], HookRecorder]
     ) -> None:
         """The offer is signed; what is told with a call is not. Another process knows it too."""
-        rules = '[policy]\nenforce = true\n[claude-code.agents.editor]\ndeny = ["Bash"]\n'
+        rule = '[[rules]]\nname = "no-shell"\non = "call"\ngate = "deny"\nagent = "editor"\ntool = "Bash"\n'
+        rules = f"[policy]\nenforce = true\n{rule}"
         (project / "batonpass.toml").write_text(rules, encoding="utf-8")
         session.says("Go")
         session.delegates("c1", "Edit it", kind="editor")
@@ -418,7 +419,25 @@ class TestRulesByType:
         second = session.tell("PreToolUse", tool_use_id="c3", **asked)
 
         sentences = [one["hookSpecificOutput"]["permissionDecisionReason"] for one in (first, second)]
-        assert ["denies 'Bash' to sub-agents of type 'editor'" in said for said in sentences] == [True, True]
+        assert ["editor calls Bash; rule no-shell says deny" in said for said in sentences] == [True, True]
+
+    def test_a_type_that_only_the_event_tells_is_the_one_that_counts(self, session: Session, project: Path) -> None:
+        """The call that started it named none."""
+        rule = '[[rules]]\nname = "no-shell"\non = "call"\ngate = "deny"\nagent = "editor"\ntool = "Bash"\n'
+        (project / "batonpass.toml").write_text(f"[policy]\nenforce = true\n{rule}", encoding="utf-8")
+        session.says("Go")
+        session.delegates("c1", "Edit it", kind=None)
+        session.starts("a1", "c1", kind="editor")
+        told = session.tell(
+            "PreToolUse",
+            tool_use_id="c2",
+            tool_name="Bash",
+            tool_input={"command": "make"},
+            agent_id="a1",
+            agent_type="editor",
+        )
+
+        assert "rule no-shell says deny" in str(told)
 
 
 def test_the_end_of_a_sub_agent_that_nobody_let_begin_is_recorded(

@@ -263,13 +263,14 @@ def test_events_in_another_shape_are_refused(event: dict[str, object], session: 
 
 def test_a_refused_call_is_recorded_with_its_rule(relay: Relay, project: Path) -> None:
     """The model is told why; the arguments and the rule are kept, and the run says that it is held to rules."""
-    (project / "batonpass.toml").write_text('[claude-code.main]\ndeny = ["Bash"]\n', encoding="utf-8")
+    rule = '[[rules]]\nname = "no-shell"\non = "call"\ngate = "deny"\nagent = "claude-code"\ntool = "Bash"\n'
+    (project / "batonpass.toml").write_text(rule, encoding="utf-8")
     session = Session(project, HookRecorder(relay, project, mode=Mode.ENFORCED, by="user:ana"))
     session.says("Go")
     answers = [session.asks("c1", "Bash", command="rm -rf x") for _ in range(2)]
 
     why = (
-        "batonpass.toml denies 'Bash' to the main conversation (rule claude-code.denied, batonpass.toml); "
+        "claude-code calls Bash; rule no-shell says deny (rule no-shell, batonpass.toml:1); "
         "do it in a way that is allowed, "
         "or have the rule changed"
     )
@@ -279,7 +280,7 @@ def test_a_refused_call_is_recorded_with_its_rule(relay: Relay, project: Path) -
         "permissionDecisionReason": f"Denied, and not made: {why}",
     }
     assert [{"hookSpecificOutput": reply}] * 2 == answers
-    denied = {"run": "run-1", "call": "call-1", "tool": "Bash", "rule": "claude-code.denied"}
+    denied = {"run": "run-1", "call": "call-1", "tool": "Bash", "rule": "no-shell"}
     expected = a_receipt(
         "run-1",
         2,

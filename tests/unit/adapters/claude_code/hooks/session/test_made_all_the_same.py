@@ -277,7 +277,8 @@ class TestSubagents:
 
     def test_one_that_the_rules_for_agents_denied_says_so(self, project: Path, session: Session, relay: Relay) -> None:
         """Nobody held the handoff itself: it is offered late, and its source says that it had been refused."""
-        rules = '[policy]\nenforce = true\n[claude-code.main]\ndeny = ["Agent(editor)"]\n'
+        rule = '[[rules]]\nname = "no-editor"\non = "call"\ngate = "deny"\ntool = "Agent(editor)"\n'
+        rules = f"[policy]\nenforce = true\n{rule}"
         (project / "batonpass.toml").write_text(rules, encoding="utf-8")
         session.says("Go")
         refused = sentence(session.delegates("c1", "Edit it"))

@@ -1,22 +1,13 @@
-"""Reading `batonpass.toml`: whatever is not understood is refused by name."""
+"""Tables of earlier versions: whatever is not understood is refused by name."""
 
 from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import Rules, read_rules
 from batonpass.errors import InvalidValueError
 from batonpass.guard.policy.name_patterns import glob
-
-
-def read(folder: Path, text: str) -> Rules:
-    (folder / "batonpass.toml").write_text(text, encoding="utf-8")
-    return read_rules(folder / "batonpass.toml")
-
-
-def test_without_a_file_there_are_no_rules(tmp_path: Path) -> None:
-    """Everything is allowed, and recorded."""
-    assert Rules() == read_rules(tmp_path / "batonpass.toml")
+from batonpass.policy.document import parse_document
+from batonpass.policy.policy_table import policy_of, read_policy
 
 
 @pytest.mark.parametrize(
@@ -29,17 +20,16 @@ def test_without_a_file_there_are_no_rules(tmp_path: Path) -> None:
         ('[claude-code]\ndefault = "ask"', 'claude-code.default: is neither "allow" nor "deny"'),
         ("[claude-code]\nagents = []", "claude-code.agents: is not a table"),
         ("[claude-code.agents]\neditor = 1", "claude-code.agents.editor: is not a table"),
-        ('[claude-code.main]\nallow = "Read"', "claude-code.main.allow: is not a list of rules"),
-        ("[claude-code.main]\nallow = [1]", "claude-code.main.allow[1]: 1 is not a rule"),
-        ('[claude-code.main]\ndeny = ["Bash(git"]', "claude-code.main.deny[1]: 'Bash(git' is not a rule"),
-        ('[claude-code.main]\ndeny = ["mcp__a__b(x)"]', "'mcp__a__b(x)': only tools for files"),
+        ('[claude-code.main]\nallow = "Read"', "claude-code.main.allow: is not a list of tools"),
+        ("[claude-code.main]\nallow = [1]", "claude-code.main.allow[1]: 1 is not a text"),
+        ('[claude-code.main]\ndeny = ["Bash(git"]', "claude-code.main.deny[1]: 'Bash(git' is not the name of a tool"),
         ('[claude-code.main]\ndeny = ["WebFetch(example.org)"]', "WebFetch takes a domain"),
     ],
 )
-def test_what_is_not_understood_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_is_not_understood_is_refused(text: str, problem: str) -> None:
     """A rule that is passed over protects nobody."""
     with pytest.raises(InvalidValueError) as refused:
-        read(tmp_path, text)
+        policy_of(parse_document(text.encode()))
 
     assert problem in str(refused.value)
 
@@ -49,7 +39,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "batonpass.toml").write_bytes(b"\xff")
 
     with pytest.raises(InvalidValueError, match="is not UTF-8"):
-        read_rules(tmp_path / "batonpass.toml")
+        read_policy(tmp_path / "batonpass.toml")
 
 
 @pytest.mark.parametrize(
