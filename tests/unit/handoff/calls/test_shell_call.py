@@ -31,7 +31,7 @@ from batonpass.errors import (
 )
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.kinds import Gate
-from batonpass.model.bodies.body import Kind, ToolRequested
+from batonpass.model.bodies.body import Kind
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, bodies, receipts, words
@@ -79,7 +79,7 @@ def test_a_rule_names_a_command_in_brackets(place: Path, command: list[str], rul
     rules = (NO_PUSH, GIT_ONLY)
     with Relay.open("memory:", work_tree=place, policy=Policy(rules=rules)) as observed:
         observed.start("Fix it", by=ANA).shell(command)
-        (call,) = (body for body in bodies(observed) if isinstance(body, ToolRequested))
+        (call,) = bodies(observed, Kind.TOOL_REQUESTED)
         with observed.store.view() as view:
             counts = dry_run(view, Policy(rules=rules), 9).counts
     with Relay.open("memory:", work_tree=place, policy=Policy(enforce=True, rules=rules)) as enforced:
