@@ -88,11 +88,15 @@ class Session:
         self.asks(call, tool, agent, **given)
         self.returns(call, tool, response, agent, **given)
 
-    def delegates(self, call: str, prompt: str, kind: str | None = "editor", agent: str | None = None) -> dict[str, Any]:
+    def delegates(
+        self, call: str, prompt: str, kind: str | None = "editor", agent: str | None = None
+    ) -> dict[str, Any]:
         """Let a sub-agent be asked for."""
         return self.asks(call, "Agent", agent, prompt=prompt, subagent_type=kind, description="edit")
 
-    def starts(self, agent: str, call: str | None = None, kind: str | None = "editor", parent: str | None = None) -> None:
+    def starts(
+        self, agent: str, call: str | None = None, kind: str | None = "editor", parent: str | None = None
+    ) -> None:
         """Let a sub-agent start; the file beside its transcript comes after the hook was told."""
         self.tell("SubagentStart", agent_id=agent, agent_type=kind)
         if call is not None:
