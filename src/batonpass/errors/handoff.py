@@ -79,7 +79,7 @@ class ReusedResultWarning(UserWarning):
     def __init__(self, agent: str) -> None:
         super().__init__(
             f"{agent} has done exactly this task for this run already, and its result is used again; for another one, "
-            "give the handoff a key of its own: handling=Handling(key='draft 2')",
+            "say which repetition it is: handling=Handling(again=1)",
         )
 
 

@@ -5,6 +5,7 @@ handoff that was offered with such an item, and was not told, delivered somethin
 from that, and so on.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -12,24 +13,28 @@ from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.content_names import BRIEF, EVIDENCE
-from batonpass.model.base.ids import RUN, AgentId, ContentId, ReceiptId, RunId, StreamId
-from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Kind, Part
+from batonpass.model.base.ids import RUN, AgentId, ContentId, ReceiptId, RunId
+from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Part
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import INHERITED
 from batonpass.model.baton.fate import KnownFate, Refutation
-from batonpass.model.baton.items import Artifact, Claim
-from batonpass.model.bodies.body import VerificationFailed
+from batonpass.model.baton.items import Artifact, Claim, Report
+from batonpass.model.bodies.body import HandoffRevised, VerificationFailed
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.remark import RemarkKind
 from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.item import find_value
 from batonpass.records.lineage import get_offer
-from batonpass.records.revision import travelling
+from batonpass.records.revision import Travelling, find_revisions, known_to, travelling
 from batonpass.records.text import read_receipt, read_texts
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_brief, decode_item
 
 _DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+_WORKED_ON: Final = frozenset({State.RUNNING, State.COMPLETED, State.VERIFIED})
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})  # nothing of these will ever be used
+_LONGEST: Final = 80
+_WORDS: Final = ("what", "text", "sentence")  # where items have their words
 _NAMED: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED, Part.CLAIM})  # what `inputs` of a brief can name
 
 
@@ -104,17 +109,39 @@ class TreeFates:
             self._of_runs[run] = self._judge(self._view.get_run(run))
         return self._of_runs[run]
 
-    def find_inputs(self, handoff: Handoff) -> Iterator[tuple[Carried, KnownFate]]:
-        """Yield the items that a handoff stands on, and that no longer stand although it was not told so."""
+    def find_inputs(self, handoff: Handoff, run: RunId | None = None) -> Iterator[tuple[Carried, KnownFate]]:
+        """Yield the items that a handoff stands on, and that no longer stand although its attempt does not know it.
+
+        Of an attempt that works or has delivered, this is the latest one or `run`. An attempt that has yet to begin
+        will know all that was told since.
+        """
         if not self._refuted:
             return
-        offer, initiated = get_offer(self._view, handoff)
-        revisions = self._view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_REVISED))
-        now = travelling(initiated, (read_receipt(stored).body for stored in revisions))
+        working = run or (handoff.run if handoff.state in _WORKED_ON else None)
+        offer, now = self._read(handoff, working)
         told = {fate.item for fate in now.fates}
         for ref in _find_inputs(self._view, offer, now.carries):
             if ref.item not in told and (fate := self.find(ref.item)) is not None:
                 yield ref, fate
+
+    def find_news(self, handoff: Handoff) -> Iterator[tuple[Carried, KnownFate]]:
+        """Yield the items that a handoff stands on, whose fate is another one than the latest revision says."""
+        if not self._refuted:
+            return
+        offer, now = self._read(handoff, None)
+        told = {fate.item: fate.fate for fate in now.fates}
+        for ref in _find_inputs(self._view, offer, now.carries):
+            if (fate := self.find(ref.item)) is not None and told.get(ref.item) is not fate.fate:
+                yield ref, fate
+
+    def _read(self, handoff: Handoff, run: RunId | None) -> tuple[Receipt, Travelling]:
+        """Return an offer, and what travels with it: as the run knows it, or now."""
+        offer, initiated = get_offer(self._view, handoff)
+        revisions = tuple(find_revisions(self._view, handoff))
+        if run is not None and revisions:
+            _, last = known_to(self._view, run, revisions)
+            revisions = tuple(one for one in revisions if one.number <= last)
+        return offer, travelling(initiated, (one.body for one in revisions))
 
     def _judge(self, run: Run) -> KnownFate | None:
         if run.handoff is None:
@@ -124,7 +151,7 @@ class TreeFates:
         if refutation is not None:
             redone = handoff.attempt > run.attempt and handoff.state in _DELIVERED
             return KnownFate(fate=ItemFate.SUPERSEDED if redone else ItemFate.REFUTED, refutation=refutation)
-        below = next((fate for _, fate in self.find_inputs(handoff)), None)
+        below = next((fate for _, fate in self.find_inputs(handoff, run.id)), None)
         return None if below is None else KnownFate(fate=ItemFate.STALE, refutation=below.refutation)
 
 
@@ -190,6 +217,36 @@ def describe_input(view: LedgerView, ref: Carried, known: KnownFate) -> str:
     verdict = known.refutation
     fate = "was made from it" if known.fate is ItemFate.STALE else f"was {known.fate}"
     return f"{name} {fate} ({verdict.by} refuted the result of {verdict.agent})"
+
+
+def find_told(view: LedgerView, root: RunId, revised: HandoffRevised) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a revision tells: each item that no longer stands and why, and the names of what replaces them."""
+    known = read_fates(view, revised.fates)
+    tree = TreeFates(view, root)
+    known |= {item: fate for item in revised.drops if (fate := tree.find(item)) is not None}
+    fallen = tuple(f"{_title(view, item)}: {fate.sentence}" for item, fate in known.items())
+    return fallen, tuple(dict.fromkeys(_title(view, ref.item) for ref in revised.carries))
+
+
+def _title(view: LedgerView, item: ContentId) -> str:
+    """Return the name of a file, the words of anything else that is short, or what kind of thing it is."""
+    value = find_value(view, item)
+    match value:
+        case None:
+            return "an item"
+        case Artifact():
+            return value.name
+        case Report():
+            return f"the report {_quoted(value.result)}"
+        case _:
+            words = next((said for name in _WORDS if isinstance(said := getattr(value, name, None), str)), "")
+            kind = type(value).__name__.lower()
+            return f"the {kind} {_quoted(words)}" if words else f"a {kind}"
+
+
+def _quoted(words: str) -> str:
+    text = " ".join(words.split())
+    return json.dumps(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…", ensure_ascii=False)
 
 
 def _agent_of(view: LedgerView, body: VerificationFailed) -> AgentId:

@@ -13,6 +13,7 @@ from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError, StoreFullError
 from batonpass.handoff.tools.call_context import current_call
 from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import AgentId
 from batonpass.model.base.kinds import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
@@ -320,3 +321,37 @@ def test_a_crew_that_is_cancelled_withdraws_its_handoffs() -> None:
 
     run_async(main())
     assert ["handoff.cancelled"] == [line.partition(":")[0] for line in house.told("handoff.cancelled")]
+
+
+def test_a_model_is_told_what_was_refuted_while_it_works() -> None:
+    """With the next result of a tool that it gets, and this acknowledges it: it stands in its messages."""
+    house = House()
+
+    def look() -> dict[str, int]:
+        with house.relay.store.view() as view:
+            (found,) = view.find_handoffs(to=AgentId("finder"))
+        house.relay.handoff(found.id).refute("it is 2.5 %", by="user:ana")
+        return {"rows": 7}
+
+    def count() -> str:
+        return "seven"
+
+    def adder(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        return [{"look": {}}, {"count": {}}, str(turn.returned)][len(turn.returned)]
+
+    def lead(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        steps = [{"handoff_to_finder": {"task": "Find the rate"}}, {"handoff_to_adder": {"task": "Add it up"}}]
+        return [*steps, "done"][len(turn.returned)]
+
+    house.agent("finder", lambda _: "3 %")
+    house.agent("adder", adder, look, count)
+    house.agent("lead", lead, house.to("finder"), house.to("adder"))
+    house.ask("lead", "Convert", by="user:ana")
+    with house.relay.store.view() as view:
+        (handoff,) = view.find_handoffs(to=AgentId("adder"))
+        acknowledged = list(view.find_receipts(ReceiptQuery(kind=Kind.RUN_ACKNOWLEDGED)))
+    said = str(house.relay.handoff(handoff.id).result().value)
+
+    assert "user:ana refuted the result of finder, attempt 1: it is 2.5 %" in said
+    assert (1, 1) == (said.count("Revision 1 of what you were given"), len(acknowledged))
+    assert "('count', 'seven')" in said

@@ -137,6 +137,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS, **_LABELLED},
     Kind.RUN_RELAXED: {"run": NOT_IDS, "item": NOT_IDS, "by": NOT_PRINCIPALS},
     Kind.RUN_SETTLED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "call": NOT_IDS, "settlement": NOT_MEMBERS},
+    Kind.RUN_ACKNOWLEDGED: {"run": NOT_IDS, "revision": NOT_COUNTS, "baton": NOT_DIGESTS},
     Kind.RUN_TAINTED: {
         "run": NOT_IDS,
         "sources": ((), *NOT_LISTS_OF_SOURCES),

@@ -35,6 +35,7 @@ from batonpass.records.grant import (
 )
 from batonpass.records.handoff import OPEN, Judged
 from batonpass.records.lineage import Tasks, find_ancestors, read_task
+from batonpass.records.revision import Awareness, RevisionRecord, find_aware, find_revisions
 from batonpass.records.source import run_between, timed
 from batonpass.records.text import Text, read_contents, read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -125,6 +126,7 @@ class Account(Struct, frozen=True, kw_only=True):
     revoked: Revocation | None = None  # who revoked its grant
     acted: tuple[Acted, ...] = ()  # credentials its attempts used, and who else in the tree used them
     mark: str | None = None  # set if it was imported
+    revisions: tuple[tuple[RevisionRecord, Awareness, Run | None], ...] = ()  # who knows each revision of its baton
 
     @property
     def parent(self) -> Run:
@@ -235,6 +237,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         acts=acts,
         children=tuple(Child(handoff=child, task=read_task(view, child)) for child in children),
         unverified=tuple(view.get_handoff(known) for known in unverified),
+        revisions=tuple(find_aware(view, find_revisions(view, handoff), runs)),
     )
 
 

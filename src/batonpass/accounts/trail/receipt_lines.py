@@ -52,6 +52,7 @@ from batonpass.model.bodies.body import (
     HandoffSettled,
     Outcome,
     Part,
+    RunAcknowledged,
     RunClosed,
     RunEndorsed,
     RunGap,
@@ -343,8 +344,10 @@ def _run_line(trail: Trail, told: Happened) -> TrailLine | None:
 
 
 def _outside_line(told: Happened) -> TrailLine | None:
-    """Return the line for taint that no call brought, and for endorsements."""
+    """Return the line for what reached a run by another way than a call, and for endorsements."""
     match told.body:
+        case RunAcknowledged() as body:
+            return TrailLine("acknowledged", f"revision {body.revision} of its baton", tone=Tone.GOOD)
         case RunTainted() as body:
             came = "" if body.handoff is None else f"with the result of {ending(body.handoff)}"
             if body.wrote is not None:
@@ -432,7 +435,8 @@ def _decision(told: Happened, reason: tuple[TrailNote, ...]) -> TrailLine:
         case HandoffRetried() as body:
             line = TrailLine("retried", f"by {body.by}", reason)
         case HandoffRevised() as body:
-            count = f"{len(body.drops)} items dropped, {len(body.carries)} given in their place"
+            fallen = f", {len(body.fates)} told as no longer standing" if body.fates else ""
+            count = f"{len(body.drops)} items dropped, {len(body.carries)} given in their place{fallen}"
             line = TrailLine("revised", f"by {body.by}", (TrailNote(count, Tone.PLAIN), *reason))
         case HandoffReplaced() as body:
             line = TrailLine("replaced", f"by {body.by}", (TrailNote(f"given to {body.to}", Tone.PLAIN), *reason))

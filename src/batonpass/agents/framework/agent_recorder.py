@@ -97,7 +97,16 @@ class AgentRecorder(AbstractCapability[Any]):
             raise ToolFailed(f"{type(error).__name__} ({error.code}): {error}") from error
         except Exception as error:
             raise ToolFailed(f"{type(error).__name__}: {error}") from error
-        return await self._quarantined(tool, value) if tool.external else value
+        return await self._with_news(await self._quarantined(tool, value) if tool.external else value)
+
+    async def _with_news(self, value: object) -> object:
+        """Add to a result what no longer stands of the briefing. From then on the model knows: this acknowledges it."""
+        news = await self.run.news()
+        if not news:
+            return value
+        told = "\n".join(one.text for one in news)
+        await self.run.acknowledge(news[-1].number)
+        return f"{value}\n\n{told}" if isinstance(value, str) else {"result": value, "revision": told}
 
     async def _quarantined(self, tool: ToolDefinition, value: object) -> str:
         """Return a result from outside quoted as data, and attach it in quarantine."""

@@ -41,6 +41,7 @@ from batonpass.model.bodies.body import (
     HandoffRevised,
     RelayRevoked,
     RelayRotated,
+    RunAcknowledged,
     RunClosed,
     RunRecorded,
     RunRelaxed,
@@ -65,6 +66,7 @@ class ReceiptMemory(Struct):
     run_keys: dict[RunId, PublicKey] = field(default_factory=dict)
     anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # where the next attempt may hang from
     batons: dict[HandoffId, tuple[Digest, int]] = field(default_factory=dict)  # the latest revision, and its number
+    revisions: dict[tuple[HandoffId, int], Digest] = field(default_factory=dict)  # those after the offer, by number
     items: CarriedItems = field(default_factory=CarriedItems)
     taints: Taints = field(default_factory=Taints)
     calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
@@ -93,6 +95,7 @@ class ReceiptMemory(Struct):
             self.batons[body.handoff] = (digest, 0)
         else:
             self.batons[body.handoff] = (digest, body.revision)
+            self.revisions[body.handoff, body.revision] = digest
 
 
 class Facts(Struct, frozen=True):
@@ -145,6 +148,13 @@ def _require_revision(facts: Facts, body: HandoffAnswered | HandoffRevised) -> N
 def _require_revised(facts: Facts, body: HandoffRevised) -> None:
     _require_revision(facts, body)
     facts.memory.items.require(facts.receipt)
+
+
+def _require_acknowledged(facts: Facts, body: RunAcknowledged) -> None:
+    run = facts.derived.runs.get(body.run)
+    handoff = None if run is None else run.handoff
+    if handoff is None or facts.memory.revisions.get((handoff, body.revision)) != body.baton:
+        raise UnlinkedError(f"revision {body.revision} of its handoff is another one, or there is none", field="baton")
 
 
 def _require_sanitised(facts: Facts, body: HandoffContextSanitized) -> None:
@@ -306,6 +316,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffContextSanitized: _require_sanitised,
     HandoffAnswered: _require_revision,
     HandoffRevised: _require_revised,
+    RunAcknowledged: _require_acknowledged,
     HandoffLate: _require_late,
     RunRecorded: _require_items,
     RunRelaxed: _require_items,

@@ -61,6 +61,18 @@ def account_facts(account: Account) -> dict[str, object]:
             for answer in baton.answers
         ],
         "revision": baton.revision,
+        "revisions": [
+            {
+                "revision": revision.number,
+                "receipt": revision.receipt,
+                "by": revision.by,
+                "at": exact(revision.at),
+                "kind": revision.body.kind,
+                "awareness": awareness,
+                "attempt": None if run is None else run.attempt,
+            }
+            for revision, awareness, run in account.revisions
+        ],
         "carries": {
             "parts": dict(Counter(str(item.part) for item in body.carries)),
             "items": [{"id": item.item, "digest": item.digest, "part": item.part} for item in body.carries],

@@ -1,6 +1,7 @@
 """Rulings about a handoff as lines: approvals, retries and withdrawals, verdicts."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from batonpass.accounts.handoff.account import Account, HandoffAct
 from batonpass.accounts.trail.first_lines import looked_for
@@ -30,7 +31,17 @@ from batonpass.model.bodies.body import (
     VerificationWaived,
 )
 from batonpass.records.handoff import Judged
+from batonpass.records.revision import Awareness
 from batonpass.records.text import Found, Text
+
+_AWARE: Final = {
+    Awareness.BEGAN_WITH: "attempt {} began with it",
+    Awareness.ACKNOWLEDGED: "acknowledged by attempt {}",
+    Awareness.TOLD: "attempt {} has not acknowledged it yet",
+    Awareness.IGNORED: "attempt {} never acknowledged it: its result is stale",
+    Awareness.WAITING: "nobody has begun since",
+}
+_KNOWN: Final = frozenset({Awareness.BEGAN_WITH, Awareness.ACKNOWLEDGED})
 
 
 def because(act: HandoffAct, name: str = "reason") -> str:
@@ -78,7 +89,8 @@ def decision_rows(account: Account) -> Iterator[Parts]:
                 yield (f"retried by {body.by}{because(act)}",)
             case HandoffRevised() as body:
                 count = f"{len(body.drops)} dropped, {len(body.carries)} given in their place"
-                yield (f"inputs revised by {body.by}: {count}",)
+                fallen = f", {len(body.fates)} told as no longer standing" if body.fates else ""
+                yield (f"inputs revised by {body.by}: {count}{fallen}", *_awareness(account, body.revision))
             case HandoffReplaced() as body:
                 yield (f"given to {body.to} by {body.by}{because(act)}",)
             case HandoffSettled() as body:
@@ -106,6 +118,14 @@ def _stop_rows(act: HandoffAct) -> Iterator[Parts]:
             yield (f"goes on since {moment(act.receipt.at)}: {ending(body.awaits)} is decided or over",)
         case HandoffParked() as body:
             yield (paint("parked", "red"), f" after attempt {body.attempt} · {body.error}{because(act)}")
+
+
+def _awareness(account: Account, number: int) -> Parts:
+    for revision, awareness, run in account.revisions:
+        if revision.number == number and run is not None:
+            colour = "green" if awareness in _KNOWN else "yellow" if awareness is Awareness.TOLD else "red"
+            return (" · ", paint(_AWARE[awareness].format(run.attempt), colour))
+    return (" · ", _AWARE[Awareness.WAITING])
 
 
 def verdict_rows(account: Account) -> Iterator[Parts]:

@@ -18,6 +18,7 @@ from batonpass.wire.documents import to_document
 
 if TYPE_CHECKING:
     from batonpass.handoff.programs.run_port import WorkingRun
+    from batonpass.handoff.transfer.revisions import Revision
 
 VERSION: Final = 0
 REPORTS: Final = "reports"
@@ -50,6 +51,18 @@ def tell_task(run: "WorkingRun") -> dict[str, Any]:
         "baton": None if run.parent is None else tell_baton(run.baton),
         "earlier": tell_earlier(run),
         "grant": tell_grant(run.grant()),
+    }
+
+
+def tell_revision(revision: "Revision") -> dict[str, Any]:
+    """Return a revision of the baton that the program has not acknowledged."""
+    return {
+        "revision": revision.number,
+        "by": revision.by,
+        "at": revision.at.isoformat(),
+        "fallen": list(revision.fallen),
+        "replaced_by": list(revision.replaced_by),
+        "text": revision.text,
     }
 
 

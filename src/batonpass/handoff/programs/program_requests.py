@@ -20,7 +20,7 @@ from batonpass.errors import (
     InvalidValueError,
     StreamClosedError,
 )
-from batonpass.handoff.programs.program_briefing import tell_grant, tell_value
+from batonpass.handoff.programs.program_briefing import tell_grant, tell_revision, tell_value
 from batonpass.handoff.runtime.faults import code_of
 from batonpass.handoff.tools.json_values import plain, readable
 from batonpass.handoff.tools.refusal_sentences import sentence_for
@@ -102,6 +102,10 @@ class _AskGrant(Struct, frozen=True, kw_only=True):
     """A question: what may I do now? It has no fields."""
 
 
+class _Acknowledge(Struct, frozen=True, kw_only=True):
+    revision: int
+
+
 class _HandOff(Struct, frozen=True, kw_only=True):
     to: str
     task: str
@@ -133,6 +137,7 @@ class _HandOff(Struct, frozen=True, kw_only=True):
     none: tuple[str, ...] = ()
     hold: bool = False
     key: str | None = None
+    again: int = 0
 
 
 # The fields that describe the task. A program can say no more about it than this.
@@ -165,6 +170,7 @@ _MESSAGES: Final[Mapping[str, DocumentReader[Any]]] = {
     "checkpoint": DocumentReader(_Checkpoint),
     "hand_off": DocumentReader(_HandOff),
     "grant": DocumentReader(_AskGrant),
+    "acknowledge": DocumentReader(_Acknowledge),
     "report": DocumentReader(_Report),
     "fail": DocumentReader(_Fail),
 }
@@ -184,6 +190,7 @@ class Serving:
             "checkpoint": self._checkpoint,
             "hand_off": self._hand_off,
             "grant": self._tell_grant,
+            "acknowledge": self._acknowledge,
             "report": self._report,
             "fail": self._fail,
         }
@@ -211,7 +218,11 @@ class Serving:
         except Exception as error:  # noqa: BLE001 - errors of tools and values are for the program to handle
             fault = {"code": code_of(error), "message": readable(str(error))}
             return {"id": identifier, "ok": False, "error": fault}
-        return {"id": identifier, "ok": True, "result": result}
+        answer = {"id": identifier, "ok": True, "result": result}
+        # Nothing is said where there is nothing to say: most programs never see this field.
+        if not self.is_over() and (news := self._run.news()):
+            answer["revisions"] = [tell_revision(one) for one in news]
+        return answer
 
     def _serve(self, message: Mapping[str, Any], identifier: str | int | None) -> object:
         kind = message.get("type")
@@ -267,7 +278,7 @@ class Serving:
             deadline=asked.deadline,
             carrier=asked.carrier,
             hold=asked.hold,
-            handling=Handling(key=asked.key),
+            handling=Handling(key=asked.key, again=asked.again),
         )
         result = handoff.result()
         if not result.delivered:
@@ -277,6 +288,10 @@ class Serving:
 
     def _tell_grant(self, _: _AskGrant) -> object:
         return tell_grant(self._run.grant())
+
+    def _acknowledge(self, asked: _Acknowledge) -> object:
+        self._run.acknowledge(asked.revision)
+        return {}
 
     def _report(self, asked: _Report) -> object:
         parts = {name: part for name, part in asdict(asked).items() if name != "value"}

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.transfer.result import Result
+from batonpass.handoff.transfer.revisions import Revision
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Item, ItemValue, Report
@@ -111,6 +112,14 @@ class WorkingRun(Protocol):
 
     def report(self, result: Report) -> None:
         """Set the report of the run."""
+        ...
+
+    def news(self) -> tuple[Revision, ...]:
+        """Return the revisions of the baton that the run has not acknowledged."""
+        ...
+
+    def acknowledge(self, revision: int) -> None:
+        """Acknowledge a revision, and those before it."""
         ...
 
     def close(self) -> None:

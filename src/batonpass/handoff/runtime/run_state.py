@@ -75,6 +75,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     named: dict[ContentId, Carried] = field(default_factory=dict)  # references to items that it handed on
     stated: tuple[Item, ...] | None = None  # statements of humans in its tree, as last read; None: unread
     refutations: int = 0  # refuted results in its tree, as last read
+    looked_for_news: datetime | None = None  # when it last looked whether its baton was revised
     relaxed: set[ContentId] = field(default_factory=set)
     report: Report | None = None
     flags: tuple[str, ...] = ()  # problems of that report, in codes

@@ -23,6 +23,7 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding, ref_of
 from batonpass.handoff.transfer.attempt_limit import RETRIES, pause_after
 from batonpass.handoff.transfer.attempt_receipts import close_out
+from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.ledger.position import child_head, need
 from batonpass.model.base.content_names import MESSAGE, REPORT, USE
@@ -113,6 +114,9 @@ def close_run(
         )
         holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
     desk.files.unwatch(holding.id)
+    if outcome is Outcome.COMPLETED and holding.working.run.attempt > 1:
+        # It may have redone what was refuted. Whoever builds on the first version gets this one.
+        tell_open(desk, holding.root, by=f"agent:{holding.agent}")
 
 
 def _tried_again(desk: Desk, holding: Holding, error: Exception) -> tuple[Fault, HandoffRetried | None]:

@@ -1,14 +1,19 @@
 """Changed inputs: a result in the baton no longer stands, or the sender has a newer version of a file."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final
 
+from batonpass.errors import StaleHeadError
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
+from batonpass.ledger.position import anchor_of
 from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Part
 from batonpass.model.base.label import Source
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Item
 from batonpass.model.bodies.body import HandoffCompleted, HandoffRevised
@@ -16,6 +21,9 @@ from batonpass.model.ledger.run import Handoff
 from batonpass.records.fate import TreeFates, describe_input
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
+
+# Not a held one: what it says now is what an approver was shown.
+_TOLD: Final = frozenset({State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
 
 def find_fallen(view: LedgerView, handoff: Handoff) -> Iterator[str]:
@@ -39,16 +47,18 @@ def find_renewed(holding: Holding, baton: Baton) -> Iterator[str]:
             yield f"{name} was {then[:8]}, now {now[name][:8]}"
 
 
-def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
+def revise(desk: Desk, handoff: HandoffId, *, by: str) -> bool:
     """Replace results that no longer stand by those that were delivered in their place; do nothing if all stand.
 
-    If there is no replacement, the result stays in the baton, and the receiver is told that it does not stand.
+    If there is no replacement, the result stays in the baton, and the receiver is told that it does not stand. Returns
+    whether there was anything to tell. Raises `StaleHeadError` if somebody acts on the handoff at the same moment.
     """
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
-        fallen = list(TreeFates(view, known.root).find_inputs(known))
+        fallen = list(TreeFates(view, known.root).find_news(known))
         if not fallen:
-            return
+            return False
+        last = anchor_of(view, known)
         baton = read_offer(view, known).baton
         redone = {fate.refutation.handoff for _, fate in fallen if fate.fate is ItemFate.SUPERSEDED}
         given = [_delivered(view, one) for one in sorted(redone)]
@@ -66,7 +76,29 @@ def revise(desk: Desk, handoff: HandoffId, *, by: str) -> None:
         ),
         taint=tuple(dict.fromkeys(source for _, taint in given for source in taint)),
     )
-    desk.recording.act(handoff, lambda _, __: body)
+    # Only after what was read here: two who tell the same would give two revisions the same number.
+    desk.recording.act(handoff, lambda _, __: body, after=last)
+    return True
+
+
+def tell_open(desk: Desk, root: RunId, *, by: str) -> None:
+    """Tell everybody in a tree whose work is not over that something they build on no longer stands.
+
+    An attempt that has yet to begin begins with the revision. One that works already has to acknowledge it.
+    """
+    with desk.store.view() as view:
+        fates = TreeFates(view, root)
+        if not fates.refutations:
+            return
+        unaware = [one.id for one in view.find_handoffs(root=root, states=_TOLD) if any(fates.find_news(one))]
+    for handoff in unaware:
+        # Somebody acted on it meanwhile. If that was another revision, it may have said the same already.
+        with suppress(StaleHeadError):
+            try:
+                revise(desk, handoff, by=by)
+            except StaleHeadError:
+                revise(desk, handoff, by=by)
+        desk.revised.add(handoff)
 
 
 def _latest(items: Iterable[Item]) -> dict[str, Digest]:

@@ -191,10 +191,11 @@ def _recall(desk: Desk, holding: Holding, key: Digest) -> None:
 
 
 def _key(desk: Desk, holding: Holding, asked: OfferRequest, fingerprint: Digest, generation: int) -> Digest:
-    if asked.key is None and generation == 0:
+    if asked.key is None and generation == 0 and asked.again == 0:
         return fingerprint
     given = fingerprint if asked.key is None else asked.key
-    return desk.secrets.digest(holding.root, b"key", given.encode(), str(generation).encode())
+    repeated = (str(asked.again).encode(),) if asked.again else ()
+    return desk.secrets.digest(holding.root, b"key", given.encode(), str(generation).encode(), *repeated)
 
 
 def _gather(pending: PendingOffer) -> None:

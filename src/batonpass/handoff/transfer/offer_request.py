@@ -68,6 +68,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     carrier: Carrier = Carrier.CALLER
     hold: bool = False
     key: str | None = None
+    again: int = 0  # which repetition of the same task it is
     carry: frozenset[ContentId] | None = None  # the items of the sender that travel; None: all
     context: str | None = None  # free text besides the task
     policy: HandoffPolicy | None = None  # applied in addition to that of the relay: it can only refuse more
@@ -155,6 +156,7 @@ def asked_for(
         carrier=as_member("carrier", carrier, Carrier),
         hold=hold,
         key=handled.key,
+        again=handled.again,
         carry=None if handled.carry is None else frozenset(item.id for item in handled.carry),
         context=None if written is None else written.context,
         policy=handled.policy,

@@ -13,6 +13,7 @@ from batonpass.errors import HandoffEndedError, InvalidValueError
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.tools.json_values import looks
 from batonpass.handoff.tools.returned_value import awaited
+from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.model.base.checks import require_text, require_texts
 from batonpass.model.base.content_names import COMMAND, EVIDENCE, REASON
 from batonpass.model.base.ids import Digest, HandoffId, PrincipalId
@@ -127,7 +128,10 @@ def judge(desk: Desk, handoff: HandoffId, evidence: VerdictEvidence, *, by: str)
 
     desk.recording.act(handoff, verdict, tuple(contents))
     with desk.store.view() as view:
-        return view.get_handoff(handoff)
+        judged = view.get_handoff(handoff)
+    if judged.state is State.REFUTED:
+        tell_open(desk, judged.root, by=by)
+    return judged
 
 
 def waive(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     RUN_RECORDED = "run.recorded"
     RUN_RELAXED = "run.relaxed"
     RUN_SETTLED = "run.settled"
+    RUN_ACKNOWLEDGED = "run.acknowledged"
     RUN_TAINTED = "run.tainted"
     RUN_ENDORSED = "run.endorsed"
     RUN_GAP = "run.gap"

@@ -74,6 +74,7 @@ from batonpass.model.bodies.relay_bodies import (
 )
 from batonpass.model.bodies.run_bodies import (
     CheckpointSaved,
+    RunAcknowledged,
     RunClosed,
     RunEndorsed,
     RunGap,
@@ -145,6 +146,7 @@ __all__ = [
     "RelayRevoked",
     "RelayRotated",
     "RulingProof",
+    "RunAcknowledged",
     "RunClosed",
     "RunEndorsed",
     "RunGap",
@@ -193,6 +195,7 @@ Body: TypeAlias = (
     | RunRecorded
     | RunRelaxed
     | RunSettled
+    | RunAcknowledged
     | RunTainted
     | RunEndorsed
     | RunGap

@@ -124,6 +124,20 @@ class RunSettled(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_member("settlement", self.settlement, Settlement)
 
 
+class RunAcknowledged(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run countersigned a revision of its baton that was made while it worked: it knows what no longer stands."""
+
+    kind: ClassVar = Kind.RUN_ACKNOWLEDGED
+    run: RunId
+    revision: int  # revision number of the baton, from 1
+    baton: Digest  # the receipt of that revision
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_integer("revision", self.revision, least=1)
+        require_digest("baton", self.baton)
+
+
 class RunTainted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A source reached a run by another way than its own calls: a result, a memory or a file."""
 

@@ -74,6 +74,7 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.RUN_RECORDED,
         Kind.RUN_RELAXED,
         Kind.RUN_SETTLED,
+        Kind.RUN_ACKNOWLEDGED,
         Kind.RUN_TAINTED,
         Kind.RUN_ENDORSED,
         Kind.RUN_GAP,

@@ -23,9 +23,10 @@ class ChangedInputs(StrEnum):
 
 
 class Handling(Struct, frozen=True, kw_only=True):
-    """Options of one offer. Apart from the key, none of them makes it a different handoff."""
+    """Options of one offer. Apart from `key` and `again`, none of them makes it a different handoff."""
 
     key: str | None = None  # the same key is the same handoff; by default it is made from the offer
+    again: int = 0  # which repetition of the same task this is, in a loop: another number is another handoff
     # If the inputs have changed since an earlier offer. None: with a key it is refused, otherwise it is a new handoff.
     inputs: ChangedInputs | str | None = None
     carry: Iterable[Item] | None = None  # the items that travel; None: those that travel by default
@@ -38,6 +39,7 @@ class Handling(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.key is not None:
             require_text("key", self.key)
+        require_integer("again", self.again)
         if self.inputs is not None:
             force_setattr(self, "inputs", as_member("inputs", self.inputs, ChangedInputs))
         if self.policy is not None:

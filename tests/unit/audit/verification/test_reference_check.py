@@ -45,6 +45,7 @@ from batonpass.model.bodies.body import (
     HandoffRevised,
     Kind,
     Outcome,
+    RunAcknowledged,
     Sanitising,
     ToolHeld,
     VerificationFailed,
@@ -219,6 +220,20 @@ def revises_with_a_gap(hand: Hand) -> None:
     """Revise a baton by a number that does not follow."""
     handoff = hand.offer()
     hand.act(handoff, HandoffRevised(handoff=handoff, by=ANA, revision=2))
+
+
+def acknowledges_what_nobody_revised(hand: Hand) -> None:
+    """Acknowledge a revision that there is not."""
+    run = hand.accept(hand.offer())
+    hand.forger.scribe.recording.record(run, RunAcknowledged(run=run.run.id, revision=1, baton=DIGEST))
+
+
+def acknowledges_the_revision_of_another(hand: Hand) -> None:
+    """Acknowledge a revision of another handoff."""
+    other = hand.offer()
+    revised = hand.act(other, HandoffRevised(handoff=other, by=ANA, revision=1))
+    run = hand.accept(hand.offer())
+    hand.forger.scribe.recording.record(run, RunAcknowledged(run=run.run.id, revision=1, baton=revised))
 
 
 def takes_the_offer_though_it_was_revised(hand: Hand) -> None:
@@ -452,6 +467,8 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "an acceptance of no baton at all": (takes_a_baton_of_nobody, Kind.HANDOFF_ACCEPTED, "baton"),
     "an acceptance of another's baton": (takes_the_baton_of_another, Kind.HANDOFF_ACCEPTED, "baton"),
     "an acceptance of a retry": (takes_a_retry_for_the_baton, Kind.HANDOFF_ACCEPTED, "baton"),
+    "a revision that there is not": (acknowledges_what_nobody_revised, Kind.RUN_ACKNOWLEDGED, "baton"),
+    "a revision of another": (acknowledges_the_revision_of_another, Kind.RUN_ACKNOWLEDGED, "baton"),
     "a baton revised with a gap": (revises_with_a_gap, Kind.HANDOFF_REVISED, "revision"),
     "an acceptance of the unrevised offer": (takes_the_offer_though_it_was_revised, Kind.HANDOFF_ACCEPTED, "baton"),
     "a revision with an item of nobody": (gives_what_nobody_recorded, Kind.HANDOFF_REVISED, "carries"),

@@ -1,0 +1,124 @@
+"""Tell an attempt that works what no longer stands of the results that it was given, and record that it knows.
+
+A revision is written by whoever refuted or redid a result (`inputs.tell_open`). The attempt finds it when it looks:
+programs and models are shown it with the next answer that they get, Python code asks for it. Its acknowledgement
+countersigns the revision. Without one, the result of the attempt is stale.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.errors import NotFoundError
+from batonpass.handoff.history.offers import read_offer
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.record_gaps import fill_gap
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.taint.intake import take_in
+from batonpass.model.base.ids import Digest, PrincipalId
+from batonpass.model.bodies.body import HandoffRevised, RunAcknowledged
+from batonpass.records.fate import find_told
+from batonpass.records.revision import RevisionRecord, find_revisions, known_to
+from batonpass.store.port import LedgerView
+
+# How often doors look for what another process wrote. What this process wrote is seen at once.
+_LOOK_EVERY: Final = timedelta(seconds=5)
+
+
+class Revision(Struct, frozen=True, kw_only=True):
+    """A revision of the baton of an attempt that works: what no longer stands, and what takes its place."""
+
+    number: int  # from 1
+    by: PrincipalId  # who refuted or redid it
+    at: datetime
+    fallen: tuple[str, ...]  # each item that no longer stands and why, as a sentence
+    replaced_by: tuple[str, ...]  # names of what was delivered instead
+
+    @property
+    def text(self) -> str:
+        """Return the revision in words, for whoever works."""
+        lines = [f"Revision {self.number} of what you were given. No longer true, do not build on it:"]
+        lines += [f"- {one}" for one in self.fallen]
+        if self.replaced_by:
+            lines.append(f"Delivered in its place: {', '.join(self.replaced_by)}. Read it again.")
+        return "\n".join(lines)
+
+
+def find_unacknowledged(desk: Desk, holding: Holding) -> tuple[Revision, ...]:
+    """Return the revisions of a run's baton that it does not know, in order; none for a root run."""
+    handoff = holding.working.run.handoff
+    if handoff is None or holding.replaying:
+        return ()
+    desk.revised.discard(handoff)
+    with desk.store.view() as view:
+        return tuple(_tell(view, holding, one) for one in _unknown(view, holding))
+
+
+def look_for_news(desk: Desk, holding: Holding) -> tuple[Revision, ...]:
+    """Return the same, but look only if it was revised in this process, or if the last look was a while ago."""
+    handoff = holding.working.run.handoff
+    if handoff is None or holding.replaying:
+        return ()
+    now = desk.clock.now()
+    if holding.looked_for_news is None:
+        holding.looked_for_news = holding.working.run.started_at
+    if handoff not in desk.revised and now - holding.looked_for_news < _LOOK_EVERY:
+        return ()
+    found = find_unacknowledged(desk, holding)
+    # While there is something that it has not acknowledged, it is reminded of it with each answer.
+    if found:
+        desk.revised.add(handoff)
+    holding.looked_for_news = now
+    return found
+
+
+def acknowledge(desk: Desk, holding: Holding, number: int | None) -> None:
+    """Record that a run knows a revision of its baton and all before it; without a number, the latest there is.
+
+    What no longer travels leaves its notes, and what was delivered instead joins them, with its taint. Raises
+    `NotFoundError` if there is no such revision.
+    """
+    handoff = holding.working.run.handoff
+    if handoff is None:
+        raise NotFoundError("baton of", holding.id)
+    with desk.store.view() as view:
+        unknown = _unknown(view, holding)
+        if number is not None and number not in {one.number for one in unknown}:
+            raise NotFoundError("revision to acknowledge", str(number))
+        chosen = [one for one in unknown if number is None or one.number <= number]
+        offer = read_offer(view, view.get_handoff(handoff))
+    if not chosen:
+        return
+    desk.revised.discard(handoff)
+    bodies = [one.body for one in chosen if isinstance(one.body, HandoffRevised)]
+    # Before it is acknowledged: what is read from now on may come from outside.
+    take_in(desk, holding, [source for body in bodies for source in body.taint], handoff=handoff)
+    fill_gap(desk, holding)
+    last = chosen[-1]
+    desk.recording.record(
+        holding.working, RunAcknowledged(run=holding.id, revision=last.number, baton=Digest(last.digest))
+    )
+    dropped = {item for body in bodies for item in body.drops}
+    with holding.lock:
+        for item in dropped:
+            holding.notes.pop(item, None)
+    if len(chosen) == len(unknown):
+        holding.baton = offer.baton
+    carried = {ref.item for body in bodies for ref in body.carries}
+    holding.add(*(item for item in offer.baton.items if item.id in carried))
+
+
+def _unknown(view: LedgerView, holding: Holding) -> list[RevisionRecord]:
+    handoff = holding.working.run.handoff
+    revisions = () if handoff is None else tuple(find_revisions(view, view.get_handoff(handoff)))
+    if not revisions:
+        return []
+    _, known = known_to(view, holding.id, revisions)
+    return [one for one in revisions if one.number > known]
+
+
+def _tell(view: LedgerView, holding: Holding, revision: RevisionRecord) -> Revision:
+    body = revision.body
+    fallen, instead = find_told(view, holding.root, body) if isinstance(body, HandoffRevised) else ((), ())
+    return Revision(number=revision.number, by=revision.by, at=revision.at, fallen=fallen, replaced_by=instead)
