@@ -7,6 +7,7 @@ import pytest
 from batonpass import Brief, Decision, Relay, Run, tool
 from batonpass.errors import NotFoundError
 from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.model.baton.items import Report
 from batonpass.records.fate import find_stale
 from batonpass.records.revision import Awareness, find_aware, find_revisions
 from batonpass.testing import FrozenClock
@@ -97,7 +98,7 @@ def test_what_was_redone_meanwhile_can_be_read(lead: Run) -> None:
     adder.acknowledge()
     assert (b"2.5 %", 2) == (adder.read("rates.csv"), adder.baton.revision)
     below = adder.hand_off("checker", "Check").baton()
-    assert ["2.5 %"] == [item.value.result for item in below.items if item.part == "completed"]
+    assert ["2.5 %"] == [item.value.result for item in below.items if isinstance(item.value, Report)]
 
 
 def test_only_those_who_stand_on_it_are_told(lead: Run) -> None:
