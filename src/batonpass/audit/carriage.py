@@ -15,11 +15,13 @@ from typing import Final
 from msgspec import Struct, field
 
 from batonpass.errors import EditedError, NotFoundError
+from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.baton.baton import ABRIDGED, INHERITED
 from batonpass.model.bodies.body import (
     Carried,
     HandoffAccepted,
+    HandoffCompleted,
     HandoffInitiated,
     Kind,
     Part,
@@ -30,6 +32,7 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.content import Place, content_digest
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
+from batonpass.records.revision import find_revisions
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
@@ -111,6 +114,23 @@ class CarriageHop(Struct, frozen=True, kw_only=True):
     countersigned: bool  # that attempt signed for this very baton
     left: tuple[Carried, ...] = ()  # non-binding items that the sender had and did not hand on
     abridged: bool = False  # left out because there were too many, not by choice
+    had: int = 0  # how many items the sender had, binding or not
+    passed: int = 0  # how many of them it handed on unchanged
+
+    @property
+    def dropped(self) -> int:
+        """Return how many items the sender had and left out by choice, or lost."""
+        return self.had - self.passed - self.cut
+
+    @property
+    def cut(self) -> int:
+        """Return how many items were left out because there were too many."""
+        return len(self.left) if self.abridged else 0
+
+    @property
+    def fidelity(self) -> float:
+        """Return the share of what the sender had that it handed on unchanged; 1 if it had nothing."""
+        return self.passed / self.had if self.had else 1.0
 
 
 class Carriage(Struct, frozen=True, kw_only=True):
@@ -124,6 +144,13 @@ class Carriage(Struct, frozen=True, kw_only=True):
     later: tuple[Passenger, ...]  # statements of humans in this tree that this handoff does not have
     findings: tuple[CarriageFinding, ...]
     left: tuple[Passenger, ...] = ()  # left behind at some hop, in the order of the hops
+    upstream: int = 0  # how many items existed on the way from the root, without those that were relaxed
+    kept: int = 0  # how many of them the handoff carries unchanged
+
+    @property
+    def fidelity(self) -> float:
+        """Return the share of what existed on the way from the root that arrived unchanged; 1 if there was nothing."""
+        return self.kept / self.upstream if self.upstream else 1.0
 
     @property
     def binds(self) -> bool:
@@ -147,6 +174,15 @@ class _Offer(Struct, frozen=True, kw_only=True):
     digest: Digest
     opening: Receipt  # the first receipt of the offering run
     notes: tuple[Receipt, ...]  # items it recorded, and releases, before the offer
+    results: tuple["_Delivered", ...] = ()  # what its children had delivered before the offer
+
+
+class _Delivered(Struct, frozen=True):
+    """The close-out of a child, and its agent."""
+
+    receipt: Receipt
+    body: HandoffCompleted
+    by: AgentId
 
 
 class _Way(Struct):
@@ -157,6 +193,7 @@ class _Way(Struct):
     bound: dict[ContentId, Carried] = field(default_factory=dict)
     given: dict[ContentId, Carried] = field(default_factory=dict)  # non-binding items that the sender had received
     left: dict[ContentId, Carried] = field(default_factory=dict)
+    existed: dict[ContentId, Carried] = field(default_factory=dict)  # all that any sender had and was bound by
     seen: dict[ContentId, Carried] = field(default_factory=dict)
     origins: dict[ContentId, Origin] = field(default_factory=dict)
     findings: list[CarriageFinding] = field(default_factory=list)
@@ -187,6 +224,8 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
         for number, offer in enumerate(offers, 1)
     )
     arrived = {ref.item for ref in hops[-1].carried}
+    offered = {ref.item: ref for ref in offers[-1].body.carries}
+    kept = sum(offered.get(item) == ref for item, ref in way.existed.items())
     items = tuple(_passengers(view, way, way.seen, arrived=arrived))
     for item in items:
         if item.words is CarriedWords.ALTERED and item.origin is not None:
@@ -201,6 +240,8 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
         later=tuple(_later(view, way)),
         findings=tuple(way.findings),
         left=tuple(_passengers(view, way, way.left, arrived=arrived)),
+        upstream=len(way.existed),
+        kept=kept,
     )
 
 
@@ -228,11 +269,32 @@ def _offers(view: LedgerView, handoff: Handoff) -> Iterator[_Offer]:
             ),
             key=lambda note: note.seq,
         )
-        yield _Offer(receipt=receipt, body=body, digest=digest(stored.payload), opening=opening, notes=tuple(notes))
+        yield _Offer(
+            receipt=receipt,
+            body=body,
+            digest=digest(stored.payload),
+            opening=opening,
+            notes=tuple(notes),
+            results=tuple(_results(view, RunId(stream), receipt)),
+        )
         if not isinstance(opening.body, HandoffAccepted):
             return
         stream, wanted = StreamId(opening.body.parent), opening.body.handoff
         seq = view.get_handoff(wanted).seq
+
+
+def _results(view: LedgerView, run: RunId, offer: Receipt) -> Iterator[_Delivered]:
+    """Yield what the children of a run had delivered when it made an offer, the first child first."""
+    for child in sorted(view.find_handoffs(parent=run), key=lambda child: child.seq):
+        if child.run is None or child.seq >= offer.seq:
+            continue
+        run_of_it = view.get_run(child.run)
+        if run_of_it.ended_at is None or run_of_it.ended_at > offer.at:
+            continue
+        head = view.get_stream(StreamId(child.run))
+        closing = read_receipt(view.get_receipt_at(head.id, head.seq))
+        if isinstance(closing.body, HandoffCompleted):
+            yield _Delivered(closing, closing.body, run_of_it.agent)
 
 
 def _acceptance(view: LedgerView, handoff: Handoff, offers: list[_Offer], number: int) -> Receipt | None:
@@ -252,12 +314,20 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
             fault = CarriageFault.CHANGED if bound.item in carried else CarriageFault.LOST
             way.note(fault, number, bound, offer.receipt.id)
     same = sum(carried.get(item) == bound for item, bound in way.bound.items() if item in before)
+    had, passed = len(way.bound), sum(carried.get(item) == bound for item, bound in way.bound.items())
+    for each in relaxed:
+        way.existed.pop(each.ref.item, None)
+    way.existed |= way.bound
     inherited = {item: ref for item, ref in carried.items() if ref.part in INHERITED}
     for ref in inherited.values():
         if ref.item not in way.seen:
             _take_new(view, way, number, offer, ref)
     way.bound = inherited
-    left = _leave(way, number, offer, carried)
+    known = _known(way, number, offer)
+    way.given = {item: ref for item, ref in carried.items() if ref.part not in INHERITED}
+    left = {item: ref for item, ref in known.items() if item not in carried}
+    way.left |= left
+    way.existed |= known
     countersigned = acceptance is not None and _is_countersigned(view, offer, acceptance)
     if acceptance is not None and _baton(acceptance) is not None and not countersigned:
         way.note(CarriageFault.OTHER_BATON, number, None, acceptance.id)
@@ -277,13 +347,15 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
         if acceptance is not None and isinstance(acceptance.body, HandoffAccepted)
         else None,
         countersigned=countersigned,
-        left=left,
+        left=tuple(left.values()),
         abridged=ABRIDGED in offer.body.missing,
+        had=had + len(known),
+        passed=passed + len(known) - len(left),
     )
 
 
-def _leave(way: _Way, number: int, offer: _Offer, carried: Mapping[ContentId, Carried]) -> tuple[Carried, ...]:
-    """Return the non-binding items that a sender had and did not offer."""
+def _known(way: _Way, number: int, offer: _Offer) -> dict[ContentId, Carried]:
+    """Return the non-binding items that a sender had: given to it, recorded by it, or delivered by its children."""
     known = dict(way.given)
     for note in offer.notes:
         if isinstance(note.body, RunRecorded):
@@ -291,10 +363,13 @@ def _leave(way: _Way, number: int, offer: _Offer, carried: Mapping[ContentId, Ca
                 if ref.part not in INHERITED:
                     known[ref.item] = ref
                     way.origins.setdefault(ref.item, _origin(note, note.body.by, number))
-    way.given = {item: ref for item, ref in carried.items() if ref.part not in INHERITED}
-    left = {item: ref for item, ref in known.items() if item not in carried}
-    way.left |= left
-    return tuple(left.values())
+    for one in offer.results:
+        report = one.receipt.content.get(REPORT)
+        given = () if report is None else (Carried(item=report.id, digest=report.digest, part=Part.COMPLETED),)
+        for ref in (*one.body.gives, *given):
+            known[ref.item] = ref
+            way.origins.setdefault(ref.item, _origin(one.receipt, PrincipalId(f"agent:{one.by}"), number))
+    return known
 
 
 def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:
@@ -384,9 +459,9 @@ def _is_countersigned(view: LedgerView, offer: _Offer, acceptance: Receipt) -> b
     baton = _baton(acceptance)
     if baton is None or baton == offer.digest:
         return baton is not None
-    # An answer makes the next revision of a baton, with the same items.
-    answers = view.find_receipts(ReceiptQuery(stream=StreamId(offer.body.handoff), kind=Kind.HANDOFF_ANSWERED))
-    return any(baton == digest(answer.payload) for answer in answers)
+    # An answer makes the next revision of a baton, and so do results that no longer stand.
+    revisions = find_revisions(view, view.get_handoff(offer.body.handoff))
+    return any(baton == revision.digest for revision in revisions)
 
 
 def _baton(acceptance: Receipt) -> Digest | None:

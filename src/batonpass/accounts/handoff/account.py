@@ -10,7 +10,8 @@ from batonpass.accounts.handoff.effects import EffectTold, read_effects
 from batonpass.accounts.handoff.grant_chain import Revocation, find_revocation
 from batonpass.accounts.handoff.reasoning import Reasoning, read_reasoning
 from batonpass.accounts.handoff.scope_used import ScopeUsed, read_scope_used
-from batonpass.errors import InvalidValueError
+from batonpass.audit.carriage import Carriage, prove_carriage
+from batonpass.errors import EditedError, InvalidValueError, NotFoundError
 from batonpass.handoff.history.offers import Offer, read_offer
 from batonpass.handoff.history.past_calls import Resumption, read_runs
 from batonpass.model.base.content_names import ARGUMENTS, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
@@ -126,6 +127,7 @@ class Account(Struct, frozen=True, kw_only=True):
     revoked: Revocation | None = None  # who revoked its grant
     acted: tuple[Acted, ...] = ()  # credentials its attempts used, and who else in the tree used them
     mark: str | None = None  # set if it was imported
+    carriage: Carriage | None = None  # what arrived of all that existed upstream; None if the receipts lead nowhere
     revisions: tuple[tuple[RevisionRecord, Awareness, Run | None], ...] = ()  # who knows each revision of its baton
 
     @property
@@ -237,8 +239,16 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         acts=acts,
         children=tuple(Child(handoff=child, task=read_task(view, child)) for child in children),
         unverified=tuple(view.get_handoff(known) for known in unverified),
+        carriage=_carriage(view, handoff),
         revisions=tuple(find_aware(view, find_revisions(view, handoff), runs)),
     )
+
+
+def _carriage(view: LedgerView, handoff: Handoff) -> Carriage | None:
+    try:
+        return prove_carriage(view, handoff)
+    except (EditedError, NotFoundError):
+        return None  # `ledger verify` says what is wrong; a handoff can be shown all the same
 
 
 def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) -> tuple[Acted, ...]:

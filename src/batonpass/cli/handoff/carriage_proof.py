@@ -1,5 +1,6 @@
 """`batonpass handoff show --proof`: whether intent, constraints and exclusions arrived, and what was left behind."""
 
+import math
 from typing import Final
 
 from batonpass.accounts.trail.first_lines import sentence_of
@@ -31,6 +32,7 @@ def carriage_facts(carriage: Carriage) -> dict[str, object]:
         "root": carriage.root,
         "principal": carriage.principal,
         "binds": carriage.binds,
+        "fidelity": fidelity_facts(carriage),
         "whole": carriage.whole,
         "hops": [_hop_facts(hop) for hop in carriage.hops],
         "items": [_item_facts(item) for item in carriage.items],
@@ -50,6 +52,42 @@ def carriage_facts(carriage: Carriage) -> dict[str, object]:
             for finding in carriage.findings
         ],
     }
+
+
+def fidelity_facts(carriage: Carriage) -> dict[str, object]:
+    """Return how much of what existed upstream arrived: one figure, and what became of the rest at each hop."""
+    return {
+        "figure": round(carriage.fidelity, 3),
+        "upstream": carriage.upstream,
+        "arrived": carriage.kept,
+        "hops": [
+            {
+                "hop": hop.number,
+                "from": hop.sender,
+                "to": hop.to,
+                "had": hop.had,
+                "passed": hop.passed,
+                "dropped": hop.dropped,
+                "abridged": hop.cut,
+                "figure": round(hop.fidelity, 3),
+            }
+            for hop in carriage.hops
+        ],
+    }
+
+
+def fidelity_words(carriage: Carriage) -> str:
+    """Return how much of what existed upstream arrived, and where the rest was left."""
+    if not carriage.upstream:
+        return "nothing was known upstream"
+    # Rounded down: only what is whole is 100 %.
+    share = f"{math.floor(carriage.fidelity * 100)} %: {carriage.kept} of {counted(carriage.upstream, 'item')} upstream"
+    losses = [
+        f"hop {hop.number} {' and '.join(parts)}"
+        for hop in carriage.hops
+        if (parts := [f"{verb} {count}" for verb, count in (("dropped", hop.dropped), ("abridged", hop.cut)) if count])
+    ]
+    return f"{share} · {', '.join(losses)}" if losses else share
 
 
 def say_carriage(carriage: Carriage) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, Child, HandoffAct
 from batonpass.accounts.handoff.reasoning import Reasoning
 from batonpass.cli.grant.grant_screen import revocation_facts
+from batonpass.cli.handoff.carriage_proof import fidelity_facts
 from batonpass.cli.handoff.scope_use import scope_used_facts, use_of
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffApproved, HandoffBacked, HandoffDenied, HandoffHeld
@@ -78,6 +79,7 @@ def account_facts(account: Account) -> dict[str, object]:
             "items": [{"id": item.item, "digest": item.digest, "part": item.part} for item in body.carries],
             "missing": list(body.missing),
         },
+        "fidelity": None if account.carriage is None else fidelity_facts(account.carriage),
         "label": label_shape(body.label),
         "taint": list(account.offer.taint),
         "earlier": {

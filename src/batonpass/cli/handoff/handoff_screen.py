@@ -10,6 +10,7 @@ from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, Ch
 from batonpass.accounts.trail.first_lines import message_of
 from batonpass.accounts.why.why_grant import revoked_words
 from batonpass.audit.short_ids import ending
+from batonpass.cli.handoff.carriage_proof import fidelity_words
 from batonpass.cli.handoff.scope_use import enough_rows, find_beyond, permit_of, unused_rows
 from batonpass.cli.handoff.verdict_rows import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.output.list_rows import handoff_state_of, name_of, took
@@ -105,6 +106,8 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     sheet.rows("approval", list(approval_rows(account)))
     sheet.rows("questions", list(_questions(account)), newest=True)
     sheet.packed("carries", _carried(account) or ["nothing but the task"])
+    if account.carriage is not None:
+        sheet.row("fidelity", fidelity_words(account.carriage))
     sheet.rows("refuted", list(_fallen(account)))
     if (replaced := account.offer.initiated.replaces) is not None:
         sheet.row("replaces", f"{ending(replaced)}, which was offered with inputs that have changed since")

@@ -227,3 +227,54 @@ def test_what_there_was_no_room_for_is_nobodys_choice(desk: Desk, relay: Relay) 
 
     assert "did not hand it on to editor, because there were too many" in done.stdout
     assert [False] == [each["chosen"] for each in desk.answer("handoff", "show", "editor", "--proof")["left"]]
+
+
+def test_one_figure_says_how_much_arrived(desk: Desk, relay: Relay) -> None:
+    """Of all that existed on the way: what the lead had, what its children gave, and what the middleman recorded."""
+    lead = relay.start("Fix", by="user:ana", items=[Constraint("never touch the API")])
+    (kept, _) = lead.record(Decision("round half-even"), Decision("no floats"))
+    with lead.hand_off("finder", "Find the rate") as finder:
+        finder.attach("rates.csv", b"1,2")
+        finder.report("found")
+    editor = lead.hand_off("editor", "Edit", handling=Handling(carry=[kept])).accept()
+    editor.record(Decision("tabs"))
+    editor.hand_off("below", "Further")
+    facts = desk.answer("handoff", "show", "below")["fidelity"]
+
+    assert (7, 4, 0.571) == (facts["upstream"], facts["arrived"], facts["figure"])
+    assert [(6, 3, 3, 0, 0.5), (4, 4, 0, 0, 1.0)] == [
+        (hop["had"], hop["passed"], hop["dropped"], hop["abridged"], hop["figure"]) for hop in facts["hops"]
+    ]
+    assert "57 %: 4 of 7 items upstream · hop 1 dropped 3" in desk.run("handoff", "show", "below").stdout
+    assert facts == desk.answer("handoff", "show", "below", "--proof")["fidelity"]
+
+
+def test_what_was_abridged_is_counted_apart(desk: Desk, relay: Relay) -> None:
+    """Nobody chose to drop it; it is missing all the same."""
+    lead = relay.start("Fix", by="user:ana")
+    lead.record(*(Decision(f"decision {number}") for number in range(MOST_CARRIED + 3)))
+    lead.hand_off("editor", "Edit")
+    facts = desk.answer("handoff", "show", "editor")["fidelity"]
+
+    assert [(0, 3)] == [(hop["dropped"], hop["abridged"]) for hop in facts["hops"]]
+    assert "98 %" in desk.run("handoff", "show", "editor").stdout
+
+
+def test_what_was_relaxed_is_no_loss(desk: Desk, relay: Relay) -> None:
+    """Whoever is entitled to it released everybody from it."""
+    lead = relay.start("Fix", by="user:ana")
+    (item,) = lead.record(Constraint("never touch the API"), by="user:ana")
+    lead.relax(item, by="user:ana", reason="it is ours now")
+    lead.hand_off("editor", "Edit")
+
+    assert 1.0 == desk.answer("handoff", "show", "editor")["fidelity"]["figure"]
+
+
+def test_a_lost_constraint_lowers_the_figure(desk: Desk, relay: Relay) -> None:
+    """What binds counts like everything else."""
+    lead = descend(relay, hops=1)
+    forge_loss(relay, lead)
+
+    facts = desk.answer("handoff", "show", str(forged.id))["fidelity"]
+
+    assert (3, 2) == (facts["upstream"], facts["arrived"])
