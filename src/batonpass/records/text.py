@@ -1,5 +1,6 @@
 """Texts behind receipts: the contents that a receipt names, as far as they still exist."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
@@ -80,6 +81,15 @@ def texts_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can h
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from texts_in(inner)
+
+
+def read_names(text: Text) -> tuple[str, ...]:
+    """Return the names in a content that is a JSON list of them; none if it was erased or is something else."""
+    try:
+        found = json.loads(text.words or "[]")
+    except ValueError:
+        return ()
+    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
 
 
 def read_texts(view: LedgerView, receipt: Receipt) -> dict[str, Text]:

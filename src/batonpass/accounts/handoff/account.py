@@ -38,7 +38,7 @@ from batonpass.records.handoff import OPEN, Judged
 from batonpass.records.lineage import Tasks, find_ancestors, read_task
 from batonpass.records.revision import Awareness, RevisionRecord, find_aware, find_revisions
 from batonpass.records.source import run_between, timed
-from batonpass.records.text import Text, read_contents, read_receipt, read_stream, read_texts
+from batonpass.records.text import Text, read_contents, read_names, read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_report
 
@@ -188,6 +188,11 @@ class Account(Struct, frozen=True, kw_only=True):
             return decode_report(text.body)
         except InvalidValueError:
             return Report(result=text.words or "")
+
+    def listed(self, name: str) -> tuple[str, ...]:
+        """Return a list of names in the latest close-out; none if there is no such list, or if it was erased."""
+        text = None if self.latest is None else self.latest.texts.get(name)
+        return () if text is None else read_names(text)
 
     @property
     def questions(self) -> tuple[tuple[OpenQuestion, bool], ...]:

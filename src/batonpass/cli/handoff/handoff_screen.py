@@ -19,7 +19,7 @@ from batonpass.cli.output.terminal import Painted, paint
 from batonpass.cli.output.units import counted, elapsed, moment
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.history.past_calls import Resumption
-from batonpass.model.base.content_names import REPORT
+from batonpass.model.base.content_names import REPORT, UNRECORDED, UNTOUCHED
 from batonpass.model.base.ids import CallId
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.base.visible import visible
@@ -55,6 +55,10 @@ def _unexplained(body: bytes | None) -> str:
     return f"{shorten(names, 60)}{more}: no recorded call changed {'it' if count == 1 else counted(count, 'file')}"
 
 
+_DIFFERENCES: Final = {
+    UNTOUCHED: "should have changed, and no call changed it",
+    UNRECORDED: "is said to be made, and no recorded call made it",
+}
 SCREEN: Final = 45
 
 _CAPS: Final = (6, 5, 4, 3, 2, 1)
@@ -413,9 +417,12 @@ def _open(account: Account) -> Iterator[Parts]:
 
 
 def _unknown(account: Account) -> Iterator[Parts]:
-    """Yield the calls without an outcome, and how to settle them."""
+    """Yield the calls without an outcome, and how to settle them; and what was to be made and is in no record."""
     for call in account.doubts:
         how = f"`batonpass handoff settle {ending(account.handoff.id)} {ending(call.record.id)}`"
         yield (paint("in doubt: ", "yellow"), f"{call.record.tool} {ending(call.record.id)}: repeat or skip? {how}")
     for call in account.waiting:
         yield (paint("no outcome yet: ", "yellow"), f"{call.record.tool} {ending(call.record.id)}")
+    for name, words in _DIFFERENCES.items():
+        if found := account.listed(name):
+            yield (paint(f"{name}: ", "yellow"), f"{shorten(', '.join(map(visible, found)), 60)} {words}")

@@ -47,7 +47,7 @@ from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
 from batonpass.handoff.transfer.retry import settle_own
-from batonpass.handoff.transfer.revisions import Revision, acknowledge, find_unacknowledged, look_for_news
+from batonpass.handoff.transfer.revisions import BatonRevision, acknowledge, find_unacknowledged, look_for_news
 from batonpass.handoff.transfer.run_items import (
     attach,
     checkpoint,
@@ -533,23 +533,23 @@ class LiveRun(RunCalls):
         """Return the messages of the last checkpoint of an earlier attempt; None if there is none."""
         return read_messages(self._desk, self._holding)
 
-    def revisions(self) -> tuple[Revision, ...]:
+    def revisions(self) -> tuple[BatonRevision, ...]:
         """Return the revisions of its baton that were made while it works and that it has not acknowledged.
 
         Each says what no longer stands of the results that it was given, and what was delivered in their place.
         """
         return find_unacknowledged(self._desk, self._holding)
 
-    def news(self) -> tuple[Revision, ...]:
+    def news(self) -> tuple[BatonRevision, ...]:
         """Return the same as `revisions`, but look at most every few seconds: for doors, after each of their steps."""
         return look_for_news(self._desk, self._holding)
 
-    def acknowledge(self, revision: Revision | int | None = None) -> None:
+    def acknowledge(self, revision: BatonRevision | int | None = None) -> None:
         """Acknowledge a revision and those before it, by default all. From now on `read` returns what was replaced.
 
         A result that is delivered without this is stale. Raises `NotFoundError` if there is no such revision.
         """
-        number = revision.number if isinstance(revision, Revision) else revision
+        number = revision.number if isinstance(revision, BatonRevision) else revision
         acknowledge(self._desk, self._holding, number)
 
     def prove(self, call: Call, *, audience: str) -> str:

@@ -18,7 +18,7 @@ from batonpass.wire.documents import to_document
 
 if TYPE_CHECKING:
     from batonpass.handoff.programs.run_port import WorkingRun
-    from batonpass.handoff.transfer.revisions import Revision
+    from batonpass.handoff.transfer.revisions import BatonRevision
 
 VERSION: Final = 0
 REPORTS: Final = "reports"
@@ -54,7 +54,7 @@ def tell_task(run: "WorkingRun") -> dict[str, Any]:
     }
 
 
-def tell_revision(revision: "Revision") -> dict[str, Any]:
+def tell_revision(revision: "BatonRevision") -> dict[str, Any]:
     """Return a revision of the baton that the program has not acknowledged."""
     return {
         "revision": revision.number,

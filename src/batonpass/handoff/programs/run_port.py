@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.transfer.result import Result
-from batonpass.handoff.transfer.revisions import Revision
+from batonpass.handoff.transfer.revisions import BatonRevision
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Item, ItemValue, Report
@@ -114,7 +114,7 @@ class WorkingRun(Protocol):
         """Set the report of the run."""
         ...
 
-    def news(self) -> tuple[Revision, ...]:
+    def news(self) -> tuple[BatonRevision, ...]:
         """Return the revisions of the baton that the run has not acknowledged."""
         ...
 

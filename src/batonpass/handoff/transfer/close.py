@@ -5,7 +5,6 @@ A close withdraws the handoffs of the run that are not over, because nobody wait
 
 import json
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import structs
@@ -23,6 +22,13 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding, ref_of
 from batonpass.handoff.transfer.attempt_limit import RETRIES, pause_after
 from batonpass.handoff.transfer.attempt_receipts import close_out
+from batonpass.handoff.transfer.claimed_outputs import (
+    NOT_RECORDED,
+    NOT_TOUCHED,
+    find_unrecorded,
+    find_untouched,
+    list_differences,
+)
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.ledger.position import child_head, need
@@ -73,7 +79,10 @@ def close_run(
     refuses = holding.working.mode is Mode.ENFORCED and not over
     flags = _flags(holding, refuses=refuses) if outcome is Outcome.COMPLETED else ()
     unexplained, seen = find_unexplained(desk, holding)
-    flags = (*flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
+    untouched = find_untouched(holding) if outcome is Outcome.COMPLETED else ()
+    unrecorded = find_unrecorded(desk, holding, (one.path for one in unexplained))
+    found = ((NOT_TOUCHED, untouched), (NOT_RECORDED, unrecorded), (OUTSIDE, holding.went_outside))
+    flags = (*flags, *(flag for flag, so in found[:1] if so), *seen, *(flag for flag, so in found[1:] if so))
     unverified: tuple[HandoffId, ...] = ()
     children: tuple[ChildHead, ...] = ()
     if holding.handed_off or holding.offers or holding.resumed:
@@ -95,6 +104,7 @@ def close_run(
     if fault is not None and fault.words:
         contents.append(desk.text(MESSAGE, fault.words))
     contents += _used(desk, holding)
+    contents += list_differences(desk, untouched, unrecorded)
     if unexplained:
         contents.append(list_unexplained(desk, unexplained))
     # Under the lock: the last receipt names every source that has reached the run, and none can arrive in between.
@@ -159,9 +169,6 @@ def _flags(holding: Holding, *, refuses: bool) -> tuple[str, ...]:
             if refuses:
                 raise ConstraintViolatedError(broken.constraint.sentence, broken.found)
             flags.append("would_deny.constraint")
-    expected = () if holding.baton is None else holding.baton.brief.expects
-    if any(not any(fnmatchcase(target, wanted) for target in holding.changed) for wanted in expected):
-        flags.append("expects.untouched")
     return tuple(dict.fromkeys(flags))
 
 

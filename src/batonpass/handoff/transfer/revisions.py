@@ -26,7 +26,7 @@ from batonpass.store.port import LedgerView
 _LOOK_EVERY: Final = timedelta(seconds=5)
 
 
-class Revision(Struct, frozen=True, kw_only=True):
+class BatonRevision(Struct, frozen=True, kw_only=True):
     """A revision of the baton of an attempt that works: what no longer stands, and what takes its place."""
 
     number: int  # from 1
@@ -45,7 +45,7 @@ class Revision(Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
 
-def find_unacknowledged(desk: Desk, holding: Holding) -> tuple[Revision, ...]:
+def find_unacknowledged(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
     """Return the revisions of a run's baton that it does not know, in order; none for a root run."""
     handoff = holding.working.run.handoff
     if handoff is None or holding.replaying:
@@ -55,7 +55,7 @@ def find_unacknowledged(desk: Desk, holding: Holding) -> tuple[Revision, ...]:
         return tuple(_tell(view, holding, one) for one in _unknown(view, holding))
 
 
-def look_for_news(desk: Desk, holding: Holding) -> tuple[Revision, ...]:
+def look_for_news(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
     """Return the same, but look only if it was revised in this process, or if the last look was a while ago."""
     handoff = holding.working.run.handoff
     if handoff is None or holding.replaying:
@@ -118,7 +118,7 @@ def _unknown(view: LedgerView, holding: Holding) -> list[RevisionRecord]:
     return [one for one in revisions if one.number > known]
 
 
-def _tell(view: LedgerView, holding: Holding, revision: RevisionRecord) -> Revision:
+def _tell(view: LedgerView, holding: Holding, revision: RevisionRecord) -> BatonRevision:
     body = revision.body
     fallen, instead = find_told(view, holding.root, body) if isinstance(body, HandoffRevised) else ((), ())
-    return Revision(number=revision.number, by=revision.by, at=revision.at, fallen=fallen, replaced_by=instead)
+    return BatonRevision(number=revision.number, by=revision.by, at=revision.at, fallen=fallen, replaced_by=instead)

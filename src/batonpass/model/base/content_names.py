@@ -16,6 +16,8 @@ COMMAND: Final = "command"
 ITEM: Final = "item"
 BODY: Final = "body"
 PATH: Final = "path"
+UNTOUCHED: Final = "untouched"  # targets that a run was expected to change, and did not
+UNRECORDED: Final = "unrecorded"  # files that a run says it made, without a recorded effect
 MESSAGES: Final = "messages"  # the messages of a model, as a checkpoint keeps them
 SOURCE: Final = "source"  # the origin of a receipt that was imported, not recorded during the act
 

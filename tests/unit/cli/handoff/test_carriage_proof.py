@@ -274,7 +274,8 @@ def test_a_lost_constraint_lowers_the_figure(desk: Desk, relay: Relay) -> None:
     """What binds counts like everything else."""
     lead = descend(relay, hops=1)
     forge_loss(relay, lead)
-
+    with relay.store.view() as view:
+        *_, forged = view.find_handoffs(to=AgentId("editor"))
     facts = desk.answer("handoff", "show", str(forged.id))["fidelity"]
 
     assert (3, 2) == (facts["upstream"], facts["arrived"])

@@ -1,5 +1,6 @@
 """Closing: the last receipt of a run; and withdrawing what nobody waits for any more."""
 
+import json
 from datetime import UTC, datetime
 from functools import partial
 
@@ -12,10 +13,10 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.handoff.transfer.close import withdraw
 from batonpass.model.base.kinds import Mode, Outcome
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Constraint
+from batonpass.model.baton.items import Constraint, WorkItem
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay, desk_of
-from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, words
+from tests.unit.handoff.places import ANA, LONE_SURROGATE, Disk, Places, at_once, bodies, kinds, receipts, words
 
 write = tool("write", target="path")(lambda path: path)
 
@@ -183,3 +184,47 @@ def test_a_deadline_in_the_past_does_not_keep_a_child_from_closing(lead: LiveRun
         child.report("just in time")
 
     assert State.COMPLETED is handoff.state()
+
+
+def told_at_close(relay: Relay, name: str) -> list[str]:
+    """Return the names in a list of the last close-out; none if there is no such list."""
+    closing = receipts(relay, "handoff.completed")[-1]
+    ref = closing.content.get(name)
+    return [] if ref is None else list(json.loads(relay.read(ref.id)))
+
+
+def test_untouched_targets_are_named(lead: LiveRun, relay: Relay) -> None:
+    """Whoever verifies the result sees which of them was forgotten."""
+    disk = Disk()
+    with lead.hand_off("editor", "Write both", brief=Brief(expects=["a.json", "b/*.json"])) as editor:
+        editor.call(disk.write, "a.json", "{}")
+        editor.report("done")
+
+    assert ["b/*.json"] == told_at_close(relay, "untouched")
+
+
+def test_a_file_that_no_call_made_is_named(lead: LiveRun, relay: Relay) -> None:
+    """What it says it made is compared with its effects; sentences and verified work are no files."""
+    disk = Disk()
+    with lead.hand_off("editor", "Write it") as editor:
+        editor.call(disk.write, "src/a.py", "1")
+        editor.attach("table.csv", "1,2")
+        made = ("src/a.py", "./src/a.py", "src/ghost.py", "table.csv", "all rows, checked. Twice.", "v1.2")
+        seen = WorkItem("seen by Ana", outputs=("seen.txt",), verified_by=ANA, how="looked")
+        editor.report("done", completed=[WorkItem("wrote it", outputs=made), seen])
+
+    (body,) = bodies(relay, "handoff.completed")
+    assert (["src/ghost.py"], ("outputs.unrecorded",)) == (told_at_close(relay, "unrecorded"), body.flags)
+
+
+def test_what_a_child_made_or_an_argument_names_is_accounted_for(lead: LiveRun, relay: Relay) -> None:
+    """A lead may report what its children did, and a tool need not declare what it changes."""
+    disk = Disk()
+    with lead.hand_off("editor", "Write it") as editor:
+        editor.call(lambda path: disk.written.append(("plain", path)), "plain.txt")
+        with editor.hand_off("helper", "Help") as helper:
+            helper.call(disk.write, "deep/below.txt", "x")
+            helper.report("done")
+        editor.report("done", completed=[WorkItem("all of it", outputs=("plain.txt", "deep/below.txt"))])
+
+    assert [] == told_at_close(relay, "unrecorded")

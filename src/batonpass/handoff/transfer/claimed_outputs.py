@@ -1,0 +1,95 @@
+"""Compare what a run was expected to change, and says that it made, with the effects that were recorded.
+
+An agent may report work that was never done. Files that nobody touched are named at the close. Both lists are signals
+for whoever verifies the result; they refuse nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.model.base.content_names import ARGUMENTS, TARGET, UNRECORDED, UNTOUCHED
+from batonpass.model.base.ids import HandoffId, RunId
+from batonpass.model.baton.items import Artifact, WorkItem
+from batonpass.model.ledger.content import Content
+from batonpass.records.call import read_calls
+from batonpass.records.text import read_contents
+from batonpass.store.port import LedgerView
+
+NOT_TOUCHED: Final = "expects.untouched"
+NOT_RECORDED: Final = "outputs.unrecorded"
+
+# What names a file, and is no sentence: a path, or a name with an ending.
+_FILE: Final = re.compile(r"(?:[\w.~@+-]+/)+[\w.@+-]+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
+
+
+def find_untouched(holding: Holding) -> tuple[str, ...]:
+    """Return the targets that were expected to change, and that no call of this run changed."""
+    expected = () if holding.baton is None else holding.baton.brief.expects
+    return tuple(wanted for wanted in expected if not any(fnmatchcase(target, wanted) for target in holding.changed))
+
+
+def find_unrecorded(desk: Desk, holding: Holding, changed: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that a run says it made, and that no recorded call or attachment accounts for.
+
+    Calls of the runs below it count, and so do `changed`: files that were seen to change without a recorded call.
+    """
+    claimed = tuple(dict.fromkeys(_claimed(holding)))
+    if not claimed:
+        return ()
+    attached = {item.value.name for item in holding.notes.values() if isinstance(item.value, Artifact)}
+    known = {*holding.changed, *attached, *changed}
+    missing = [name for name in claimed if not any(_is_same(name, one) for one in known)]
+    if not missing:
+        return ()
+    # Only now is anything read. A tool need not declare what it changes; then its arguments may name it.
+    with desk.store.view() as view:
+        words = [*_words_of_calls(view, _runs_below(view, holding))]
+    return tuple(name for name in missing if not any(name in said for said in words))
+
+
+def list_differences(desk: Desk, untouched: tuple[str, ...], unrecorded: tuple[str, ...]) -> Iterator[Content]:
+    """Yield the two lists as contents of a close-out, if there is anything in them."""
+    for name, found in ((UNTOUCHED, untouched), (UNRECORDED, unrecorded)):
+        if found:
+            yield desk.json(name, json.dumps(found, ensure_ascii=False).encode())
+
+
+def _claimed(holding: Holding) -> Iterator[str]:
+    reported = () if holding.report is None else holding.report.completed
+    noted = [item.value for item in holding.found() if isinstance(item.value, WorkItem)] if holding.notes else []
+    for work in (*reported, *noted):
+        # What somebody has verified is no claim any more.
+        if not work.verified:
+            yield from (output for output in work.outputs if _FILE.fullmatch(output))
+
+
+def _is_same(claimed: str, known: str) -> bool:
+    """Return whether two spellings mean one file: one may be given from further up."""
+    one, other = claimed.removeprefix("./"), known.removeprefix("./")
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+
+
+def _runs_below(view: LedgerView, holding: Holding) -> Iterator[RunId]:
+    """Yield a run, the earlier attempts at its handoff, and every run below them."""
+    own = holding.working.run.handoff
+    pending: list[HandoffId] = [] if own is None else [own]
+    if own is None:
+        yield holding.id
+        pending += [child.id for child in view.find_handoffs(parent=holding.id)]
+    while pending:
+        for run in view.find_attempts(view.get_handoff(pending.pop())):
+            yield run.id
+            pending += [child.id for child in view.find_handoffs(parent=run.id)]
+
+
+def _words_of_calls(view: LedgerView, runs: Iterable[RunId]) -> Iterator[str]:
+    for run in runs:
+        for call in read_calls(view, view.get_run(run)).values():
+            if call.is_made and not call.reads:
+                named = {name: call.content[name] for name in (TARGET, ARGUMENTS) if name in call.content}
+                yield from (text.words for text in read_contents(view, named).values() if text.words is not None)
