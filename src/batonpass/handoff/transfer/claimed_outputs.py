@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
+from msgspec import Struct
+
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.model.base.content_names import ARGUMENTS, TARGET, UNRECORDED, UNTOUCHED
@@ -52,11 +54,27 @@ def find_unrecorded(desk: Desk, holding: Holding, changed: Iterable[str]) -> tup
     return tuple(name for name in missing if not any(name in said for said in words))
 
 
-def list_differences(desk: Desk, untouched: tuple[str, ...], unrecorded: tuple[str, ...]) -> Iterator[Content]:
-    """Yield the two lists as contents of a close-out, if there is anything in them."""
-    for name, found in ((UNTOUCHED, untouched), (UNRECORDED, unrecorded)):
-        if found:
-            yield desk.json(name, json.dumps(found, ensure_ascii=False).encode())
+class Differences(Struct, frozen=True):
+    """What a close-out says about them: flags, and the two lists as contents, if there is anything in them."""
+
+    flags: tuple[str, ...] = ()
+    contents: tuple[Content, ...] = ()
+
+
+NONE: Final = Differences()
+
+
+def compare(desk: Desk, holding: Holding, changed: Iterable[str], *, completed: bool) -> Differences:
+    """Return how the effects of a run differ from what it should change, if it completed, and says that it made."""
+    untouched = find_untouched(holding) if completed else ()
+    unrecorded = find_unrecorded(desk, holding, changed)
+    if not untouched and not unrecorded:
+        return NONE
+    found = ((NOT_TOUCHED, UNTOUCHED, untouched), (NOT_RECORDED, UNRECORDED, unrecorded))
+    return Differences(
+        tuple(flag for flag, _, names in found if names),
+        tuple(desk.json(name, json.dumps(names, ensure_ascii=False).encode()) for _, name, names in found if names),
+    )
 
 
 def _claimed(holding: Holding) -> Iterator[str]:

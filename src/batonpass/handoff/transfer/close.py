@@ -22,13 +22,7 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding, ref_of
 from batonpass.handoff.transfer.attempt_limit import RETRIES, pause_after
 from batonpass.handoff.transfer.attempt_receipts import close_out
-from batonpass.handoff.transfer.claimed_outputs import (
-    NOT_RECORDED,
-    NOT_TOUCHED,
-    find_unrecorded,
-    find_untouched,
-    list_differences,
-)
+from batonpass.handoff.transfer.claimed_outputs import compare
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.ledger.position import child_head, need
@@ -79,10 +73,8 @@ def close_run(
     refuses = holding.working.mode is Mode.ENFORCED and not over
     flags = _flags(holding, refuses=refuses) if outcome is Outcome.COMPLETED else ()
     unexplained, seen = find_unexplained(desk, holding)
-    untouched = find_untouched(holding) if outcome is Outcome.COMPLETED else ()
-    unrecorded = find_unrecorded(desk, holding, (one.path for one in unexplained))
-    found = ((NOT_TOUCHED, untouched), (NOT_RECORDED, unrecorded), (OUTSIDE, holding.went_outside))
-    flags = (*flags, *(flag for flag, so in found[:1] if so), *seen, *(flag for flag, so in found[1:] if so))
+    differences = compare(desk, holding, (one.path for one in unexplained), completed=outcome is Outcome.COMPLETED)
+    flags = (*flags, *differences.flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
     unverified: tuple[HandoffId, ...] = ()
     children: tuple[ChildHead, ...] = ()
     if holding.handed_off or holding.offers or holding.resumed:
@@ -104,7 +96,7 @@ def close_run(
     if fault is not None and fault.words:
         contents.append(desk.text(MESSAGE, fault.words))
     contents += _used(desk, holding)
-    contents += list_differences(desk, untouched, unrecorded)
+    contents += differences.contents
     if unexplained:
         contents.append(list_unexplained(desk, unexplained))
     # Under the lock: the last receipt names every source that has reached the run, and none can arrive in between.
@@ -124,8 +116,12 @@ def close_run(
         )
         holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
     desk.files.unwatch(holding.id)
+    _tell_redone(desk, holding, outcome)
+
+
+def _tell_redone(desk: Desk, holding: Holding, outcome: Outcome) -> None:
+    """Tell those who build on an earlier version that this attempt may have redone what was refuted."""
     if outcome is Outcome.COMPLETED and holding.working.run.attempt > 1:
-        # It may have redone what was refuted. Whoever builds on the first version gets this one.
         tell_open(desk, holding.root, by=f"agent:{holding.agent}")
 
 
