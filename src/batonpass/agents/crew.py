@@ -1,25 +1,37 @@
 """Crews: agents that work one after the other or in parallel, each through its own handoff."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import partial
+from typing import Final, Self
+
+from msgspec.structs import replace
 
 from batonpass.agents.agent_relay import relay_of
+from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.handoff_tool import HandoffExecutor
-from batonpass.agents.registry import AgentRegistry
-from batonpass.aio import AsyncRelay, AsyncRun
+from batonpass.agents.key_turn import turn_for
+from batonpass.agents.registry import CREW, AgentRegistry
+from batonpass.aio import AsyncRelay, AsyncRun, current_run
 from batonpass.aio.threads import in_thread
-from batonpass.errors import InvalidValueError
-from batonpass.handoff.transfer.result import Result
+from batonpass.errors import CrewFailedError, InvalidValueError
+from batonpass.handoff.programs.runners import fail_run
+from batonpass.handoff.transfer.result import Result, read_result
 from batonpass.model.base.ids import RunId, session_named
 from batonpass.model.base.kinds import Outcome
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.brief_request import BriefRequest
+from batonpass.model.baton.card import Card
 from batonpass.model.baton.items import WorkItem
 from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.model.policy.offer_options import Handling
 from batonpass.relay import Relay
+from batonpass.store.port import LedgerStore
+
+UNKNOWN: Final = "user:unknown"
+_WITHDRAWN: Final = frozenset({State.CANCELLED, State.EXPIRED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +49,10 @@ class CrewResult:
 
 
 class Crew:
-    """Agents that work on one task by a plan; each result travels with the next handoff."""
+    """Agents that work on one task by a plan; each result travels with the next handoff.
+
+    A crew can be registered as an agent, so that work can be handed to it.
+    """
 
     def __init__(
         self,
@@ -90,70 +105,153 @@ class Crew:
         task: str,
         *,
         session_id: str | None = None,
-        by: str = "user:unknown",
+        by: str | None = None,
         grant: GrantRequest | None = None,
+        key: str | None = None,
     ) -> CrewResult:
         """Let all agents work on a task. A failure ends a pipeline; in a parallel crew the others continue.
 
-        With a `grant`, each agent gets the part of what it may delegate that its definition asks for, all together
-        within its limits.
-        Raises `PolicyRefusedError`. Everything is recorded, and a cancellation cancels running handoffs.
+        Inside a run, the crew is handed the task by that run: what the human wants, the constraints, the principal, the
+        grant and the depth of that run hold for everybody in it. Elsewhere it is a root run of its own. With a
+        `grant`, each agent gets the part of what it may delegate that its definition asks for, all together within its
+        limits. The same task with the same `key` is done once, and goes on after a crash.
+
+        Raises `PolicyRefusedError`, and `InvalidValueError` for a session or a principal inside a run, which has its
+        own. Everything is recorded, and a cancellation cancels running handoffs.
         """
+        parent = _current()
+        if parent is not None:
+            return await self._below(parent, task, session_id=session_id, by=by, grant=grant, key=key)
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
-        root = await relay.start(
-            task,
-            by=by,
-            agent=self._name,
-            session=session,
-            series=session,
-            grant=grant,
-        )
-        try:
-            results = await (self._together(root, task) if self._side_by_side else self._in_turn(root, task))
-            crew = CrewResult(output=_output(results, self._side_by_side), results=results, run=root.id)
-            done = tuple(
-                WorkItem(f"{agent} delivered")
-                for agent, one in zip(self._agents, results, strict=False)
-                if one.delivered
+        async with turn_for(relay, self._name, key):
+            root = await relay.start(
+                task, by=by or UNKNOWN, agent=self._name, session=session, series=session, grant=grant, key=key
             )
-            root.report(crew.output, completed=done)
-            await root.close(Outcome.COMPLETED if crew.delivered else Outcome.FAILED)
-        except asyncio.CancelledError:
-            await root.close(Outcome.CANCELLED)
-            raise
-        except BaseException as error:
-            await root.fail(error)
-            raise
-        return crew
+            if root.is_replayed:
+                return await in_thread(partial(self._recall, relay.store, root.id))
+            try:
+                results = await self._work(root, task)
+                await _end(root, self._failure(results))
+            except asyncio.CancelledError:
+                await root.close(Outcome.CANCELLED)
+                raise
+            except BaseException as error:
+                await in_thread(partial(fail_run, root.sync, error))
+                raise
+        return self._result(root.id, results)
 
-    async def _in_turn(self, root: AsyncRun, task: str) -> tuple[Result, ...]:
+    async def introduce(self, card: Card) -> None:
+        """Register the card of the crew, with its ceiling, in its relay."""
+        relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
+        relay.introduce(card)
+
+    def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:  # noqa: ARG002 - a crew has no model
+        """Return the function that works on handoffs to this crew: each member gets the task by a handoff of its own.
+
+        Whoever had delivered in an earlier attempt is not asked again.
+        """
+
+        async def work(run: AsyncRun) -> None:
+            failure = self._failure(await self._work(run, run.task))
+            if failure is not None:
+                raise failure
+
+        return work
+
+    async def _below(
+        self,
+        parent: AsyncRun,
+        task: str,
+        *,
+        session_id: str | None,
+        by: str | None,
+        grant: GrantRequest | None,
+        key: str | None,
+    ) -> CrewResult:
+        """Let the crew work as the child of a run."""
+        if session_id is not None or by not in {None, parent.principal}:
+            raise InvalidValueError(
+                "by" if session_id is None else "session_id",
+                f"is not given inside a run: the crew works for {parent.principal} in the session of {parent.id}",
+            )
+        # The allowlist of a crew is about its members. Whether the crew may be asked is up to the policy of the relay.
+        policy = replace(self._executor.policy, allowed_agents=None)
+        handoff = await parent.hand_off(self._name, task, grant=grant, handling=Handling(policy=policy, key=key))
+        result = await handoff.run(self.working(AgentDefinition(name=self._name, model=CREW)))
+        if result.run is None:
+            return CrewResult(output=_said(result), results=(result,), run=parent.id)
+        recalled = await in_thread(partial(self._recall, parent.sync._desk.store, result.run))  # noqa: SLF001 - we speak for the run
+        if result.delivered:
+            return recalled
+        # Its own reason says more than that of its last member, and there may be no member: a policy refused the first.
+        return CrewResult(output=_said(result), results=recalled.results or (result,), run=result.run)
+
+    async def _work(self, run: AsyncRun, task: str) -> tuple[Result, ...]:
+        """Let all members work on a task below a run, and report what they delivered."""
+        results = await (self._together(run, task) if self._side_by_side else self._in_turn(run, task))
+        done = tuple(
+            WorkItem(f"{agent} delivered") for agent, one in zip(self._agents, results, strict=False) if one.delivered
+        )
+        run.report(_output(results, self._side_by_side), completed=done)
+        return results
+
+    async def _in_turn(self, run: AsyncRun, task: str) -> tuple[Result, ...]:
         results: list[Result] = []
         for number, agent in enumerate(self._agents, 1):
-            results.append(await self._hand_off(root, task, number, agent))
+            results.append(await self._hand_off(run, task, number, agent))
             if not results[-1].delivered:
                 break
         return tuple(results)
 
-    async def _together(self, root: AsyncRun, task: str) -> tuple[Result, ...]:
+    async def _together(self, run: AsyncRun, task: str) -> tuple[Result, ...]:
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._hand_off(root, task, number, agent))
+                group.create_task(self._hand_off(run, task, number, agent))
                 for number, agent in enumerate(self._agents, 1)
             ]
         return tuple(one.result() for one in tasks)
 
-    async def _hand_off(self, root: AsyncRun, task: str, number: int, agent: str) -> Result:
+    async def _hand_off(self, run: AsyncRun, task: str, number: int, agent: str) -> Result:
         phase = f"{number} of {len(self._agents)}"
         # The same agent may appear twice in a plan: these are two handoffs, although the task is the same.
         return await self._executor.execute(
-            agent, task, run=root, brief=BriefRequest(phase=phase), handling=Handling(key=f"{number} {agent}")
+            agent, task, run=run, brief=BriefRequest(phase=phase), handling=Handling(key=f"{number} {agent}")
         )
+
+    def _failure(self, results: Sequence[Result]) -> CrewFailedError | None:
+        """Return why the crew has failed: everybody who did not deliver, and why; None if all delivered."""
+        missing = [
+            f"{agent} ({_said(one)})" for agent, one in zip(self._agents, results, strict=False) if not one.delivered
+        ]
+        return CrewFailedError(self._name, missing) if missing else None
+
+    def _recall(self, store: LedgerStore, run: RunId) -> CrewResult:
+        """Return the result of a crew that has worked, from the record."""
+        with store.view() as view:
+            members = sorted(view.find_handoffs(parent=run), key=lambda member: member.seq)
+            # A member that another handoff replaced, or that was withdrawn before a second try, is not in the plan.
+            results = tuple(read_result(view, member) for member in members if member.state not in _WITHDRAWN)
+        return self._result(run, results)
+
+    def _result(self, run: RunId, results: tuple[Result, ...]) -> CrewResult:
+        return CrewResult(output=_output(results, self._side_by_side), results=results, run=run)
+
+
+def _current() -> AsyncRun | None:
+    try:
+        return current_run()
+    except InvalidValueError:
+        return None
+
+
+async def _end(run: AsyncRun, failure: CrewFailedError | None) -> None:
+    await (run.close() if failure is None else run.fail(failure))
 
 
 def _output(results: Sequence[Result], side_by_side: bool) -> str:  # noqa: FBT001 - the form of the crew
     said = [_said(result) for result in results]
-    return "\n\n".join(said) if side_by_side else said[-1]
+    return "\n\n".join(said) if side_by_side else (said or [""])[-1]
 
 
 def _said(result: Result) -> str:

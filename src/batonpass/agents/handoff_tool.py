@@ -103,7 +103,7 @@ class HandoffExecutor:
         """
         parent = current().run if run is None else run
         agent = self.registry.get(target_agent_id)
-        await agent.runner.introduce(agent.held_to)
+        await agent.worker.introduce(agent.held_to)
         asked = grant_asked(may, grant)
         if asked is None:
             asked = grant_unless_nothing(tuple(agent.definition.may), tuple(agent.definition.may_delegate))
@@ -119,7 +119,7 @@ class HandoffExecutor:
             hold=hold,
             handling=self._under_policy(handling),
         )
-        working = agent.runner.working(agent.definition)
+        working = agent.worker.working(agent.definition)
 
         async def work(child: AsyncRun) -> None:
             try:

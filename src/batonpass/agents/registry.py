@@ -1,18 +1,29 @@
 """The agents that work can be handed to, by stable id."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.runner import AgentRunner
-from batonpass.aio import AsyncRelay
+from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.ids import AgentId, require_agent
 from batonpass.model.baton.card import Card
 from batonpass.relay import Relay
 
 PROTOCOL: Final = "a2a/1.0"
+CREW: Final = "crew"  # stands for the model of a crew, which has none
+
+
+class Worker(Protocol):
+    """What works on handoffs to a registered agent: the runner of its model, or a crew."""
+
+    async def introduce(self, card: Card) -> None:
+        """Register the card of the agent in its relay."""
+
+    def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:
+        """Return the function that works on handoffs to the agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +46,18 @@ class AgentCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """An agent that work can be handed to: its card, its definition and its runner."""
+    """An agent that work can be handed to: its card, its definition, and who works for it."""
 
     card: AgentCard
     definition: AgentDefinition
-    runner: AgentRunner
+    worker: Worker
+
+    @property
+    def runner(self) -> AgentRunner:
+        """Return the runner of its model. Raises `InvalidValueError` for a crew, which has none of its own."""
+        if not isinstance(self.worker, AgentRunner):
+            raise InvalidValueError("runner", f"{self.card.id} is a crew; its members have runners")
+        return self.worker
 
     @property
     def held_to(self) -> Card:
@@ -62,14 +80,18 @@ class AgentRegistry:
     def register(
         self,
         agent_id: str,
-        runner: AgentRunner,
-        agent_def: AgentDefinition,
+        runner: Worker,
+        agent_def: AgentDefinition | None = None,
         description: str = "",
         skills: Iterable[str] = (),
         *,
         version: str = "1.0.0",
     ) -> AgentCard:
-        """Register an agent, so that work can be handed to it. Raises `InvalidValueError` if its id is taken."""
+        """Register an agent, or a crew in place of its runner, so that work can be handed to it.
+
+        A crew needs no definition; one that is given says what the crew may do. Raises `InvalidValueError` if the id is
+        taken, or if the definition of an agent is missing.
+        """
         stable = require_agent("agent_id", AgentId(agent_id))
         if stable in self._agents:
             raise InvalidValueError("agent_id", f"{agent_id} is already registered")
@@ -77,7 +99,11 @@ class AgentRegistry:
         card = AgentCard(
             id=agent_id, name=words.title(), description=description, version=version, skills=tuple(skills)
         )
-        self._agents[stable] = Registered(card=card, definition=agent_def, runner=runner)
+        if agent_def is None:
+            if isinstance(runner, AgentRunner):
+                raise InvalidValueError("agent_def", f"is missing: which model is {agent_id}, and what is it told?")
+            agent_def = AgentDefinition(name=agent_id, model=CREW)
+        self._agents[stable] = Registered(card=card, definition=agent_def, worker=runner)
         return card
 
     def get(self, agent_id: str) -> Registered:
@@ -99,7 +125,7 @@ class AgentRegistry:
         """Register these agents with a relay, so that its workers can run and retry their handoffs."""
         asynchronous = relay if isinstance(relay, AsyncRelay) else AsyncRelay(relay)
         for agent_id, agent in self._agents.items():
-            asynchronous.register(agent_id, agent.runner.working(agent.definition), card=agent.held_to)
+            asynchronous.register(agent_id, agent.worker.working(agent.definition), card=agent.held_to)
 
     def __contains__(self, agent_id: object) -> bool:
         return agent_id in self._agents

@@ -24,6 +24,7 @@
     │   │   ├── HandoffRefusedError    handoff.refused
     │   │   └── UnverifiedError        handoff.unverified
     │   ├── InputsChangedError     handoff.inputs_changed
+    │   ├── CrewFailedError        handoff.crew_failed
     │   ├── KeyReusedError         handoff.key_reused
     │   ├── NotEntitledError       handoff.not_entitled
     │   ├── HandoffAskedError      handoff.asked

@@ -1,5 +1,6 @@
 """Errors of handoffs: refused, held, asked back, declined or already over. Nothing that was recorded is lost."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from batonpass.errors.base import BatonpassError
@@ -59,6 +60,17 @@ class IncompleteBatonError(PolicyRefusedError):
             f"with none={list(missing)!r}",
         )
         self.missing = missing
+
+
+class CrewFailedError(HandoffError):
+    """Somebody in a crew did not deliver, so the crew did not either."""
+
+    code = "handoff.crew_failed"
+
+    def __init__(self, crew: str, missing: Sequence[str]) -> None:
+        super().__init__(f"{crew} is not complete: {'; '.join(missing)}")
+        self.crew = crew
+        self.missing = tuple(missing)
 
 
 class KeyReusedError(HandoffError):
