@@ -1,13 +1,16 @@
 """Tools of native agents: found by name in either spelling, described to a model, called through the run."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from batonpass.aio import AsyncRun
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.tools.declaration import declared_of
 from batonpass.model.base.checks import require_text
+
+Work = Callable[[AsyncRun], Awaitable[None]]
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]")
 _OFFERED: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -22,7 +25,8 @@ class ToolDefinition:
     description: str = ""
     external: bool = False  # its results come from outside: data that travels in quarantine
     hands_off: bool = False  # it records a handoff, and no call
-    about_itself: bool = False  # it only reads about its own run, so no call is recorded
+    about_itself: bool = False  # it only reads or records about its own run, so no call is recorded
+    work_of: Callable[[str], Work] | None = None  # of a tool that hands off: who works for an agent
 
     def __post_init__(self) -> None:
         require_text("name", self.name)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from batonpass.aio import AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.briefing.references import read_reference, show_excerpt
@@ -14,6 +16,7 @@ from batonpass.errors import NotFoundError
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.programs.program_briefing import tell_past
+from batonpass.handoff.transfer.result import read_sent_back
 from batonpass.model.base.ids import ContentId
 from batonpass.store.port import LedgerStore
 
@@ -48,8 +51,12 @@ def describe_past(store: LedgerStore, past: Resumption) -> Earlier:
 
 def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
     earlier = describe_past(store, run.earlier)
+    if run.attempt > 1:
+        with store.view() as view:
+            earlier = replace(earlier, sent_back=read_sent_back(view, view.get_handoff(run.baton.handoff)))
     briefing = brief(run.baton, read=_reader(store), earlier=earlier, grant=run.grant(), can_ask=True)
-    return Prepared(briefing=briefing, messages=run.messages())
+    # Whoever was refuted begins anew: its messages lead to the result that was found wrong.
+    return Prepared(briefing=briefing, messages=None if earlier.sent_back else run.messages())
 
 
 def _call(told: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Crews: agents that work one after the other or in parallel, each through its own handoff."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Self
@@ -9,6 +9,7 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from batonpass.agents.agent_relay import relay_of
+from batonpass.agents.agent_tools import Work
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.handoff_tool import HandoffExecutor
 from batonpass.agents.key_turn import turn_for
@@ -146,7 +147,7 @@ class Crew:
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         relay.introduce(card)
 
-    def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:  # noqa: ARG002 - a crew has no model
+    def working(self, agent_def: AgentDefinition) -> Work:  # noqa: ARG002 - a crew has no model
         """Return the function that works on handoffs to this crew: each member gets the task by a handoff of its own.
 
         Whoever had delivered in an earlier attempt is not asked again.

@@ -9,8 +9,9 @@ from batonpass.agents.agent_relay import Place, store_of
 from batonpass.aio.threads import in_thread
 from batonpass.handoff.history.offers import read_words
 from batonpass.model.base.checks import shorten
-from batonpass.model.base.content_names import ANSWER, QUESTION, REPORT, TASK
+from batonpass.model.base.content_names import ANSWER, MESSAGE, QUESTION, REPORT, TASK
 from batonpass.model.base.ids import ReceiptId, RunId, SessionId, StreamId, session_named
+from batonpass.model.base.kinds import Kind
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,
@@ -44,7 +45,7 @@ def summarise(view: LedgerView, receipt: Receipt) -> str:
             gaps = f" ({', '.join(body.flags)})" if body.flags else ""
             told = f"{_agent(view, body.run)} reports: {_report(view, receipt)}{gaps}"
         case HandoffFailed() as body if body.is_refusal:
-            told = f"{_agent(view, body.run)} may not hand to {body.to}: {body.error}"
+            told = f"{_agent(view, body.run)} may not hand to {body.to}: {body.error}, {_words(view, receipt, MESSAGE)}"
         case HandoffFailed() as body:
             told = f"{_agent(view, body.run)} failed: {body.error}"
         case _ if (call := read_call(view, receipt)) is not None and call.receipt.id == receipt.id and call.is_made:
@@ -54,6 +55,16 @@ def summarise(view: LedgerView, receipt: Receipt) -> str:
             said = next((_words(view, receipt, name) for name in _SAID if name in receipt.content), "")
             told = " ".join(part for part in (f"by {by}" if by else "", said) if part) or str(body.kind)
     return told
+
+
+def _events_of(view: LedgerView, receipt: Receipt, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the type and the summary of each event that a receipt tells of: one, or two for a refused handoff."""
+    body = receipt.body
+    if isinstance(body, HandoffFailed) and body.is_refusal and Kind.HANDOFF_INITIATED.startswith(prefix):
+        # Somebody asked for it, and it was refused before there was an offer: one receipt says both.
+        yield Kind.HANDOFF_INITIATED, f"{_agent(view, body.run)} hands to {body.to}: {_words(view, receipt, TASK)}"
+    if receipt.kind.startswith(prefix):
+        yield receipt.kind, summarise(view, receipt)
 
 
 def _agent(view: LedgerView, run: RunId) -> str:
@@ -74,7 +85,7 @@ def _report(view: LedgerView, receipt: Receipt) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A receipt as an event."""
+    """A receipt as an event. A refused handoff is two: it was initiated, and it failed."""
 
     timestamp: datetime
     event_type: str
@@ -107,14 +118,14 @@ class EventLog:
             events = [
                 Event(
                     timestamp=receipt.at,
-                    event_type=receipt.kind,
-                    summary=summarise(view, receipt),
+                    event_type=kind,
+                    summary=summary,
                     receipt=receipt.id,
                     stream=receipt.stream,
                     root=receipt.root,
                 )
                 for receipt in receipts
-                if receipt.kind.startswith(prefix)
+                for kind, summary in _events_of(view, receipt, prefix)
             ]
         # Ids start with the time: of two in one microsecond, a parent's offer still comes before its child.
         return sorted(events, key=lambda event: (event.timestamp, event.receipt))

@@ -15,7 +15,7 @@ from batonpass.agents.registry import AgentRegistry
 from batonpass.aio import AsyncRun
 from batonpass.briefing.quotes import new_marker, quoted
 from batonpass.briefing.reports import gaps_of
-from batonpass.errors import HandoffHeldError, InvalidValueError
+from batonpass.errors import HandoffHeldError, InvalidValueError, UnknownAgentError
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.handoff.transfer.offer_request import GivenItem, items_by_part
 from batonpass.handoff.transfer.result import Result
@@ -98,10 +98,15 @@ class HandoffExecutor:
 
         The child's grant is `may` or `grant`, otherwise those of its definition, otherwise the intersection of
         its ceiling and its sender's grant. An error in the child is a result, not an error here. A cancellation
-        cancels the handoff. Raises `PolicyRefusedError` if a policy refuses it and `GrantError` if the sender cannot
-        give the grant, both of which are recorded, and `NotFoundError` for an agent that is not registered.
+        cancels the handoff. Raises `PolicyRefusedError` if a policy refuses it, `GrantError` if the sender cannot
+        give the grant, and `UnknownAgentError` for an agent that is not registered. All of these are recorded.
         """
         parent = current().run if run is None else run
+        if target_agent_id not in self.registry:
+            near = self.registry.find_near(target_agent_id)
+            await parent.refuse_handoff(
+                target_agent_id, task, UnknownAgentError(target_agent_id, tuple(self.registry), near)
+            )
         agent = self.registry.get(target_agent_id)
         await agent.worker.introduce(agent.held_to)
         asked = grant_asked(may, grant)
@@ -220,6 +225,7 @@ def create_handoff_tool(
         function=hand_off,
         description=description,
         hands_off=True,
+        work_of=handoff_executor.registry.work_of,
     )
 
 

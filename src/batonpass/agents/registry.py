@@ -1,12 +1,14 @@
 """The agents that work can be handed to, by stable id."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
+from batonpass.agents.agent_tools import Work, folded
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.runner import AgentRunner
-from batonpass.aio import AsyncRelay, AsyncRun
+from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.ids import AgentId, require_agent
 from batonpass.model.baton.card import Card
@@ -22,7 +24,7 @@ class Worker(Protocol):
     async def introduce(self, card: Card) -> None:
         """Register the card of the agent in its relay."""
 
-    def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:
+    def working(self, agent_def: AgentDefinition) -> Work:
         """Return the function that works on handoffs to the agent."""
 
 
@@ -107,11 +109,22 @@ class AgentRegistry:
         return card
 
     def get(self, agent_id: str) -> Registered:
-        """Return an agent by its stable id. Raises `NotFoundError`."""
+        """Return an agent by its stable id. Raises `NotFoundError`, which names ids that look alike."""
         found = self._agents.get(AgentId(agent_id))
         if found is None:
-            raise NotFoundError("agent", agent_id)
+            near = self.find_near(agent_id)
+            raise NotFoundError("agent", f"{agent_id}; did you mean {' or '.join(near)}?" if near else agent_id)
         return found
+
+    def find_near(self, agent_id: str) -> tuple[AgentId, ...]:
+        """Return the ids that look like a given one, the most similar first."""
+        spelled = {folded(known).casefold(): known for known in self._agents}
+        return tuple(spelled[found] for found in get_close_matches(folded(agent_id).casefold(), spelled))
+
+    def work_of(self, agent_id: str) -> Work:
+        """Return the function that works on handoffs to an agent. Raises `NotFoundError`."""
+        agent = self.get(agent_id)
+        return agent.worker.working(agent.definition)
 
     def card(self, agent_id: str) -> AgentCard:
         """Return the card of an agent. Raises `NotFoundError`."""
@@ -125,7 +138,7 @@ class AgentRegistry:
         """Register these agents with a relay, so that its workers can run and retry their handoffs."""
         asynchronous = relay if isinstance(relay, AsyncRelay) else AsyncRelay(relay)
         for agent_id, agent in self._agents.items():
-            asynchronous.register(agent_id, agent.worker.working(agent.definition), card=agent.held_to)
+            asynchronous.register(agent_id, self.work_of(agent_id), card=agent.held_to)
 
     def __contains__(self, agent_id: object) -> bool:
         return agent_id in self._agents

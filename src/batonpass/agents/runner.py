@@ -1,19 +1,20 @@
 """Running agents: a root run for a user's request, an attempt for a handoff from another agent."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from batonpass.agents.agent_relay import relay_of
 from batonpass.agents.agent_sessions import is_in_session, read_intent, read_root_report, told_besides
-from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor
+from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor, Work
 from batonpass.agents.attempt_input import prepare
 from batonpass.agents.clients import ModelClient
 from batonpass.agents.current_run import Current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
 from batonpass.agents.framework.extra import require_extra
 from batonpass.agents.key_turn import turn_for
+from batonpass.agents.lead_tools import LEAD
 from batonpass.agents.own_tools import GRANT, MEMORY, READING, SESSION
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
@@ -144,7 +145,7 @@ class AgentRunner:
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         relay.introduce(card)
 
-    def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:
+    def working(self, agent_def: AgentDefinition) -> Work:
         """Return the function that works on handoffs to an agent: its model gets the briefing and gives the report."""
 
         async def work(run: AsyncRun) -> None:
@@ -175,11 +176,12 @@ class AgentRunner:
         from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 
         history = read_history(messages)
+        tools = self._tools(run, agent_def, await run.grant())
         return await ask(
-            Current(run, relay.store),
+            Current(run, relay.store, tuple(tool.work_of for tool in tools.values() if tool.work_of is not None)),
             agent_def,
             self._client.model(agent_def.model),
-            tools=self._tools(run, agent_def, await run.grant()),
+            tools=tools,
             config=self._config,
             # Whoever resumes continues with its own messages, which already contain the task.
             prompt=None if history else prompt,
@@ -198,4 +200,6 @@ class AgentRunner:
             tools |= GRANT
         if self._config.enable_memory:
             tools |= MEMORY
+        if any(tool.hands_off for tool in tools.values()):
+            tools |= LEAD
         return tools

@@ -290,6 +290,8 @@ class AsyncRun(Face[LiveRun]):
     save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
     hand_off = opens(LiveRun.hand_off, AsyncHandoff)
+    refuse_handoff = twin(LiveRun.refuse_handoff)
+    handoff = opens(LiveRun.handoff, AsyncHandoff)
     close = twin(LiveRun.close)
     fail = twin(LiveRun.fail)
 

@@ -42,6 +42,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
     finished: tuple[str, ...] = ()
     in_doubt: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
+    sent_back: str = ""  # who refuted the last result, and why
 
 
 class Briefing(Struct, frozen=True, kw_only=True):
@@ -78,7 +79,14 @@ def brief(
     pieces = tuple(pieces_of(baton, read))
     before = earlier or Earlier()
     # Everything that others wrote; the marker must not occur in it.
-    texts = [*_texts(pieces), *before.finished, *before.in_doubt, *before.children, *_brief_texts(baton)]
+    texts = [
+        *_texts(pieces),
+        *before.finished,
+        *before.in_doubt,
+        *before.children,
+        before.sent_back,
+        *_brief_texts(baton),
+    ]
     texts += [] if grant is None else texts_of(grant)
     marker = new_marker(texts) if marker is None else require_marker(marker, texts)
     deferred = choose_deferred(pieces, limit)
@@ -184,6 +192,7 @@ def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
 def tell_earlier(earlier: Earlier) -> Iterator[str]:
     """Yield a section for each kind of thing that earlier attempts left."""
     for heading, values in (
+        ("The last result was refuted and sent back: mend this", (earlier.sent_back,) if earlier.sent_back else ()),
         ("Done by earlier attempts; do not do it again", earlier.finished),
         ("In doubt: begun by an earlier attempt, and nobody knows what came of it", earlier.in_doubt),
         ("Handed off by earlier attempts, and still going on", earlier.children),

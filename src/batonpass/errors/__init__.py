@@ -19,6 +19,7 @@
     │   ├── PolicyRefusedError
     │   │   ├── HandoffDepthExceededError  handoff.too_deep
     │   │   ├── AgentNotAllowedError   handoff.not_allowed
+    │   │   ├── UnknownAgentError      handoff.unknown_agent
     │   │   ├── HandoffLoopError       handoff.loop
     │   │   ├── IncompleteBatonError   handoff.incomplete
     │   │   ├── HandoffRefusedError    handoff.refused

@@ -62,6 +62,18 @@ class IncompleteBatonError(PolicyRefusedError):
         self.missing = missing
 
 
+class UnknownAgentError(PolicyRefusedError):
+    """A handoff names an agent that nobody here knows."""
+
+    code = "handoff.unknown_agent"
+
+    def __init__(self, agent: str, known: Sequence[str], near: Sequence[str] = ()) -> None:
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known) or 'none'}"
+        super().__init__(f"there is no agent {agent} here; {hint}")
+        self.agent = agent
+        self.near = tuple(near)
+
+
 class CrewFailedError(HandoffError):
     """Somebody in a crew did not deliver, so the crew did not either."""
 

@@ -28,6 +28,16 @@ def run_async(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever
     return asyncio.run(asyncio.wait_for(main, PATIENCE))
 
 
+def noting(into: list[Any], answer: str, note: Callable[[Any], Any] = lambda turn: turn.prompt) -> Callable[[Any], str]:
+    """Return a script that notes something of each turn, by default its prompt, and always gives the same answer."""
+
+    def script(turn: Any) -> str:  # noqa: ANN401 - a turn
+        into.append(note(turn))
+        return answer
+
+    return script
+
+
 class House:
     """Agents by name, each with a script, on one relay."""
 

@@ -17,7 +17,7 @@ from batonpass.agents import (
 from batonpass.errors import GrantError, InvalidValueError
 from batonpass.model.base.lifecycle import State
 from batonpass.model.grants.grant_request import GrantRequest
-from tests.unit.agents.house import House, run_async
+from tests.unit.agents.house import House, noting, run_async
 
 WORDS = "Write about tides, for children"
 
@@ -30,13 +30,13 @@ def crew_of(house: House, *agents: str, **options: Any) -> Crew:  # noqa: ANN401
 def test_a_crew_inside_a_run_is_its_child() -> None:
     """Everybody in it reads the human's words and the constraints, and works for the same principal in one tree."""
     house, prompts = House(), list[str]()
-    house.agent("researcher", lambda turn: prompts.append(turn.prompt) or "three sources")
+    house.agent("researcher", noting(prompts, "three sources"))
     crew = crew_of(house, "researcher", name="writers")
 
     with house.relay.start(WORDS, by="user:ana", items=[Constraint("no formulas")]) as lead:
         result = run_async(crew.run("Find sources"))
         with house.relay.store.view() as view:
-            runs = {run.agent: run for run in view.find_runs()}
+            runs = {str(run.agent): run for run in view.find_runs()}
 
     assert ("three sources", True, runs["writers"].id) == (result.output, result.delivered, result.run)
     assert {lead.id} == {run.root for run in runs.values()}
@@ -105,15 +105,15 @@ def test_inside_a_run_nobody_else_is_worked_for() -> None:
 
     with house.relay.start(WORDS, by="user:ana"):
         assert run_async(crew.run("Go", by="user:ana")).delivered
-        for wrong in ({"by": "user:bob"}, {"session_id": "s"}):
+        for wrong in (crew.run("Go", by="user:bob"), crew.run("Go", session_id="s")):
             with pytest.raises(InvalidValueError, match="inside a run"):
-                run_async(crew.run("Go", **wrong))
+                run_async(wrong)
 
 
 def test_the_same_crew_with_the_same_task_is_asked_once_in_a_run() -> None:
     """A repetition gets the results that are there."""
     house, asked = House(), list[int]()
-    house.agent("ana", lambda _: asked.append(1) or "done")
+    house.agent("ana", noting(asked, "done", lambda _: 1))
     crew = crew_of(house, "ana", "ana")
 
     with house.relay.start(WORDS, by="user:ana"), pytest.warns(UserWarning, match="has done exactly this task"):
@@ -125,7 +125,7 @@ def test_the_same_crew_with_the_same_task_is_asked_once_in_a_run() -> None:
 def test_a_crew_under_a_key_works_once() -> None:
     """The second request returns the results of the first, member by member."""
     house, asked = House(), list[int]()
-    house.agent("ana", lambda _: asked.append(1) or "done")
+    house.agent("ana", noting(asked, "done", lambda _: 1))
     crew = crew_of(house, "ana", "ana")
     first, again = (run_async(crew.run("Go", key="k")) for _ in range(2))
 
@@ -181,7 +181,7 @@ def test_a_worker_runs_a_crew_and_a_retry_asks_only_who_failed() -> None:
             raise RuntimeError("no ink left")
         return "written"
 
-    house.agent("researcher", lambda _: asked.append("researcher") or "three sources")
+    house.agent("researcher", noting(asked, "three sources", lambda _: "researcher"))
     house.agent("writer", writer)
     house.registry.register("writers", crew_of(house, "researcher", "writer"))
     house.registry.serve(house.relay)

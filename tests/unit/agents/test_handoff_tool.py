@@ -37,9 +37,10 @@ def test_the_allowlist_of_an_executor(*, allowed: list[str] | None, refused: boo
     said = house.ask("support", "where?")
 
     assert refused is ("Denied, and not made: the policy allows handoffs to" in said)
-    assert ["handoff.failed: support may not hand to billing: handoff.not_allowed"] * refused == house.told(
-        "handoff.failed"
-    )
+    kinds = [line.partition(",")[0] for line in house.told("handoff.failed")]
+    assert ["handoff.failed: support may not hand to billing: handoff.not_allowed"] * refused == kinds
+    # Whatever came of it, the log says first that it was asked for.
+    assert ["handoff.initiated: support hands to billing: 'Look it up'"] == house.told("handoff.initiated")
 
 
 def test_an_unknown_field_of_a_policy_is_an_error_at_construction() -> None:
@@ -48,12 +49,29 @@ def test_an_unknown_field_of_a_policy_is_an_error_at_construction() -> None:
         HandoffPolicy(max_dept=3)  # type: ignore[call-arg]
 
 
-def test_an_agent_that_is_not_registered_is_an_answer_to_the_model() -> None:
-    """The model learns that there is no such agent."""
+def test_an_agent_that_is_not_registered_is_an_answer_to_the_model_and_an_event() -> None:
+    """The model learns which ids look alike; the log has that it was asked for, and why it was refused."""
     house = House()
-    house.agent("support", hands("billing"), house.to("billing"))
+    house.agent("billing-agent", lambda _: "found")
+    house.agent("support", hands("biling_agent"), house.to("biling_agent"))
+    said = house.ask("support", "where?")
 
-    assert "NotFoundError (id.not_found)" in house.ask("support", "where?")
+    assert "there is no agent biling_agent here; did you mean billing-agent?" in said
+    told = house.told("handoff")
+    assert "handoff.initiated: support hands to biling_agent: 'Look it up'" == told[0]
+    assert told[1].startswith("handoff.failed: support may not hand to biling_agent: handoff.unknown_agent")
+    assert 2 == len(told)
+    house.relay.verify()
+
+
+def test_an_agent_unlike_any_other_is_told_who_there_is() -> None:
+    """Without a near match, those that are known are named."""
+    house = House()
+    house.agent("support", hands("zebra"), house.to("zebra"))
+
+    assert "there is no agent zebra here; known are support" in house.ask("support", "where?")
+    with pytest.raises(NotFoundError, match="did you mean support"):
+        house.registry.get("suport")
 
 
 def test_a_child_that_fails_is_a_result() -> None:

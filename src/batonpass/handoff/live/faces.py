@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, NoReturn, Self, cast
 
 from msgspec import structs
 
 from batonpass.errors import (
+    AmbiguousIdError,
     FencedError,
     HandoffAskedError,
     HandoffError,
     InvalidValueError,
+    NotFoundError,
+    PolicyRefusedError,
     StreamClosedError,
 )
 from batonpass.errors.handoff import ReusedResultWarning
@@ -45,6 +48,7 @@ from batonpass.handoff.transfer.close import close_run
 from batonpass.handoff.transfer.endorsement import endorse_in_handoff
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
+from batonpass.handoff.transfer.pending_offer import refuse_offer
 from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
 from batonpass.handoff.transfer.retry import settle_own
 from batonpass.handoff.transfer.revisions import BatonRevision, acknowledge, find_unacknowledged, look_for_news
@@ -61,7 +65,7 @@ from batonpass.handoff.transfer.run_items import (
 from batonpass.handoff.transfer.wait import resume_above
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after
-from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId
+from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId, require_agent
 from batonpass.model.base.label import Label, Source, named_sources
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.baton import Baton
@@ -321,7 +325,8 @@ class LiveHandoff:
         judged = verdict_of.judge(self._desk, self.id, evidence, by=who)
         if judged.state is State.VERIFIED and self._parent is not None and who != f"agent:{judged.to}":
             self._parent.watched.discard(self.id)  # a verified result never becomes unverified again
-        if judged.state is State.VERIFIED and evidence.passed and self._parent is not None:
+        own = who == f"agent:{judged.to}"  # recorded, and it does not count
+        if judged.state is State.VERIFIED and evidence.passed and self._parent is not None and not own:
             done = WorkItem(
                 self.baton().task,
                 verified_by=who,
@@ -674,6 +679,27 @@ class LiveRun(RunCalls):
             reused=reused,
             repeated=repeated,
         )
+
+    def refuse_handoff(self, to: str, task: str, refusal: PolicyRefusedError) -> NoReturn:
+        """Record that the caller itself refuses a handoff, for instance to an agent that it does not know; raise why.
+
+        Nothing is offered. It is to handoffs what `deny` is to calls.
+        """
+        refuse_offer(self._desk, self._holding, require_agent("to", AgentId(to)), task, refusal)
+
+    def handoff(self, handoff: str) -> LiveHandoff:
+        """Return a handoff that this run made, to judge its result or to have it done again.
+
+        Name it by its id, the end of its id, or its agent. Raises `NotFoundError` and `AmbiguousIdError`.
+        """
+        with self._desk.store.view() as view:
+            own = [view.get_handoff(one) for one in sorted(self._holding.handed_off)]
+        found = [one for one in own if one.to == handoff or (handoff and one.id.endswith(handoff))]
+        if not found:
+            raise NotFoundError("handoff of this run", handoff)
+        if len(found) > 1:
+            raise AmbiguousIdError("handoff", handoff, tuple(one.id for one in found))
+        return LiveHandoff(self._desk, found[0].id, self._open, runners=self._runners, parent=self._holding)
 
     def _open(self, holding: Holding) -> "LiveRun":
         return LiveRun(self._desk, holding, self._runners)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.history.past_calls import Resumption
+from batonpass.handoff.transfer.result import read_sent_back
 from batonpass.model.base.ids import ContentId
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import Baton, within
@@ -155,7 +156,11 @@ def tell_value(value: ItemValue) -> dict[str, Any]:
 
 def tell_earlier(run: "WorkingRun") -> dict[str, Any]:
     """Return what earlier attempts at this handoff left behind."""
-    told = tell_past(run._desk.store, run.earlier)  # noqa: SLF001 - we speak for the run
+    store = run._desk.store  # noqa: SLF001 - we speak for the run
+    told = tell_past(store, run.earlier)
+    if run.parent is not None and run.attempt > 1:
+        with store.view() as view:
+            told["sent_back"] = read_sent_back(view, view.get_handoff(run.baton.handoff)) or None
     return {**told, "messages": run.messages()}
 
 

@@ -15,7 +15,7 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.free_text import Context
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.model.base.content_names import MESSAGE, TASK
-from batonpass.model.base.ids import ContentId, Digest, HandoffId, new_handoff_id
+from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
 from batonpass.model.baton.fate import KnownFate
 from batonpass.model.baton.items import Item
 from batonpass.model.bodies.body import HandoffFailed
@@ -69,15 +69,29 @@ class PendingOffer(Struct, kw_only=True):
 
     def refuse(self, refusal: PolicyRefusedError | GrantError) -> NoReturn:
         """Record that a policy or a grant refused it, with task and reason; then raise the refusal."""
-        refused = HandoffFailed(
-            handoff=new_handoff_id(self.desk.clock.now()),
-            parent=self.holding.id,
-            run=self.holding.id,
-            attempt=0,
-            to=self.asked.to,
-            error=refusal.code,
-        )
-        fill_gap(self.desk, self.holding)
-        contents = (self.desk.text(TASK, self.asked.task), self.desk.text(MESSAGE, str(refusal)), *self.beside)
-        self.desk.recording.record(self.holding.working, refused, contents)
-        raise refusal
+        refuse_offer(self.desk, self.holding, self.asked.to, self.asked.task, refusal, beside=self.beside)
+
+
+def refuse_offer(
+    desk: Desk,
+    holding: Holding,
+    to: AgentId,
+    task: str,
+    refusal: PolicyRefusedError | GrantError,
+    *,
+    beside: tuple[Content, ...] = (),
+) -> NoReturn:
+    """Record that an offer was refused, with its task and the reason; then raise the refusal."""
+    refused = HandoffFailed(
+        handoff=new_handoff_id(desk.clock.now()),
+        parent=holding.id,
+        run=holding.id,
+        attempt=0,
+        to=to,
+        error=refusal.code,
+    )
+    if not holding.replaying:
+        fill_gap(desk, holding)
+        contents = (desk.text(TASK, task), desk.text(MESSAGE, str(refusal)), *beside)
+        desk.recording.record(holding.working, refused, contents)
+    raise refusal

@@ -14,12 +14,19 @@ from batonpass.handoff.history.offers import author_of, read_items, read_offer, 
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.taint.intake import find_sources, given_by, take_in, take_result
-from batonpass.model.base.content_names import REPORT
+from batonpass.model.base.content_names import EVIDENCE, REPORT
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.label import Label, Source, SourceType
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Item, Report
-from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, HandoffParked, Kind, Part
+from batonpass.model.bodies.body import (
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffParked,
+    Kind,
+    Part,
+    VerificationFailed,
+)
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.wait import find_blocker
@@ -106,6 +113,18 @@ def read_result(view: LedgerView, handoff: Handoff) -> Result:
         sources=sources,
         blocked_by=None if blocker is None else blocker.id,
     )
+
+
+def read_sent_back(view: LedgerView, handoff: Handoff) -> str:
+    """Return why the result before the current attempt was refuted, and by whom; empty if it was not."""
+    earlier = handoff.attempt - 1 if handoff.state is State.RUNNING else handoff.attempt
+    if earlier < 1:
+        return ""
+    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.VERIFICATION_FAILED))
+    for receipt in map(decode_receipt, [stored.payload for stored in found]):
+        if isinstance(receipt.body, VerificationFailed) and receipt.body.attempt == earlier:
+            return f"{receipt.body.by}: {read_words(view, receipt.content.get(EVIDENCE))}"
+    return ""
 
 
 def completed_here(child: Holding) -> Result | None:
