@@ -37,6 +37,8 @@ _SETTINGS: Final = ("settings.json", "settings.local.json")
 _OF_CLIENTS: Final = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 _OF_GIT: Final = ("config", "config.worktree")
 _HOOKS: Final = "hooks"
+# The settings of a user and of a machine: a hook or a filter named there runs in every repository.
+USER_GIT: Final = ("~/.gitconfig", "~/.config/git/config", "/etc/gitconfig")
 _KEY: Final = ".key"
 _KEYS: Final = ("relay.key", "relay.next.key", "root.key")
 _KEPT_SECRET: Final = ("runs", "mcp")  # in a home: keys of runs, and original settings with secrets
@@ -303,7 +305,10 @@ def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> 
     configured = {Path(user), *([Path(given).absolute()] if given else [])}
     settings = [str(folder / name) for folder in (tree / _CLAUDE, *sorted(configured)) for name in _SETTINGS]
     clients = [str(tree / name) for name in _OF_CLIENTS]
-    yield from (ProtectedPlace(path, RULES) for path in (*sorted(policies), *settings, *clients))
+    git = {os.path.expanduser(path) for path in USER_GIT}  # noqa: PTH111 - as above
+    git |= {str(Path(given) / "git/config") for given in [environment.get("XDG_CONFIG_HOME")] if given}
+    git |= {given for given in [environment.get("GIT_CONFIG_GLOBAL")] if given and given.startswith("/")}
+    yield from (ProtectedPlace(path, RULES) for path in (*sorted(policies), *settings, *clients, *sorted(git)))
     # Only settings are in this directory. Others, such as `.git`, occur in many honest calls, and count only if
     # removed.
     yield ProtectedPlace(str(tree / _CLAUDE), RULES, folder=True, kept=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from batonpass.handoff.files.protected_paths import Access
+from batonpass.handoff.files.protected_paths import USER_GIT, Access
 from batonpass.handoff.shell.command_text import SimpleCommand
 
 Use: TypeAlias = tuple[str, Access | None]  # a word, and what is done to the file that it names; None: unknown
@@ -177,7 +177,16 @@ _GIT_READERS: Final = frozenset(
 )
 GIT_TAKES: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 _GIT_SETS: Final = re.compile(r"--(?:add|edit|remove-section|rename-section|replace-all|unset(?:-all)?)|-e|set|unset")
-_ELSEWHERE: Final = re.compile(r"--(?:global|system|file=.*)|-f")
+_OF_USER: Final = "--global"
+_ELSEWHERE: Final = re.compile(rf"{_OF_USER}|--system|--file(?:=.*)?|-f.*", re.DOTALL)
+# Settings of a user that run no program, whatever they are set to. Any other may name one: a hook, a filter, a pager.
+_HARMLESS: Final = re.compile(
+    r"user\.(?:name|email|signingkey)|(?:color|advice)\.\w+|init\.defaultbranch|pull\.(?:rebase|ff)|fetch\.prune"
+    r"|push\.(?:default|autosetupremote)|core\.(?:autocrlf|eol|quotepath|filemode|ignorecase)|commit\.gpgsign"
+    r"|merge\.conflictstyle|rebase\.autostash|safe\.directory",
+    re.IGNORECASE,
+)
+_PLAINLY: Final = frozenset({"set", "--add", "--replace-all", "unset", "--unset"})
 
 
 def uses_of(command: SimpleCommand, *, listened: bool) -> Iterator[Use]:
@@ -294,7 +303,10 @@ def _of_find(words: list[str]) -> Iterator[Use]:
 def _of_git(words: list[str]) -> Iterator[Use]:
     command, rest = git_command(words)
     if command == "config" and _sets(rest):
-        yield ".git/config", Access.CHANGES
+        if not any(map(_ELSEWHERE.fullmatch, rest)):
+            yield ".git/config", Access.CHANGES
+        elif not _is_harmless(rest):
+            yield from ((path, Access.CHANGES) for path in _named_files(rest))
     reads = command in _GIT_READERS and not any(word.startswith("--output") for word in words)
     yield from ((word, Access.READS if reads else None) for word in words)
 
@@ -309,9 +321,24 @@ def git_command(words: list[str]) -> tuple[str, list[str]]:
     return "", []
 
 
+def _is_harmless(words: list[str]) -> bool:
+    """Return whether only a setting of the user that runs nothing is changed. Unknown options may do more."""
+    given = [word for word in words if word not in _PLAINLY]
+    options = [word for word in given if word.startswith("-")]
+    names = [word for word in given if not word.startswith("-")]
+    return options == [_OF_USER] and len(names) in {1, 2} and _HARMLESS.fullmatch(names[0]) is not None
+
+
+def _named_files(words: list[str]) -> Iterator[str]:
+    """Yield the files that `git config` is told to change: those of the user and of the machine, or by name."""
+    if {_OF_USER, "--system"}.intersection(words):
+        yield from USER_GIT
+    yield from (word.removeprefix("--file=") for word in words if word.startswith("--file="))
+    yield from (word for option, word in pairwise(words) if option in {"-f", "--file"})
+    yield from (word.removeprefix("-f") for word in words if word.startswith("-f"))
+
+
 def _sets(words: list[str]) -> bool:
-    if any(map(_ELSEWHERE.fullmatch, words)):
-        return False
     names = [word for word in words if not word.startswith("-")]
     gets = any(word.startswith(("--get", "--list", "-l")) or word in {"get", "list"} for word in words)
     return any(map(_GIT_SETS.fullmatch, words)) or (len(names) > 1 and not gets)
