@@ -1,5 +1,6 @@
 """What is set up for a whole module is set up once: one process runs all of that module."""
 
+import ast
 from pathlib import Path
 from typing import Final
 
@@ -31,3 +32,26 @@ def test_what_begins_first_is_there() -> None:
     for name in LONG:
         file, _, test = name.partition("::")
         assert f"def {test}" in (ROOT / file).read_text(encoding="utf-8") or not test, name
+
+
+def test_every_process_finds_the_tests_in_the_same_order() -> None:
+    """A set of texts has another order in every process, and pytest-xdist refuses to share such tests."""
+    tables = (
+        (path, node.args[1])
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize") and len(node.args) > 1
+    )
+
+    assert [] == [f"{path}: {ast.unparse(table)}" for path, table in tables if _is_set(table)]
+
+
+def _is_set(table: ast.expr) -> bool:
+    match table:
+        case ast.Set() | ast.SetComp():
+            return True
+        case ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_set(left) or _is_set(right)
+    return False
