@@ -154,6 +154,10 @@ class AsyncHandoff(Face[LiveHandoff]):
         runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - a face of the same object
         if runner is not None and (result := await self.run(runner)).settled:
             return result
+        if timeout is None and (settled := await in_thread(self.sync._find_settled)) is not None:  # noqa: SLF001 - as above
+            return settled
+        if timeout is None:
+            await in_thread(self.sync._suspend)  # noqa: SLF001 - as above
         for pause in pauses(timeout):
             await asyncio.sleep(pause)
             if (settled := await in_thread(self.sync._find_settled)) is not None:  # noqa: SLF001 - as above

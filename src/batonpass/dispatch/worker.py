@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from batonpass.dispatch.heartbeat import Heart
+from batonpass.dispatch.sweeper import Sweeper
 from batonpass.errors import (
     ContentErasedError,
     GrantError,
@@ -27,6 +28,8 @@ from batonpass.errors import (
     StaleHeadError,
     StoreBusyError,
     StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
     StoreUnavailableError,
 )
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
@@ -45,8 +48,9 @@ TOLD_POLL: Final = timedelta(seconds=15)
 
 _FIRST_PAUSE: Final = 0.01
 _NOT_BEGUN: Final = frozenset({State.READY, State.CLAIMED})
-# These errors pass. A worker that died of them would only be started again.
-_PASSING: Final = (StoreBusyError, StoreUnavailableError, OutcomeUnknownError)
+# These errors pass: a server starts or fails over, somebody frees the disk. A worker that died of them would only be
+# started again, and one that nobody starts again would not come back with its store.
+_PASSING: Final = (StoreBusyError, StoreUnavailableError, StoreFullError, StoreReadOnlyError, OutcomeUnknownError)
 # No worker can ever accept such an offer. As the oldest, it would block all others, so it is declined.
 _UNREADABLE: Final = (ContentErasedError, InvalidValueError, NotFoundError)
 
@@ -103,26 +107,29 @@ class Worker:
     def run_until(self, stop: threading.Event, *, poll: timedelta = POLL) -> None:
         """Sweep and work until `stop` is set. Work that is under way is finished first.
 
+        A thread of its own sweeps while this one works: a fleet whose workers are all busy with long tasks would not
+        notice otherwise that one of them has died.
         A claim can fail although something waits, so it looks again after a pause that grows up to `poll`. A store that
         announces work wakes it earlier; then it looks at least every `TOLD_POLL`.
         """
         longest = poll.total_seconds()
-        pause, sweep_at = _FIRST_PAUSE, 0.0
+        with Sweeper(self._relay, self.name, every=longest, troubled=self._tell) as sweeper:
+            self._work_until(stop, sweeper, longest)
+
+    def _work_until(self, stop: threading.Event, sweeper: Sweeper, longest: float) -> None:
+        pause = _FIRST_PAUSE
         while not stop.is_set():
             told = Wake.UNTOLD
             try:
-                if time.monotonic() >= sweep_at:
-                    self._relay.sweep(holder=self.name)
-                    sweep_at = time.monotonic() + longest
+                sweeper.sweep_if_due()
                 if self.work_one():
                     pause = _FIRST_PAUSE
                     continue
                 told = self._relay.store.await_work(self._served(), at_most=TOLD_POLL, stop=stop)
             except _PASSING as error:
-                if self._troubled is not None:
-                    self._troubled(error)
+                self._tell(error)
             if told is Wake.DUE:
-                sweep_at = 0.0
+                sweeper.hurry()
             if told in {Wake.DUE, Wake.NOTHING}:
                 pause = _FIRST_PAUSE
                 continue
@@ -131,6 +138,10 @@ class Worker:
                 # A random pause, or workers that were started together would ask at the same moment for ever.
                 stop.wait(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
             pause = min(pause * 2, longest)
+
+    def _tell(self, error: StoreError | GrantError) -> None:
+        if self._troubled is not None:
+            self._troubled(error)
 
     def _served(self) -> list[AgentId]:
         return [agent for agent in self._relay.runners if self._agents is None or agent in self._agents]

@@ -56,7 +56,7 @@ _TRIES: Final = 64
 
 Act: TypeAlias = Callable[[Handoff, ChildHead | None], Body]
 Opens: TypeAlias = Callable[["AttemptOpening"], tuple[Body, tuple[Content, ...]]]
-Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body | None]]
+Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body]]
 Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # the digest is what its next attempt follows
 
 
@@ -207,11 +207,13 @@ class Recording:
         *,
         token: int | None = None,
         after: Digest | None = None,
+        then: Body | None = None,
     ) -> SignedReceipt:
         """Record an act on a handoff in the handoff's own stream.
 
         `make` gets the handoff and, if an attempt is running, the head of its run. With `after`, the act is recorded
-        only if that is the handoff's last receipt. Raises `StaleHeadError` otherwise.
+        only if that is the handoff's last receipt. Raises `StaleHeadError` otherwise. With `then`, a second act is in
+        the same commit, and the contents are those of it.
         """
         for _ in range(_TRIES):
             with self._store.view() as view:
@@ -225,13 +227,16 @@ class Recording:
                 root=known.root,
                 anchor=anchor,
                 after=after,
-                contents=contents,
+                contents=contents if then is None else (),
                 mode=mode_of_child(offer),
                 session=offer.session,
                 token=token,
             )
+            drafts = [draft]
+            if then is not None:
+                drafts.append(replace(draft, body=then, contents=contents, after=None, token=None))
             try:
-                (signed,) = self._ledger.append(draft)
+                signed = self._ledger.append_entries(drafts)[0].signed
             except StaleHeadError as stale:
                 if ended is None or stale.stream != ended.run:
                     raise
@@ -317,7 +322,7 @@ class Recording:
         """End the attempt of a holder who is gone, and make the handoff ready for the next one, in one commit.
 
         The new epoch fences whoever still holds the attempt's run. `make` gets the run and the heads of its children,
-        and returns two bodies: the last one of the run, and the next one of the handoff; None if nobody tries again.
+        and returns two bodies: the last one of the run and the next one of the handoff.
         """
         with self._store.view() as view:
             known, anchor = standing(view, handoff)
@@ -336,10 +341,8 @@ class Recording:
             **repeated,
         )
         ended = Draft(stream=StreamId(dead.id), body=last, cosigner=signer, contents=contents, **repeated)
-        drafts = [rekeyed, ended]
-        if again is not None:
-            drafts.append(Draft(stream=StreamId(handoff), body=again, anchor=anchor, **repeated))
-        self._ledger.append_entries(drafts)
+        reopened = Draft(stream=StreamId(handoff), body=again, anchor=anchor, **repeated)
+        self._ledger.append(rekeyed, ended, reopened)
         self._run_keys.drop(dead.id)
 
     def note(self, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:

@@ -18,9 +18,9 @@ class Lost(Enum):
 class Proxy:
     """Forwards connections to a server, and breaks one when something is to be lost."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, at: int = 0) -> None:
         self._target = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", at))
         self.port = int(self._listener.getsockname()[1])
         self._lock = threading.Lock()
         self._clients: list[socket.socket] = []

@@ -1,25 +1,33 @@
 """Opening a database: what is there, who may come in, and what is said if that is not so."""
 
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from batonpass.dispatch.worker import Worker
 from batonpass.errors import (
+    GrantError,
     InvalidValueError,
     NewerSchemaError,
     NoLedgerError,
     NotALedgerError,
     SchemaError,
+    StoreError,
     StoreReadOnlyError,
     StoreRefusedError,
     StoreShutError,
     StoreUnavailableError,
 )
+from batonpass.relay import Relay
 from batonpass.store.factory import open_store
 from batonpass.store.migrate import AppliedMigration, Migration
 from batonpass.store.postgres import schema
@@ -27,7 +35,8 @@ from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import a_scribe
 from batonpass.testing.conformance.support import all_receipts
-from tests.integration.postgres.support import database_of
+from tests.integration.postgres.proxy import Proxy
+from tests.integration.postgres.support import database_of, eventually
 from tests.postgres_server import PASSWORD, TEMPLATE, Server
 
 pytestmark = pytest.mark.postgres
@@ -100,9 +109,54 @@ def test_a_database_that_is_missing_is_named(postgres: Server) -> None:
 
 
 def test_a_server_that_is_down_is_said_to_be(postgres: Server) -> None:
-    """Nobody listens at the address: one sentence, at once."""
+    """Nobody listens at the address for as long as we wait: one sentence says so."""
     with pytest.raises(StoreUnavailableError, match="cannot be reached: Connection refused"):
-        PostgresStore(postgres.url(TEMPLATE, port=1))
+        PostgresStore(postgres.url(TEMPLATE, port=1), wait_for=timedelta(milliseconds=10))
+
+
+def test_opening_waits_for_a_server_that_is_still_starting(postgres_url: str) -> None:
+    """A program that starts together with its server opens the ledger as soon as the server answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    server = urlsplit(postgres_url)
+    url = urlunsplit(server._replace(netloc=server.netloc.replace(f":{server.port}", f":{port}")))
+    proxies: list[Proxy] = []
+    threading.Timer(0.3, lambda: proxies.append(Proxy(server.port or 0, at=port))).start()
+    with opened(url) as store:
+        assert not store.founded()
+    proxies[0].cut()
+
+
+def test_a_url_may_ask_for_a_session_that_can_write(postgres_url: str) -> None:
+    """`target_session_attrs=read-write` names the primary, also for our sessions that only read."""
+    with opened(f"{postgres_url}?target_session_attrs=read-write") as store:
+        a_scribe(store).start()
+        with store.view() as view:
+            assert 1 == len(list(view.find_runs()))
+
+
+def test_a_worker_lives_through_a_primary_that_takes_no_writes(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    """After a failover, or while the server is being mended, a worker waits and says so; then it goes on."""
+    database, troubles, stop = database_of(postgres_url), list[StoreError | GrantError](), threading.Event()
+
+    def read_only(setting: str) -> None:
+        postgres.execute(f'ALTER DATABASE "{database}" {setting}')
+        postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", database)
+
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        relay.register("editor", lambda run: run.task)
+        offered = relay.start("Edit it", by="user:ana").hand_off("editor", "the file", carrier="worker")
+        read_only("SET default_transaction_read_only = on")
+        worker = Worker(relay, troubled=troubles.append)
+        thread = threading.Thread(target=worker.run_until, args=(stop,), kwargs={"poll": timedelta(milliseconds=20)})
+        thread.start()
+        eventually(lambda: any(isinstance(trouble, StoreReadOnlyError) for trouble in troubles))
+        read_only("RESET default_transaction_read_only")
+        eventually(lambda: offered.result().delivered)
+        stop.set()
+        thread.join(30)
 
 
 def test_an_empty_database_becomes_a_store(empty_postgres_url: str) -> None:

@@ -2,14 +2,18 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
 import pytest
 
 from batonpass.audit.verification.verify import verify_ledger
+from batonpass.dispatch.worker import Worker
 from batonpass.errors import (
+    GrantError,
     NewerSchemaError,
     NotALedgerError,
     StoreBusyError,
@@ -19,10 +23,12 @@ from batonpass.errors import (
     StoreShutError,
     StoreUnavailableError,
 )
+from batonpass.relay import Relay
 from batonpass.store.factory import open_store
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import Scribe, a_scribe, a_small_tree
 from tests.integration.sqlite.places import a_public_place, a_small_disk, as_nobody, filled, publish
+from tests.unit.dispatch.fleets import until
 
 LARGE = "y" * 100_000
 
@@ -380,3 +386,21 @@ def test_a_closed_ledger_refuses(tmp_path: Path) -> None:
         pytest.fail("a closed ledger was opened")
     with pytest.raises((StoreShutError, StoreReadOnlyError)):
         store.migrate()
+
+
+def test_a_worker_lives_through_a_full_disk(disk: Path) -> None:
+    """While the disk is full it says so and waits; when there is room again, it goes on by itself."""
+    troubles: list[StoreError | GrantError] = []
+    stop = threading.Event()
+    with Relay.open(f"sqlite:///{disk / 'ledger.db'}", home=disk / "home") as relay:
+        relay.register("editor", lambda run: run.task)
+        offered = relay.start("Edit it", by="user:ana").hand_off("editor", "the file", carrier="worker")
+        worker = Worker(relay, troubled=troubles.append, lease_for=timedelta(seconds=0.2))
+        with filled(disk):
+            thread = threading.Thread(target=worker.run_until, args=(stop,), kwargs={"poll": timedelta(seconds=0.02)})
+            thread.start()
+            until(lambda: any(isinstance(trouble, StoreFullError) for trouble in troubles))
+        until(lambda: offered.result().delivered)
+        stop.set()
+        thread.join(30)
+        relay.verify()

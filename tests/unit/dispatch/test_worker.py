@@ -9,7 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass.dispatch.worker import Worker
-from batonpass.errors import InvalidValueError, LeaseLostError, StoreBusyError, StoreFullError
+from batonpass.errors import (
+    InvalidValueError,
+    LeaseLostError,
+    StoreAlteredError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+)
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import AgentId
 from batonpass.model.base.lifecycle import State
@@ -337,14 +345,58 @@ def test_a_worker_looks_again_when_nothing_waits() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.parametrize("trouble", [StoreFullError("no room"), StoreReadOnlyError("a standby")], ids=str)
+def test_a_worker_lives_through_what_somebody_will_mend(trouble: StoreError) -> None:
+    """A full disk is freed and a primary comes back: the worker says so each time, and goes on when it can."""
+    store = TroubledStore()
+    troubles: list[Any] = []
+    stop = threading.Event()
+    fleet = a_fleet(store, editor=done)
+    offered = fleet.offer()
+    store.trouble = [("claim", trouble), ("claim", trouble)]
+    thread = in_background(lambda: fleet.worker(troubled=troubles.append).run_until(stop, poll=MOMENT))
+    until(lambda: offered.state() is State.COMPLETED)
+    stop.set()
+    thread.join(20)
+
+    assert [trouble, trouble] == troubles
+
+
 def test_a_fault_that_does_not_pass_ends_the_worker() -> None:
-    """A full disk needs somebody; a worker that went on would hide it."""
+    """An altered ledger needs somebody; a worker that went on would hide it."""
     store = TroubledStore()
     fleet = a_fleet(store, editor=done)
-    store.trouble = [("claim", StoreFullError("no room"))]
+    store.trouble = [("claim", StoreAlteredError("a trigger"))]
 
-    with pytest.raises(StoreFullError):
+    with pytest.raises(StoreAlteredError):
         fleet.worker().run_until(threading.Event(), poll=MOMENT)
+
+
+def test_a_busy_worker_sweeps() -> None:
+    """While a worker is at a long task, what another left behind is ended by it all the same."""
+    swept = threading.Event()
+
+    def patient(_: LiveRun) -> str:
+        return "done" if swept.wait(20) else "nobody swept"
+
+    fleet = a_fleet(editor=patient, reviewer=done)
+    lost = fleet.offer("reviewer", "left behind")
+    lease = fleet.relay.claim(holder="dead", lease_for=timedelta(0), agents=["reviewer"])
+    assert lease is not None
+    busy = fleet.offer("editor", "a long task")
+    stop = threading.Event()
+    # It begins with the long task, and sweeps nothing before: what is due comes due only afterwards.
+    worker = fleet.worker(agents=["editor"])
+    thread = in_background(lambda: worker.run_until(stop, poll=timedelta(milliseconds=10)))
+    until(lambda: busy.state() is State.RUNNING)
+    lost.accept(lease=fleet.relay.claim(holder="dead", lease_for=timedelta(0), agents=["reviewer"]) or lease)
+    until(lambda: lost.state() is State.READY)
+    swept.set()
+    until(lambda: busy.state() is State.COMPLETED)
+    stop.set()
+    thread.join(20)
+
+    assert ("done", 1) == (busy.result().value, lost.info().attempt)
 
 
 def test_a_worker_sweeps_what_others_left_behind() -> None:

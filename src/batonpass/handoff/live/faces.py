@@ -62,10 +62,11 @@ from batonpass.handoff.transfer.run_items import (
     relax,
     state_intent,
 )
-from batonpass.handoff.transfer.wait import resume_above
+from batonpass.handoff.transfer.wait import resume_above, suspend
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId, require_agent
+from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source, named_sources
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.baton import Baton
@@ -239,12 +240,18 @@ class LiveHandoff:
     def wait(self, timeout: timedelta | None = None) -> Result:
         """Return its result: run it here if its caller has to run it, else wait until it ended or needs somebody.
 
-        Raises `TimeoutError`. The handoff goes on then, and can be waited for again.
+        Raises `TimeoutError`. The handoff goes on then, and can be waited for again. Raises `HandoffSuspendedError` in
+        a run that a worker carries, if a worker has to run this one too: the attempt ends here, and no worker waits.
+        The next attempt comes to this point from the record, and gets the result. With a timeout, the worker waits.
         """
         self._warn_if_repeated()
         runner = self._find_own()
         if runner is not None and (result := self.run(runner)).settled:
             return result
+        if timeout is None and (settled := self._find_settled()) is not None:
+            return settled
+        if timeout is None:
+            self._suspend()
         for pause in pauses(timeout):
             time.sleep(pause)
             if (settled := self._find_settled()) is not None:
@@ -431,6 +438,13 @@ class LiveHandoff:
         known = self.info()
         ours = known.carrier is Carrier.CALLER and known.state not in DELIVERED
         return (self._runner or self._runners.get(known.to)) if ours else None
+
+    def _suspend(self) -> None:
+        """Stop the attempt that waits, if workers carry both: those who wait could keep all workers from the rest."""
+        waits = self._parent
+        if waits is None or waits.lease is None or self.info().carrier is not Carrier.WORKER:
+            return
+        raise suspend(self._desk, waits, self.id, WaitUntil.SETTLED)
 
     def _find_settled(self) -> Result | None:
         """Return its result if waiting longer would change nothing; else None."""

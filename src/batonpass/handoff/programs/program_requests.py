@@ -17,6 +17,7 @@ from batonpass.errors import (
     GrantError,
     HandoffError,
     HandoffHeldError,
+    HandoffSuspendedError,
     InvalidValueError,
     StreamClosedError,
 )
@@ -211,7 +212,7 @@ class Serving:
         identifier = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
         try:
             result = self._serve(message, identifier)
-        except (CallSuspendedError, FencedError, StreamClosedError):
+        except (CallSuspendedError, HandoffSuspendedError, FencedError, StreamClosedError):
             raise
         except (CallError, GrantError, HandoffError) as error:
             return {"id": identifier, "ok": False, "error": {"code": error.code, "message": sentence_for(error)}}

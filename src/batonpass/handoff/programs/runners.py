@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from batonpass.errors import FencedError, InvalidValueError, StreamClosedError
+from batonpass.errors import FencedError, HandoffSuspendedError, InvalidValueError, StreamClosedError
 from batonpass.handoff.tools.json_values import looks
 from batonpass.model.baton.items import Report
 
@@ -42,7 +42,9 @@ def take_report(run: "WorkingRun", returned: object) -> None:
 
 
 def fail_run(run: "WorkingRun", error: BaseException) -> None:
-    """End a run without a result. A run that somebody else has ended stays as it is."""
+    """End a run without a result. A run that somebody else has ended, or that stopped to wait, stays as it is."""
+    if isinstance(error, HandoffSuspendedError):
+        return
     # It was cancelled, has lapsed or was taken over. The receipts say so, and nobody waits for us.
     with contextlib.suppress(FencedError, StreamClosedError):
         run.fail(error)

@@ -35,7 +35,7 @@ from batonpass.handoff.runtime.bounds import Bounds
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.runtime.run_taint import Taint
-from batonpass.handoff.transfer.attempt_limit import attempts_allowed
+from batonpass.handoff.transfer.attempt_limit import attempts_allowed, count_begun
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, take_over
 from batonpass.handoff.transfer.retry import retry
 from batonpass.ledger.act_receipts import AttemptOpening, Standing
@@ -207,6 +207,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
     resumption: Resumption
     terms: Signed[Terms] | None
     above: Bounds
+    allowed: int | None = None  # number of the last attempt that begins by itself, if its offer says so
 
 
 def _read_ground(desk: Desk, view: LedgerView, offer: Offer) -> _Ground:
@@ -226,6 +227,7 @@ def _read_ground(desk: Desk, view: LedgerView, offer: Offer) -> _Ground:
         resumption=resumption,
         terms=terms,
         above=above,
+        allowed=_allowed(desk, offer, view),
     )
 
 
@@ -284,7 +286,7 @@ def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
     )
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)
-    holding.attempts_allowed = _allowed(desk, offer)
+    holding.attempts_allowed = ground.allowed
     if lease is not None:
         desk.leased[handoff] = holding
     return holding
@@ -325,9 +327,12 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     return holding
 
 
-def _allowed(desk: Desk, offer: Offer) -> int | None:
-    """Return how many attempts begin by themselves, if the offer says what happens to a failure; else None."""
-    return None if offer.initiated.retries is None else attempts_allowed(offer.initiated, desk.policy.max_attempts)
+def _allowed(desk: Desk, offer: Offer, view: LedgerView | None = None) -> int | None:
+    """Return the number of the last attempt that begins by itself, if the offer says what happens to a failure."""
+    if offer.initiated.retries is None:
+        return None
+    stopped = 0 if view is None else offer.handoff.attempt - count_begun(view, offer.handoff)
+    return attempts_allowed(offer.initiated, desk.policy.max_attempts) + stopped
 
 
 def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> Taint:

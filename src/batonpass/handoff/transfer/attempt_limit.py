@@ -10,13 +10,11 @@ from typing import Final
 
 from batonpass.errors import AttemptsExhaustedError
 from batonpass.handoff.runtime.desk import Desk
-from batonpass.handoff.runtime.faults import Fault
-from batonpass.handoff.transfer.attempt_receipts import close_out
-from batonpass.model.base.content_names import MESSAGE
+from batonpass.ledger.position import need
 from batonpass.model.base.ids import StreamId
-from batonpass.model.bodies.body import Body, ChildHead, HandoffInitiated, Outcome
-from batonpass.model.ledger.run import Handoff, Run
-from batonpass.store.port import LedgerView
+from batonpass.model.bodies.body import Body, ChildHead, HandoffInitiated, HandoffLapsed, HandoffParked, Kind
+from batonpass.model.ledger.run import Handoff
+from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 RETRIES: Final = "service:retries"  # in whose name a handoff is tried again by itself
@@ -44,14 +42,25 @@ def is_last(desk: Desk, view: LedgerView, handoff: Handoff) -> bool:
     offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload).body
     if not isinstance(offered, HandoffInitiated):
         return False  # edited; the verifier says so
-    return handoff.attempt >= attempts_allowed(offered, desk.policy.max_attempts)
+    allowed = attempts_allowed(offered, desk.policy.max_attempts)
+    return handoff.attempt >= allowed and count_begun(view, handoff) >= allowed
+
+
+def count_begun(view: LedgerView, handoff: Handoff) -> int:
+    """Return how many attempts at a handoff count: one that stopped to wait, or for an approval, was no failure."""
+    if handoff.attempt == 0:
+        return 0
+    stopped = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_HELD))
+    return handoff.attempt - sum(1 for _ in stopped)
 
 
 def park(desk: Desk, handoff: Handoff) -> None:
     """End the last attempt of a worker that is gone: the handoff has failed, and is not tried again by itself."""
-    fault = Fault.of(AttemptsExhaustedError(handoff.id, handoff.attempt, "its worker was lost, as others before it"))
+    why = AttemptsExhaustedError(handoff.id, handoff.attempt, "its worker was lost, as others may have been before")
 
-    def failed(dead: Run, children: tuple[ChildHead, ...]) -> tuple[Body, None]:
-        return close_out(dead, Outcome.FAILED, children, error=fault.code), None
+    def lapsed(known: Handoff, ended: ChildHead | None) -> Body:
+        return HandoffLapsed(handoff=known.id, attempt=known.attempt, ended=need(ended, known))
 
-    desk.recording.supersede(handoff.id, failed, (desk.text(MESSAGE, fault.words),))
+    parked = HandoffParked(handoff=handoff.id, attempt=handoff.attempt, error=why.code)
+    # In one commit: a worker that waits for work would take it in between.
+    desk.recording.act(handoff.id, lapsed, (desk.text("reason", str(why)),), then=parked)

@@ -25,6 +25,7 @@ from batonpass.handoff.transfer.attempt_receipts import close_out
 from batonpass.handoff.transfer.claimed_outputs import compare
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified
+from batonpass.handoff.transfer.wait import resume_above
 from batonpass.ledger.position import child_head, need
 from batonpass.model.base.content_names import MESSAGE, REPORT, USE
 from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, StreamId
@@ -89,10 +90,7 @@ def close_run(
                 withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
         children = _children(desk, holding)
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
-    fault = Fault.of(error) if isinstance(error, BaseException) else error
-    again: HandoffRetried | None = None
-    if holding.attempts_allowed is not None and outcome is Outcome.FAILED and isinstance(error, Exception):
-        fault, again = _tried_again(desk, holding, error)
+    fault, again = _fault(desk, holding, outcome, error)
     if fault is not None and fault.words:
         contents.append(desk.text(MESSAGE, fault.words))
     contents += _used(desk, holding)
@@ -116,13 +114,26 @@ def close_run(
         )
         holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
     desk.files.unwatch(holding.id)
-    _tell_redone(desk, holding, outcome)
+    _tell_others(desk, holding, outcome)
 
 
-def _tell_redone(desk: Desk, holding: Holding, outcome: Outcome) -> None:
-    """Tell those who build on an earlier version that this attempt may have redone what was refuted."""
-    if outcome is Outcome.COMPLETED and holding.working.run.attempt > 1:
+def _tell_others(desk: Desk, holding: Holding, outcome: Outcome) -> None:
+    """Tell those who build on an earlier version that this attempt may have redone it; resume who waits for it."""
+    run = holding.working.run
+    if outcome is Outcome.COMPLETED and run.attempt > 1:
         tell_open(desk, holding.root, by=f"agent:{holding.agent}")
+    # Only a handoff that a worker carries is waited for without anybody waiting, and never by a root.
+    if holding.lease is not None and run.handoff is not None and run.parent != run.root:
+        resume_above(desk, run.handoff)
+
+
+def _fault(
+    desk: Desk, holding: Holding, outcome: Outcome, error: BaseException | Fault | None
+) -> tuple[Fault | None, HandoffRetried | None]:
+    """Return why a run failed, and the retry that follows by itself; None if there is none."""
+    if holding.attempts_allowed is not None and outcome is Outcome.FAILED and isinstance(error, Exception):
+        return _tried_again(desk, holding, error)
+    return Fault.of(error) if isinstance(error, BaseException) else error, None
 
 
 def _tried_again(desk: Desk, holding: Holding, error: Exception) -> tuple[Fault, HandoffRetried | None]:

@@ -66,7 +66,11 @@ def parse_address(url: str) -> Address:
     """
     try:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-        return Address(shown=_shown(url), writing=_told(given, _WRITING), reading=_told(given, _READING))
+        # Our reading sessions only read, and the driver counts them among those that cannot write. What `read-write`
+        # asks of the server, to be the primary, is asked of them by its own name.
+        wants = given.get("target_session_attrs")
+        reads = {**given, "target_session_attrs": "primary"} if wants == "read-write" else given
+        return Address(shown=_shown(url), writing=_told(given, _WRITING), reading=_told(reads, _READING))
     except (psycopg.ProgrammingError, ValueError):
         raise InvalidValueError("ledger", "is not like postgresql://user@host:5432/database") from None
 

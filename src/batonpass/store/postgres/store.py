@@ -26,7 +26,6 @@ from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.append import LARGEST_CONTENT, Append, require_fitting, write
 from batonpass.store.postgres.claim_brief import Briefs, briefing_of
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
-from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.group_commit import Group
 from batonpass.store.postgres.notifications import Notifications
 from batonpass.store.postgres.view import PostgresView
@@ -52,11 +51,14 @@ class PostgresStore:
         self._shut = False
         self._briefs = Briefs()
         self._connections = Connections(address, most=connections, wait_for=wait_for.total_seconds())
-        with self._connections.connect() as connection:
-            try:
-                self._missing = schema.prepare(connection, self.url, create=create)
-            except psycopg.Error as error:
-                raise translated(error, self.url) from None
+        # Opening waits as long as any call: a server that is still starting up is no reason to give up.
+        try:
+            self._missing = self._connections.repeat(
+                lambda connection: schema.prepare(connection, self.url, create=create)
+            )
+        except BaseException:
+            self._connections.close()
+            raise
         self._group = Group(self._connections)
         self._waiting = Notifications(self._connections)
 

@@ -50,7 +50,7 @@ def test_an_attempt_that_waits_holds_nothing_and_goes_on_afterwards(relay: Relay
     with pytest.raises(NothingToDecideError, match=f"waits for {below.id}"):
         above.approve(by=ANA)
     claimed(relay).close()
-    assert (1, State.READY) == (relay.sweep(), above.state())
+    assert (0, State.READY) == (relay.sweep(), above.state())
     again = claimed(relay)
     same = again.hand_off("child", "half", carrier=Carrier.WORKER)
     assert (2, below.id, True) == (again.attempt, same.id, same.wait().delivered)
