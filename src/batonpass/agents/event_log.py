@@ -72,7 +72,9 @@ def _agent(view: LedgerView, run: RunId) -> str:
 
 
 def _words(view: LedgerView, receipt: Receipt, name: str) -> str:
-    return shorten(read_words(view, receipt.content.get(name)))
+    words = read_words(view, receipt.content.get(name))
+    # The message of a failure is a traceback, and its last line says what went wrong.
+    return shorten((words.splitlines() or [""])[-1] if name == MESSAGE else words)
 
 
 def _report(view: LedgerView, receipt: Receipt) -> str:

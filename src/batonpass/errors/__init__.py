@@ -25,6 +25,7 @@
     │   │   ├── HandoffRefusedError    handoff.refused
     │   │   └── UnverifiedError        handoff.unverified
     │   ├── InputsChangedError     handoff.inputs_changed
+    │   ├── TurnsExhaustedError    handoff.turns_exhausted
     │   ├── CrewFailedError        handoff.crew_failed
     │   ├── KeyReusedError         handoff.key_reused
     │   ├── NotEntitledError       handoff.not_entitled

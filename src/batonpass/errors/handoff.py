@@ -74,6 +74,20 @@ class UnknownAgentError(PolicyRefusedError):
         self.near = tuple(near)
 
 
+class TurnsExhaustedError(HandoffError):
+    """The model of a native agent was asked as often as allowed, and has not come to an end."""
+
+    code = "handoff.turns_exhausted"
+
+    def __init__(self, agent: str, most: int) -> None:
+        super().__init__(
+            f"{agent} did not come to an end in {most} answers of its model; give it a smaller task, or more with "
+            "RunnerConfig(max_iterations=…)",
+        )
+        self.agent = agent
+        self.most = most
+
+
 class CrewFailedError(HandoffError):
     """Somebody in a crew did not deliver, so the crew did not either."""
 

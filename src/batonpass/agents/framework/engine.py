@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from pydantic_ai import Agent, StructuredDict, Tool, ToolOutput
-from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
@@ -19,7 +19,7 @@ from batonpass.agents.definition import AgentDefinition, RunnerConfig
 from batonpass.agents.framework.agent_recorder import AgentRecorder
 from batonpass.agents.framework.patient_model import PatientModel
 from batonpass.briefing.reports import DESCRIPTION, NAME, SCHEMA, plain_report, read_report
-from batonpass.errors import InvalidValueError
+from batonpass.errors import InvalidValueError, TurnsExhaustedError
 from batonpass.model.baton.items import Report
 
 
@@ -75,6 +75,8 @@ async def ask(
                     message_history=list(history) or None,
                     usage_limits=UsageLimits(request_limit=config.max_iterations),
                 )
+    except UsageLimitExceeded:
+        raise TurnsExhaustedError(definition.name, config.max_iterations) from None
     finally:
         CURRENT.reset(token)
     reported = isinstance(result.output, dict)
