@@ -1,7 +1,7 @@
 """Crews: agents that work one after the other or in parallel, each through its own handoff."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Self
@@ -18,6 +18,7 @@ from batonpass.aio import AsyncRelay, AsyncRun, current_run
 from batonpass.aio.threads import in_thread
 from batonpass.errors import CrewFailedError, InvalidValueError
 from batonpass.handoff.programs.runners import fail_run
+from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.handoff.transfer.result import Result, read_result
 from batonpass.model.base.ids import RunId, session_named
 from batonpass.model.base.kinds import Outcome
@@ -107,27 +108,37 @@ class Crew:
         *,
         session_id: str | None = None,
         by: str | None = None,
+        items: Iterable[GivenItem] = (),
         grant: GrantRequest | None = None,
         key: str | None = None,
     ) -> CrewResult:
         """Let all agents work on a task. A failure ends a pipeline; in a parallel crew the others continue.
 
         Inside a run, the crew is handed the task by that run: what the human wants, the constraints, the principal, the
-        grant and the depth of that run hold for everybody in it. Elsewhere it is a root run of its own. With a
-        `grant`, each agent gets the part of what it may delegate that its definition asks for, all together within its
-        limits. The same task with the same `key` is done once, and goes on after a crash.
+        grant and the depth of that run hold for everybody in it. Elsewhere it is a root run of its own. `items` are
+        further things to know, such as constraints. With a `grant`, each agent gets the part of what it may delegate
+        that its definition asks for, all together within its limits. The same task with the same `key` is done once,
+        and goes on after a crash.
 
         Raises `PolicyRefusedError`, and `InvalidValueError` for a session or a principal inside a run, which has its
         own. Everything is recorded, and a cancellation cancels running handoffs.
         """
         parent = _current()
         if parent is not None:
-            return await self._below(parent, task, session_id=session_id, by=by, grant=grant, key=key)
+            self._require_own(parent, session_id, by)
+            return await self._below(parent, task, items=items, grant=grant, key=key)
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
         async with turn_for(relay, self._name, key):
             root = await relay.start(
-                task, by=by or UNKNOWN, agent=self._name, session=session, series=session, grant=grant, key=key
+                task,
+                by=by or UNKNOWN,
+                agent=self._name,
+                items=items,
+                session=session,
+                series=session,
+                grant=grant,
+                key=key,
             )
             if root.is_replayed:
                 return await in_thread(partial(self._recall, relay.store, root.id))
@@ -160,25 +171,30 @@ class Crew:
 
         return work
 
-    async def _below(
-        self,
-        parent: AsyncRun,
-        task: str,
-        *,
-        session_id: str | None,
-        by: str | None,
-        grant: GrantRequest | None,
-        key: str | None,
-    ) -> CrewResult:
-        """Let the crew work as the child of a run."""
+    @staticmethod
+    def _require_own(parent: AsyncRun, session_id: str | None, by: str | None) -> None:
+        """Refuse another session or principal than those of the run around the crew. Raises `InvalidValueError`."""
         if session_id is not None or by not in {None, parent.principal}:
             raise InvalidValueError(
                 "by" if session_id is None else "session_id",
                 f"is not given inside a run: the crew works for {parent.principal} in the session of {parent.id}",
             )
+
+    async def _below(
+        self,
+        parent: AsyncRun,
+        task: str,
+        *,
+        items: Iterable[GivenItem],
+        grant: GrantRequest | None,
+        key: str | None,
+    ) -> CrewResult:
+        """Let the crew work as the child of a run."""
         # The allowlist of a crew is about its members. Whether the crew may be asked is up to the policy of the relay.
         policy = replace(self._executor.policy, allowed_agents=None)
-        handoff = await parent.hand_off(self._name, task, grant=grant, handling=Handling(policy=policy, key=key))
+        handoff = await parent.hand_off(
+            self._name, task, items=items, grant=grant, handling=Handling(policy=policy, key=key)
+        )
         result = await handoff.run(self.working(AgentDefinition(name=self._name, model=CREW)))
         if result.run is None:
             return CrewResult(output=_said(result), results=(result,), run=parent.id)

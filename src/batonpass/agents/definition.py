@@ -1,8 +1,10 @@
 """The values of native agents: a definition, the configuration of a runner, and the result of a run."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import require_instance, require_integer, require_text, require_texts
@@ -67,3 +69,9 @@ class RunResult:
     session_id: str | None = None
     report: Report | None = None  # the full report
     reused: bool = False  # the run was completed before under the same key: nobody worked for it now
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - whatever the model reported
+        """Return the result for programs: the reported value if there is one, else the answer."""
+        given = None if self.report is None else self.report.value
+        return self.output if given is None else json.loads(given)

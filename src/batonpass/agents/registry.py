@@ -18,7 +18,7 @@ PROTOCOL: Final = "a2a/1.0"
 CREW: Final = "crew"  # stands for the model of a crew, which has none
 
 
-class Worker(Protocol):
+class AgentWorker(Protocol):
     """What works on handoffs to a registered agent: the runner of its model, or a crew."""
 
     async def introduce(self, card: Card) -> None:
@@ -52,7 +52,7 @@ class Registered:
 
     card: AgentCard
     definition: AgentDefinition
-    worker: Worker
+    worker: AgentWorker
 
     @property
     def runner(self) -> AgentRunner:
@@ -82,7 +82,7 @@ class AgentRegistry:
     def register(
         self,
         agent_id: str,
-        runner: Worker,
+        runner: AgentWorker,
         agent_def: AgentDefinition | None = None,
         description: str = "",
         skills: Iterable[str] = (),

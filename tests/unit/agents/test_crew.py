@@ -34,7 +34,7 @@ def test_a_crew_inside_a_run_is_its_child() -> None:
     crew = crew_of(house, "researcher", name="writers")
 
     with house.relay.start(WORDS, by="user:ana", items=[Constraint("no formulas")]) as lead:
-        result = run_async(crew.run("Find sources"))
+        result = run_async(crew.run("Find sources", items=[Constraint("only books")]))
         with house.relay.store.view() as view:
             runs = {str(run.agent): run for run in view.find_runs()}
 
@@ -42,7 +42,7 @@ def test_a_crew_inside_a_run_is_its_child() -> None:
     assert {lead.id} == {run.root for run in runs.values()}
     assert {"user:ana"} == {run.principal for run in runs.values()}
     assert (lead.id, runs["writers"].id) == (runs["writers"].parent, runs["researcher"].parent)
-    assert [True, True] == [words in prompts[0] for words in (WORDS, "no formulas")]
+    assert [True, True, True] == [words in prompts[0] for words in (WORDS, "no formulas", "only books")]
     house.relay.verify()
 
 

@@ -100,3 +100,13 @@ def test_another_agent_does_not_resume_it() -> None:
 
     with pytest.raises(InvalidValueError, match="is a run of support"):
         run_async(runner.resume(other))
+
+
+def test_a_result_has_a_value_for_programs() -> None:
+    """In a session a model may report; what it reports as a value is JSON, and without one the answer is the value."""
+    house = House()
+    report = {"report_back": {"result": "paid", "value": {"sum": 19}}}
+    house.agent("support", lambda turn: report if turn.prompt == "how much?" else "yes")
+
+    assert {"sum": 19} == answer(house, "how much?", session_id="s").value
+    assert "yes" == answer(house, "is it paid?").value

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -227,3 +228,15 @@ def test_events_can_be_asked_by_run_and_by_store() -> None:
 
     events = __import__("asyncio").run(batonpass.agents.EventLog(house.relay.store).get_events(run=latest.id))
     assert ["run.started", "run.closed"] == [event.event_type for event in events]
+
+
+def test_importing_the_agents_opens_no_database(tmp_path: Path) -> None:
+    """Every name of the package can be looked at in an empty folder: nothing is opened, made or loaded for it."""
+    program = (
+        "import os, sys, batonpass.agents as agents\n"
+        "names = [getattr(agents, name) for name in dir(agents)]\n"
+        "print(os.listdir(), 'apsw' in sys.modules, 'pydantic_ai' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert "[] False False" == done.stdout.strip()
