@@ -9,10 +9,10 @@ See ADR 52.
 """
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any, ParamSpec, TypeVar, cast
 
 from msgspec import Struct, defstruct
-from msgspec.structs import force_setattr
 
 Given = ParamSpec("Given")
 Value = TypeVar("Value", bound=Struct)
@@ -22,15 +22,9 @@ def unchecked_maker(kind: Callable[Given, Value]) -> Callable[Given, Value]:
     """Return a function that makes values as the constructor of kind does, without the checks."""
     checked = cast("type[Struct]", kind)
     # msgspec always runs `__post_init__`, and it cannot be switched off for one call. So a subclass with the same
-    # fields and no checks makes the value, and the value's class is then set to the real one. Nobody who gets the value
-    # can tell the difference.
-    # The subclass has `id` in place of the checks: it does nothing with its argument and, being written in C, costs
-    # next to nothing.
-    twin: Any = defstruct(checked.__name__, [], bases=(checked,), namespace={"__post_init__": id})
-
-    def make(*args: Given.args, **parts: Given.kwargs) -> Value:
-        value: Value = twin(*args, **parts)
-        force_setattr(value, "__class__", checked)
-        return value
-
-    return make
+    # fields makes the value, and in place of the checks it sets the value's class to the real one. Nobody who gets the
+    # value can tell the difference. The subclass is not frozen, or it could not; the value is, once it has its class.
+    # `methodcaller` is written in C: a value is made without entering a Python function.
+    become = methodcaller("__setattr__", "__class__", checked)
+    twin: Any = defstruct(checked.__name__, [], bases=(checked,), frozen=False, namespace={"__post_init__": become})
+    return cast("Callable[Given, Value]", twin)
