@@ -48,10 +48,10 @@ class SeenFile(Struct, frozen=True):
     settled: bool = True  # whether an equal mark proves that it is unchanged
 
 
-def find_mark(path: Path) -> FileMark | None:
+def find_mark(path: Path | str) -> FileMark | None:
     """Return the mark of a file; None if it does not exist."""
     try:
-        return _mark(path.lstat())
+        return _mark(os.lstat(path))
     except OSError:
         return None
 

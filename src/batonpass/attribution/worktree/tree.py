@@ -54,6 +54,7 @@ class WorkTree:
         self, root: Path, *, environment: Mapping[str, str], without: Collection[str] = (), watch: bool = True
     ) -> None:
         self.root = root.resolve()
+        self._git_entry = os.fspath(self.root / ".git")  # a text: it is looked for around every call
         self._environment = environment
         self._without = frozenset(without)
         self._watch = watch
@@ -63,7 +64,7 @@ class WorkTree:
         self._ignored: frozenset[str] = frozenset()
         self._modules: dict[str, WorkTree] = {}
         self._watcher: Watcher | None = None
-        self._rule_files: tuple[Path, ...] = ()
+        self._rule_files: tuple[str, ...] = ()
         self._rules: tuple[FileMark | None, ...] = ()
         self._forced: set[str] = set()
         self._members: set[str] = set()  # tracked or not ignored
@@ -73,7 +74,7 @@ class WorkTree:
         """Return the files as they are now; a failed look says why and sees nothing."""
         with self._lock:
             try:
-                self._last = self._look() if (self.root / ".git").exists() else self._walk()
+                self._last = self._look() if os.path.exists(self._git_entry) else self._walk()  # noqa: PTH110 - as above
             except (GitSilentError, OSError, ValueError) as error:
                 self._forget()
                 return Look(blind=f"{self.root.name} could not be looked at: {error}")
@@ -103,6 +104,13 @@ class WorkTree:
         `others` that ran at the same time. Changes that are explained by `claims` of others are theirs alone.
         """
         notes = tuple(dict.fromkeys((*_notes(before), *_notes(after))))
+        if (
+            before.listed is after.listed
+            and before.commit == after.commit
+            and not (before.modules or after.modules or before.blind or after.blind)
+            and before.versioned == after.versioned
+        ):
+            return Changes((), notes)  # the usual case: nothing was noted in between, so both looks share one list
         if before.versioned != after.versioned and not (before.blind or after.blind):
             notes = (*notes, "the changes are unknown: a repository was created or removed here meanwhile")
         try:
@@ -227,7 +235,7 @@ class WorkTree:
             self._stop_watching()
             self._watch = False
             return
-        self._rule_files = tuple(self.root / path for path in self._git.rule_files())
+        self._rule_files = tuple(os.fspath(self.root / path) for path in self._git.rule_files())
         self._rules = tuple(map(find_mark, self._rule_files))
         self._forced = self._git.forced()
 
@@ -249,6 +257,8 @@ class WorkTree:
         """Return the last look updated by noted events; None if everything must be compared."""
         if self._last is None or not self._rules_hold():
             return None
+        if not (noted.files or noted.directories or noted.lost):
+            return self._last
         suspects = self._suspects(noted)
         if suspects is None or any(PurePosixPath(path).name in _RULES for path in suspects):
             return None

@@ -111,7 +111,8 @@ class Files:
         """
         tree, underway = self._open()
         own = [edit.change(call=call, run=run, at=at) for edit in edited]
-        if watched.root == tree.root:
+        here = bool(edited) and watched.root == tree.root
+        if here:
             for edit in edited:
                 underway.claim(call, edit.path, before=edit.before, after=edit.after)
         after = tree.look()
@@ -128,8 +129,8 @@ class Files:
             others=ended.suspects,
             claims=ended.claims,
         )
-        named = {change.path for change in own} if watched.root == tree.root else set()
-        rest = tuple(change for change in found.changes if change.path not in named)
+        named = {change.path for change in own} if here else set()
+        rest = tuple([change for change in found.changes if change.path not in named])
         return SeenChanges((*own, *rest), (CUT,) if _is_cut(len(found.changes)) else ())
 
     def close(self) -> None:
