@@ -123,4 +123,4 @@ def _watched(pending: PendingCall) -> Watched:
     if pending.call.seen_elsewhere:
         root = pending.desk.files.root
         return Watched(root, {}, see_history(root))
-    return watch(pending.call.named)
+    return watch(pending.call.named, looks=pending.looks)

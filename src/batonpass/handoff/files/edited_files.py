@@ -17,7 +17,7 @@ from msgspec import Struct
 from batonpass.attribution.changes.change import FileChange, digest_of
 from batonpass.attribution.changes.sides import find_root, hunks_of, repository_above
 from batonpass.attribution.git.arrived_commits import HistoryHead, see_history
-from batonpass.handoff.files.path_spellings import LONGEST_NAME, look_below
+from batonpass.handoff.files.path_spellings import LONGEST_NAME, Looks, look_below
 from batonpass.handoff.tools.arguments import PATHS
 from batonpass.model.base.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
@@ -25,6 +25,7 @@ from batonpass.store.home import HOME_NAME
 _LONGEST_NAME: Final = 1024
 _LARGEST_FILE: Final = 2 * 1024 * 1024
 _MOST_FILES: Final = 16
+_NO_LOOKS: Final[Looks] = {}
 
 
 class Watched(Struct, frozen=True):
@@ -48,8 +49,11 @@ class Watched(Struct, frozen=True):
 NOTHING: Final = Watched(Path(), {})
 
 
-def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Watched:
-    """Read the files that the arguments of a call name, if they are in the repository of a directory."""
+def watch(arguments: Mapping[str, object], directory: Path | None = None, looks: Looks = _NO_LOOKS) -> Watched:
+    """Read the files that the arguments of a call name, if they are in the repository of a directory.
+
+    `looks` are the paths that the checks of this call have followed already, from the current directory.
+    """
     # Strings, not Path objects: this runs before every call that may change something.
     place = os.getcwd() if directory is None else os.fspath(directory)  # noqa: PTH109 - as above
     # The system returns the current directory with its links already followed.
@@ -59,7 +63,7 @@ def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Wat
     for name in _names_in(arguments):
         if len(before) == _MOST_FILES:
             break
-        path = _find(name, place, root, straight=directory is None)
+        path = _find(name, place, root, looks if directory is None else None)
         if path is None:
             continue
         try:
@@ -118,13 +122,15 @@ def _names_in(arguments: Mapping[str, object]) -> list[str]:
     return paths + words
 
 
-def _find(name: str, place: str, root: str, *, straight: bool) -> str | None:
+def _find(name: str, place: str, root: str, looks: Looks | None) -> str | None:
     """Return where a name leads from a directory; None if that is outside the repository, or in our home.
 
-    If the directory itself has no links, a name that only goes down is followed the short way.
+    With `looks` the directory itself has no links: a name that only goes down is followed the short way.
     """
     try:
-        look = look_below(place, name) if straight and name.isascii() else None
+        look = None
+        if looks is not None and name.isascii():
+            look = looks.get((place, name)) or look_below(place, name)
         # As it is written, `..` included.
         path = os.path.realpath(os.path.join(place, name)) if look is None else look[0]  # noqa: PTH118 - as above
     except (OSError, ValueError):

@@ -261,17 +261,22 @@ def look_below(base: str, path: str) -> Look | None:
         if not part or part == ".":
             continue
         if len(part) > LONGEST_NAME:
-            return os.path.normpath(f"{base}/{path}"), None
+            break
         reached = f"{reached}/{part}" if reached[-1:] != "/" else f"{reached.rstrip('/')}/{part}"
         try:
             found = os.lstat(reached)
         except (OSError, ValueError):
-            # Nothing exists here, so no link can lead elsewhere: the rest is as written.
-            return os.path.normpath(f"{base}/{path}"), None
+            break
         if stat.S_ISLNK(found.st_mode):
             real = real_path(f"{base}/{path}")
             return real, status_of(real)
-    return reached, status_of(base) if found is None else found
+    else:
+        return reached, status_of(base) if found is None else found
+    # Nothing exists here, so no link can lead elsewhere: the rest is as written. Most paths have no detours, and this
+    # runs for every argument of every call: to look for them is cheaper than to write the path anew.
+    written = f"{base}/{path}"
+    has_detours = "//" in written or "/." in written or written[-1] == "/"
+    return os.path.normpath(written) if has_detours else written, None
 
 
 def status_of(path: str) -> os.stat_result | None:
