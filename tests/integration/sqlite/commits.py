@@ -42,14 +42,29 @@ class Gate:
         self.left += 1
 
 
+class Levels:
+    """A watch that notes, inside each transaction, how its commit treats the disk: 2 waits for it, 1 does not."""
+
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    def begin(self, connection: apsw.Connection) -> None:
+        """Note the level of the transaction that begins."""
+        self.seen.append(connection.pragma("synchronous"))
+
+    def committed(self, connection: apsw.Connection) -> None:
+        """Do nothing."""
+
+
 class Desk:
     """A group commit on a database in memory, and threads that bring it commands."""
 
     def __init__(self, *, wait_for: float = SOON) -> None:
         self.gate = Gate()
+        self.levels = Levels()
         self.connection = apsw.Connection(":memory:")
         self.connection.execute("CREATE TABLE marks (name TEXT)")
-        self.commits = GroupCommit(self.connection, self.gate, wait_for)
+        self.commits = GroupCommit(self.connection, self.gate, wait_for, self.levels)
         self.outcomes: dict[str, BaseException | None] = {}
         self._threads: list[threading.Thread] = []
 
@@ -67,12 +82,14 @@ class Desk:
         """Return the marks that were committed, sorted."""
         return sorted(row[0] for row in self.connection.execute("SELECT name FROM marks"))
 
-    def bring(self, name: str, apply: Callable[[apsw.Connection], object] | None = None) -> threading.Thread:
+    def bring(
+        self, name: str, apply: Callable[[apsw.Connection], object] | None = None, *, lasting: bool = True
+    ) -> threading.Thread:
         """Let a thread bring a command, by default one that leaves a mark, and remember what became of it."""
 
         def work() -> None:
             try:
-                self.commits.run(apply or self.mark(name))
+                self.commits.run(apply or self.mark(name), lasting=lasting)
             except BaseException as error:  # noqa: BLE001 - compared by the test
                 self.outcomes[name] = error
             else:

@@ -50,6 +50,48 @@ def test_a_large_crowd_is_written_in_parts() -> None:
     assert (names, 2) == (desk.marks(), desk.gate.entered)
 
 
+def test_what_need_not_last_does_not_wait_for_the_disk() -> None:
+    """Only such commands are committed without waiting; the next one that must last waits, however often that changes."""
+    desk = Desk()
+    for number, lasting in enumerate((True, False, False, True, False, True, True)):
+        desk.commits.run(desk.mark(str(number)), lasting=lasting)
+
+    assert [2, 1, 1, 2, 1, 2, 2] == desk.levels.seen
+
+
+def test_one_command_that_must_last_makes_its_batch_wait() -> None:
+    """A batch waits for the disk if anybody in it relies on that, whoever leads it."""
+    desk = Desk()
+    desk.gate.open.clear()
+    desk.bring("lease", lasting=False)
+    assert desk.gate.waiting.wait(SOON)
+    desk.bring("another lease", lasting=False)
+    until(lambda: len(desk.commits._queue) == 2)
+    desk.bring_in_turn("receipt")
+    desk.gate.open.set()
+    desk.join()
+
+    assert ([2], 3) == (desk.levels.seen, len(desk.marks()))
+
+
+def test_an_interrupted_switch_leaves_nobody_without_the_disk() -> None:
+    """Whoever is interrupted while the connection is told not to wait: what must last waits all the same."""
+    for number in count():
+        desk = Desk()
+        interrupt = InterruptAt(group_commit.__file__, number)
+        try:
+            with interrupt:
+                desk.commits.run(desk.mark("lease"), lasting=False)
+        except KeyboardInterrupt:
+            pass
+        desk.commits.run(desk.mark("receipt"))
+        assert 2 == desk.levels.seen[-1], interrupt.struck
+        if interrupt.struck is None:
+            break
+
+    assert number > 10
+
+
 def test_a_refused_command_takes_no_other_with_it() -> None:
     """Of many in one transaction, the refused one leaves nothing and its caller alone is told."""
     desk = Desk()

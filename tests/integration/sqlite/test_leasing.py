@@ -1,5 +1,6 @@
 """Workers at one file: who only looks keeps nobody waiting, and who does not lease pays nothing for leases."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,12 +10,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from batonpass.errors import StoreBusyError
+from batonpass.errors import LeaseLostError, StoreBusyError
 from batonpass.store.sqlite import leases
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.store.sqlite.turnstile import Turnstile
 from batonpass.testing import Scribe, a_scribe
-from batonpass.testing.conformance.leases import A_WHILE, claimed, leases_of, taken, waiting
+from batonpass.testing.conformance.leases import A_WHILE, AT_ONCE, claimed, leases_of, taken, waiting
+from tests.integration.sqlite.commits import Levels
 
 
 @pytest.fixture
@@ -65,6 +67,44 @@ def test_another_process_sees_the_lease(store: SqliteStore, scribe: Scribe, tmp_
         other.release(lease)
 
     assert [] == leases_of(store)
+
+
+def test_leases_do_not_wait_for_the_disk_and_receipts_do(
+    store: SqliteStore, scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To claim, renew, give back and seize is committed without waiting; the acceptance under a lease is not."""
+    waiting(scribe)
+    levels = Levels()
+    begin = store._tail.begin
+
+    def note(connection: apsw.Connection) -> None:
+        levels.begin(connection)
+        begin(connection)
+
+    monkeypatch.setattr(store._tail, "begin", note)
+    store.release(store.renew(claimed(store), A_WHILE))
+    claimed(store, AT_ONCE)
+    seized = store.seize(holder="worker-2", lease_for=A_WHILE)
+    assert seized is not None
+    taken(scribe, seized)
+
+    assert [1, 1, 1, 1, 1, 2] == levels.seen
+
+
+def test_a_lease_that_a_power_failure_undid_is_lost(store: SqliteStore, scribe: Scribe, tmp_path: Path) -> None:
+    """Where only the claim is gone, the handoff waits as before, and nobody can accept under the old lease."""
+    handoff = waiting(scribe)
+    (tmp_path / "later").mkdir()
+    for name in ("ledger.db", "ledger.db-wal"):  # what the disk has: everything before the claim
+        shutil.copy(tmp_path / name, tmp_path / "later" / name)
+    lease = claimed(store)
+    with closing(SqliteStore(tmp_path / "later" / "ledger.db")) as later:
+        again = a_scribe(later, identity=scribe.identity, root=scribe.root)
+        with pytest.raises(LeaseLostError):
+            taken(again, lease)
+
+        assert [] == leases_of(later)
+        assert handoff == claimed(later).handoff
 
 
 def test_what_its_caller_carries_asks_for_no_lease(store: SqliteStore, scribe: Scribe) -> None:

@@ -57,6 +57,7 @@ class _Batch(Struct, eq=False):
     """One transaction, and the commands in it."""
 
     commands: "tuple[_Command, ...]" = ()  # emptied when all were woken, because each command refers to its batch
+    lasting: bool = False  # whether a command in it must survive a power failure
     committing: bool = False
     failure: BatonpassError | None = None
     settled: bool = False
@@ -69,6 +70,7 @@ class _Command(Struct, eq=False):
     apply: Callable[[apsw.Connection], object]
     deadline: float
     alone: Callable[[apsw.Connection], object] | None = None
+    lasting: bool = True  # its caller relies on it after a power failure
     error: BaseException | None = None
     batch: _Batch | None = None  # the transaction that contains it
     leading: _Batch | None = None  # the transaction that its caller leads
@@ -94,6 +96,7 @@ class GroupCommit:
         self._queue: deque[_Command] = deque()
         self._leader: _Command | None = None  # always the first in the queue
         self._shut = False
+        self._relaxed = False  # the connection does not wait for the disk, or may not
 
     def run_alone(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command outside any transaction, while nobody else uses the connection."""
@@ -111,13 +114,16 @@ class GroupCommit:
         apply: Callable[[apsw.Connection], object],
         *,
         alone: Callable[[apsw.Connection], object] | None = None,
+        lasting: bool = True,
     ) -> None:
         """Run a command in a transaction and return when it is durable. Raises its own exception, or a `StoreError`.
 
         `apply` may run more than once, because the batch is run again if another command in it is refused. `alone` runs
-        after the transaction, while nobody else uses the connection.
+        after the transaction, while nobody else uses the connection. A command that is not `lasting` survives the end
+        of this process, but perhaps not a power failure: it does not wait for the disk, unless another one in its batch
+        does.
         """
-        command = _Command(apply, time.monotonic() + self._wait_for, alone)
+        command = _Command(apply, time.monotonic() + self._wait_for, alone, lasting)
         try:
             with self._mutex:
                 if self._shut:
@@ -167,6 +173,8 @@ class GroupCommit:
                 batch.commands = tuple(self._queue)[:_LARGEST_BATCH]
                 for command in batch.commands:
                     command.batch = batch
+                    if command.lasting:
+                        batch.lasting = True
             self._commit(batch)
             for command in batch.commands:
                 if command.alone is not None:
@@ -185,6 +193,8 @@ class GroupCommit:
         """
         connection, watch = self._connection, self._watch
         try:
+            if batch.lasting is self._relaxed:
+                self._wait_for_disk(waits=batch.lasting)
             connection.execute("BEGIN IMMEDIATE")
             if watch is not None:
                 watch.begin(connection)
@@ -220,6 +230,14 @@ class GroupCommit:
             else:
                 batch.failure = error if isinstance(error, BatonpassError) else StoreError(str(error))
             batch.settled = True
+
+    def _wait_for_disk(self, *, waits: bool) -> None:
+        """Set whether the next commits wait for the disk. Called outside of a transaction, where SQLite allows it."""
+        # SQLite sets this when it reads the statement, and not when it runs it, so the statement must not be cached.
+        # Interrupted anywhere, we believe that the connection does not wait, and a lasting batch sets it once more.
+        self._relaxed = True
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if waits else 'NORMAL'}", can_cache=False)
+        self._relaxed = not waits
 
     def _run_alone(self, command: _Command, alone: Callable[[apsw.Connection], object]) -> None:
         try:

@@ -130,11 +130,11 @@ class SqliteStore:
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Extend a lease, counted from now. Raises `LeaseLostError`."""
-        return self._answer(lambda connection: leases.renew(connection, lease, lease_for))
+        return self._answer(lambda connection: leases.renew(connection, lease, lease_for), lasting=False)
 
     def release(self, lease: Lease) -> None:
         """Give a lease back."""
-        self._write(lambda connection: leases.release(connection, lease))
+        self._write(lambda connection: leases.release(connection, lease), lasting=False)
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
         """Take over one lease whose time has run out."""
@@ -209,18 +209,18 @@ class SqliteStore:
         if pending(self._migrations, applied):
             self.migrate()
 
-    def _write(self, apply: Callable[[apsw.Connection], object]) -> None:
+    def _write(self, apply: Callable[[apsw.Connection], object], *, lasting: bool = True) -> None:
         if self._shut or os.getpid() != self._pid:
             self._require_usable()
         if self._writer is None:
             with self._writer_lock:
                 self._writer = self._writer or Writer(self._path, self.home, self._wait_for, self._tail)
-        self._writer.run(apply)
+        self._writer.run(apply, lasting=lasting)
 
-    def _answer(self, apply: Callable[[apsw.Connection], Answer]) -> Answer:
+    def _answer(self, apply: Callable[[apsw.Connection], Answer], *, lasting: bool = True) -> Answer:
         """Run a command and return its last answer: it runs again if another command in its batch was refused."""
         answers: list[Answer] = []
-        self._write(lambda connection: answers.append(apply(connection)))
+        self._write(lambda connection: answers.append(apply(connection)), lasting=lasting)
         return answers[-1]
 
     def _take(
@@ -237,7 +237,10 @@ class SqliteStore:
             with self._reading() as reader:
                 if find(reader) is None:
                     return None
-        return self._answer(lambda connection: leases.take(connection, find, holder, lease_for))
+        # Leases do not wait for the disk. A power failure may undo one, as if its time were over; then an acceptance
+        # under it is refused. Whatever is written later and waits is behind it in the same log, so it never stands
+        # without the lease that it relied on.
+        return self._answer(lambda connection: leases.take(connection, find, holder, lease_for), lasting=False)
 
     def _reading(self) -> ReadTransaction[apsw.Connection]:
         self._require_usable()
