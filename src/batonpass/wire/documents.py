@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from batonpass.errors import InvalidValueError, UnknownFieldError
 from batonpass.model.base.checks import require_utc, shorten
 from batonpass.model.base.ids import PrincipalId, require_principal
-from batonpass.model.base.value import defaults_of, parts_of
+from batonpass.model.base.value import defaults_of
 from batonpass.model.baton.baton import Brief
 from batonpass.model.baton.items import VALUE_TYPES, ItemValue, Report
 from batonpass.model.bodies.reasoning import ReasoningPlace
@@ -126,26 +127,40 @@ def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
         raise InvalidValueError("document", str(error)) from None
     if not isinstance(document, dict) or document.get("v") is False or document.get("v") != VERSION:
         raise InvalidValueError("v", f"is not version {VERSION}; was it written by a newer version?")
-    if unknown := sorted(set(document) - wanted):
-        raise UnknownFieldError(unknown[0])
-    if absent := sorted(wanted - set(document)):
-        raise InvalidValueError(absent[0], "is missing")
+    if document.keys() != wanted:
+        for unknown in sorted(document.keys() - wanted):
+            raise UnknownFieldError(unknown)
+        for absent in sorted(wanted - document.keys()):
+            raise InvalidValueError(absent, "is missing")
     return document
 
 
 def _require_known(document: object, value: object, where: str) -> None:
     """Refuse a field that no type has: a misspelled field would be lost otherwise."""
-    # Not only the model's structs are read here: other programs' input is described by dataclasses.
-    if isinstance(document, dict) and (parts := parts_of(value)) is not None:
+    if isinstance(document, dict) and (names := _names_of(type(value))) is not None:
         for name, part in document.items():
-            if name not in parts:
+            if name not in names:
                 raise UnknownFieldError(f"{where}.{name}")
             if type(part) not in _FLAT:
-                _require_known(part, parts[name], f"{where}.{name}")
+                _require_known(part, getattr(value, name, None), f"{where}.{name}")
     elif isinstance(value, tuple) and isinstance(document, list):
         for part, item in zip(document, value, strict=True):
             if type(part) not in _FLAT:
                 _require_known(part, item, where)
+
+
+@lru_cache(maxsize=256)
+def _names_of(kind: type) -> frozenset[str] | None:
+    """Return the names of the fields of a struct type or a dataclass; None for any other type."""
+    # Not only the model's structs are read here: other programs' input is described by dataclasses.
+    if issubclass(kind, msgspec.Struct):
+        return frozenset(kind.__struct_fields__)
+    if not hasattr(kind, "__dataclass_fields__"):
+        return None
+    from dataclasses import fields  # noqa: PLC0415 - whoever made a dataclass has loaded it, and we make none
+
+    made: Any = kind
+    return frozenset(part.name for part in fields(made))
 
 
 def _sparse(value: object) -> Any:  # noqa: ANN401 - JSON
