@@ -137,7 +137,8 @@ def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
 
 def _require_known(document: object, value: object, where: str) -> None:
     """Refuse a field that no type has: a misspelled field would be lost otherwise."""
-    if isinstance(document, dict) and (names := _names_of(type(value))) is not None:
+    kind: Any = type(value)
+    if isinstance(document, dict) and (names := _names_of(kind)) is not None:
         for name, part in document.items():
             if name not in names:
                 raise UnknownFieldError(f"{where}.{name}")
