@@ -105,6 +105,16 @@ class Passages(Generic[Name]):
             else:
                 marks[mark] -= 1
 
+    def _may_share(self, tokens: frozenset[str], letters: str) -> bool:
+        """Return whether a value may have a token or a block of a text that is not long."""
+        marks = self._marks
+        if not marks.keys().isdisjoint(tokens):
+            return True
+        # To search for a block is as costly as to make three windows. What is cheaper is done.
+        if 3 * len(marks) < len(letters):
+            return any(map(letters.__contains__, marks))
+        return not marks.keys().isdisjoint(_windows(letters))
+
     def find(self, values: Iterable[str], names: Mapping[Name, object]) -> tuple[Name, ...]:
         """Return the named texts of which passages occur in one of these values."""
         texts: dict[Name, _Text] | None = None  # set at the first value that may match
@@ -120,14 +130,13 @@ class Passages(Generic[Name]):
             left -= len(value)
             tokens = frozenset(token.key for token in find_tokens(reading.plain))
             letters = reading.letters
-            windows = {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
-            if not tokens and not windows:
+            if not tokens and len(letters) < BLOCK:
                 continue  # shorter than a block and without tokens: it cannot match
             may_be_whole = _may_be_whole(reading)
             # Most values match no text, and the shared index tells that at once.
-            marks = self._marks.keys()
-            if not (self._long or may_be_whole) and marks.isdisjoint(tokens) and marks.isdisjoint(windows):
+            if not (self._long or may_be_whole or self._may_share(tokens, letters)):
                 continue
+            windows = _windows(letters)
             if texts is None:
                 texts = {name: text for name, text in self.texts.items() if name in names}
             for name, text in texts.items():
@@ -137,6 +146,11 @@ class Passages(Generic[Name]):
                 if name not in found and _stands(text, reading, tokens, windows):
                     found.add(name)
         return tuple(name for name in texts or () if name in found)
+
+
+def _windows(letters: str) -> set[str]:
+    """Return every block of letters, wherever it begins."""
+    return {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
 
 
 def mark(text: str, passages: Passages[Name], known: Passages[Name] | None = None) -> tuple[Span, ...]:

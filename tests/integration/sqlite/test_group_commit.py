@@ -51,7 +51,7 @@ def test_a_large_crowd_is_written_in_parts() -> None:
 
 
 def test_what_need_not_last_does_not_wait_for_the_disk() -> None:
-    """Only such commands are committed without waiting; the next one that must last waits, however often that changes."""
+    """Such commands are committed without waiting; the next one that must last waits, however often that changes."""
     desk = Desk()
     for number, lasting in enumerate((True, False, False, True, False, True, True)):
         desk.commits.run(desk.mark(str(number)), lasting=lasting)

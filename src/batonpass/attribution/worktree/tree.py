@@ -257,9 +257,8 @@ class WorkTree:
         """Return the last look updated by noted events; None if everything must be compared."""
         if self._last is None or not self._rules_hold():
             return None
-        if not (noted.files or noted.directories or noted.lost):
-            return self._last
-        suspects = self._suspects(noted)
+        # Nothing was noted, in most looks: then there is nobody to suspect.
+        suspects = self._suspects(noted) if noted.files or noted.directories or noted.lost else set()
         if suspects is None or any(PurePosixPath(path).name in _RULES for path in suspects):
             return None
         known = self._last.listed

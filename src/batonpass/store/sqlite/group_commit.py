@@ -86,7 +86,7 @@ class GroupCommit:
         connection: apsw.Connection,
         gate: WriteGate,
         wait_for: float,
-        watch: Watch | None = None,
+        watch: Watch,
     ) -> None:
         self._connection = connection
         self._gate = gate
@@ -196,8 +196,7 @@ class GroupCommit:
             if batch.lasting is self._relaxed:
                 self._wait_for_disk(waits=batch.lasting)
             connection.execute("BEGIN IMMEDIATE")
-            if watch is not None:
-                watch.begin(connection)
+            watch.begin(connection)
             if len(batch.commands) == 1:
                 # Nobody else is in the transaction, so a refusal may roll all of it back.
                 batch.commands[0].apply(connection)
@@ -206,16 +205,14 @@ class GroupCommit:
                 # in a savepoint of its own.
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
-                if watch is not None:
-                    watch.begin(connection)
+                watch.begin(connection)
                 for command in batch.commands:
                     _run_apart(connection, command)
             # From here on only the connection knows whether the commit happened; `_recover` asks it.
             batch.committing = True
             connection.execute("COMMIT")
             batch.settled = True
-            if watch is not None:
-                watch.committed(connection)
+            watch.committed(connection)
         except apsw.Error as error:
             # SQLite may have rolled back by itself, for instance on a full disk.
             batch.committing = False
