@@ -1,6 +1,7 @@
 """A program that runs one native agent under a key, and dies or waits in the middle if it is told to.
 
-Arguments: the ledger, what to do (`finish`, `die`, `slow`, `next`), the key, and the session. Every model request and
+Arguments: the ledger, what to do (`finish`, `die`, `slow`, `next`), the key, the session, and the shape: the agent
+`alone`, below a `lead` that hands to it, or the second of a `crew`. Every model request and
 every call that is really made is a line in the file `log` beside the ledger.
 """
 
@@ -14,9 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from batonpass import Relay, tool
-from batonpass.agents import AgentDefinition, AgentRunner, ScriptedClient, ToolExecutor, ToolRegistry
+from batonpass.agents import (
+    AgentDefinition,
+    AgentRegistry,
+    AgentRunner,
+    Crew,
+    HandoffExecutor,
+    ScriptedClient,
+    ToolExecutor,
+    ToolRegistry,
+    create_handoff_tool,
+)
 
-LEDGER, WHAT, KEY, SESSION = sys.argv[1:5]
+LEDGER, WHAT, KEY, SESSION, SHAPE = sys.argv[1:6]
 LOG = Path(LEDGER).with_name("log")
 
 
@@ -47,23 +58,46 @@ def look() -> str:
 def script(turn: Any) -> Any:  # noqa: ANN401 - a turn
     """Decide, send a mail, look, and answer."""
     log(f"asked after {len(turn.returned)} results; knows {'round half-even' in turn.known}")
-    steps = [
-        {"note_down": {"decisions": [{"what": "round half-even", "why": "tax office"}]}},
-        {"send": {"to": "ana"}},
-        {"look": {}},
-    ]
+    noted = {"note_down": {"decisions": [{"what": "round half-even", "why": "tax office"}]}}
+    steps = [*([noted] if "note_down" in turn.tools else []), {"send": {"to": "ana"}}, {"look": {}}]
     if turn.prompt == "And now?":
         return "told"
     return steps[len(turn.returned)] if len(turn.returned) < len(steps) else "done: " + turn.returned[-1][1]
 
 
+def lead(turn: Any) -> Any:  # noqa: ANN401 - a turn
+    """Hand the task to support, and tell what came back."""
+    log("the lead is asked")
+    return turn.returned[0][1] if turn.returned else {"handoff_to_support": {"task": "Tell ana"}}
+
+
+def first(_: Any) -> str:  # noqa: ANN401 - a turn
+    """Deliver at once."""
+    log("the first is asked")
+    return "researched"
+
+
 async def main() -> dict[str, Any]:
-    """Run the agent once."""
+    """Run the agent, its lead or its crew once."""
+    words = "And now?" if WHAT == "next" else "Tell ana"
+    asked: dict[str, Any] = {"by": "user:ana", "key": KEY or None, "session_id": SESSION or None}
     with Relay.open(LEDGER) as relay:
+        registry = AgentRegistry()
         runner = AgentRunner(ScriptedClient(script), ToolExecutor(ToolRegistry([send, look])), relay=relay)
-        agent = AgentDefinition(name="support", model="any")
-        words = "And now?" if WHAT == "next" else "Tell ana"
-        result = await runner.run(agent, words, by="user:ana", key=KEY or None, session_id=SESSION or None)
+        support = AgentDefinition(name="support", model="any")
+        registry.register("support", runner, support)
+        registry.register(
+            "first", AgentRunner(ScriptedClient(first), relay=relay), AgentDefinition(name="first", model="any")
+        )
+        if SHAPE == "crew":
+            done = await Crew.pipeline(["first", "support"], registry=registry, relay=relay).run(words, **asked)
+            return {"output": done.output, "run": done.run, "reused": False}
+        if SHAPE == "lead":
+            tools = ToolRegistry()
+            tools.register_tool_definition(create_handoff_tool("support", "It tells.", HandoffExecutor(registry)))
+            runner = AgentRunner(ScriptedClient(lead), ToolExecutor(tools), relay=relay)
+            support = AgentDefinition(name="lead", model="any")
+        result = await runner.run(support, words, **asked)
         return {"output": result.output, "run": result.run, "reused": result.reused}
 
 

@@ -10,14 +10,18 @@ import pytest
 
 from batonpass import Relay
 
+pytestmark = pytest.mark.slow  # each is several processes
+
 PROGRAM = Path(__file__).with_name("keyed_program.py")
 ROOT = Path(__file__).parents[3]
 
 
-def begin(ledger: Path, what: str, key: str = "mail-1", session: str = "s") -> "subprocess.Popen[str]":
+def begin(
+    ledger: Path, what: str, key: str = "mail-1", *, session: str = "s", shape: str = "alone"
+) -> "subprocess.Popen[str]":
     """Start the program in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, str(PROGRAM), str(ledger), what, key, session],
+        [sys.executable, str(PROGRAM), str(ledger), what, key, session, shape],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -87,3 +91,20 @@ def test_two_at_the_same_moment_are_one(ledger: Path) -> None:
     assert 1 == len({result["run"] for result in results})
     assert [False, True] == sorted(result["reused"] for result in results)
     assert (4, 1) == (sum("asked" in line for line in log(ledger)), log(ledger).count("sent to ana"))
+
+
+@pytest.mark.parametrize("shape", ["lead", "crew"])
+def test_a_killed_tree_goes_on_in_another_process(ledger: Path, shape: str) -> None:
+    """The child that was killed goes on from its messages; what its lead or its crew had finished is not done again."""
+    killed = begin(ledger, "die", shape=shape)
+    killed.communicate(timeout=60)
+    resumed = ended(begin(ledger, "finish", shape=shape))
+    again = ended(begin(ledger, "finish", shape=shape))
+
+    assert (-9, True, resumed["output"]) == (killed.returncode, "done: seen" in resumed["output"], again["output"])
+    assert (1, True) == (log(ledger).count("sent to ana"), log(ledger).count("the first is asked") <= 1)
+    assert 1 == sum("asked after 0 results" in line for line in log(ledger))
+    with Relay.open(str(ledger)) as relay, relay.store.view() as view:
+        assert {resumed["run"]} == {run.root for run in view.find_runs()}
+        assert 2 == max(handoff.attempt for handoff in view.find_handoffs())
+        relay.verify()

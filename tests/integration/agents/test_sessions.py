@@ -1,6 +1,7 @@
 """Sessions of native agents, on the provider's wire: derived state, bounded, never a conversation."""
 
 import json
+import re
 from typing import Any, Final
 
 from batonpass import tool
@@ -159,3 +160,33 @@ def test_an_answer_made_of_outside_words_is_not_repeated() -> None:
     last = spoken(talked(script, runs=3)[2])
     assert (1, True) == (last.count("tin costs"), "fetch it anew" in last)
     assert "no answer is verified" in last
+
+
+def test_what_a_lead_verified_is_told_as_verified() -> None:
+    """A result that its lead verified comes along with its evidence; one that nobody verified does not."""
+
+    def script(asked: Asked) -> Said:
+        if "You are billing" in asked.system:
+            return Text(f"invoice 42 is paid, as {'B' if 'second' in asked.words else 'A'} says")
+        if "run 2." in request(asked) or asked.answers == 3:
+            return Text("ok")
+        if asked.answers < 2:
+            return Use("handoff_to_billing", {"task": ("Look at the first", "Look at the second")[asked.answers]})
+        first = re.findall(r"handoff_[0-9a-z]{26}", asked.words)[0]
+        return Use("verify_result", {"handoff": first, "evidence": "I read the invoice myself"})
+
+    with serving(script) as api:
+        house = House(api)
+        house.agent("billing")
+        house.agent("support", tools=[house.to("billing")])
+
+        async def main() -> None:
+            for number in (1, 2):
+                await house.ask("support", f"This is run {number}.", session_id="s", by="user:ana")
+
+        run_async(main)
+        house.relay.verify()
+        last = api.of("support")[-1].words
+
+    assert "invoice 42 is paid, as A says [verified by agent:lead" in last.replace("agent:support", "agent:lead")
+    assert "as B says" not in last.partition("verified by")[0]
