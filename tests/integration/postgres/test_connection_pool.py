@@ -1,5 +1,6 @@
 """Connections are lent one at a time: the last one back goes out first, and none is lent that is of no use."""
 
+import select
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
@@ -98,3 +99,27 @@ def test_a_closed_pool_lends_nothing_and_keeps_nothing(pool: ConnectionPool) -> 
     assert kept.closed
     with pytest.raises(StoreShutError):
         pool.take(0)
+
+
+def test_what_is_idle_and_quiet_goes_out_without_waiting(pool: ConnectionPool) -> None:
+    """Who finds none of these asks for one in the usual way, which may take a while."""
+    assert pool.take_quiet() is None
+    first = taken(pool)
+    pool.give(first)
+
+    assert (first, None) == (pool.take_quiet(), pool.take_quiet())
+
+
+def test_one_to_which_something_has_come_unasked_is_left_to_the_usual_way(
+    pool: ConnectionPool, postgres_url: str
+) -> None:
+    """The server has ended it: there it is noticed, closed, and the server is waited for."""
+    ended = taken(pool)
+    pool.give(ended)
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (ended.info.backend_pid,))
+    select.select([ended.fileno()], [], [], 5)
+
+    assert pool.take_quiet() is None
+    assert ended is taken(pool)
+    assert not pool.is_quiet(ended)

@@ -33,15 +33,17 @@ from batonpass.model.ledger.run import Handoff, Run, Stated
 from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
 from batonpass.store.postgres.arrays import BytesArray, NumberArray, TextArray, TruthArray
-from batonpass.store.postgres.connections import STATEMENTS, Connection
+from batonpass.store.postgres.connections import QUERIES, STATEMENTS, Connection
 from batonpass.store.postgres.failures import is_lost
-from batonpass.store.postgres.prepared_statements import NOTHING, Asked, ask, ask_all
+from batonpass.store.postgres.prepared_statements import NOTHING, Asked, ask, ask_all, in_order
 
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 _APPEND: Final = STATEMENTS["append"]
 _APPEND_TOGETHER: Final = STATEMENTS["append_together"]
-_REQUIRE_PREMISES: Final = STATEMENTS["require_premises"]
+_REQUIRE_PREMISES: Final = QUERIES["require_premises"]
+_APPEND_ON_PREMISES: Final = in_order(_REQUIRE_PREMISES, QUERIES["append"])
+_APPEND_TOGETHER_ON_PREMISES: Final = in_order(_REQUIRE_PREMISES, QUERIES["append_together"])
 _TRY_APPEND: Final = STATEMENTS["try_append"]
 _IMPATIENTLY: Final = STATEMENTS["impatiently"]
 _COUNT_WRITTEN: Final = STATEMENTS["count_written"]
@@ -77,12 +79,12 @@ def require_fitting(entries: Sequence[Entry]) -> None:
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
     """Write entries in one round trip and one commit. Raises an error of the driver, which `refusal` translates."""
-    first, *others = entries
     # This lock is taken with the first entry, whichever entry needs it. Taken later, it could wait for a session that
     # already waits for us: a deadlock.
-    ends_grants = any(is_revocation(charge.account) for entry in entries for charge in entry.change.charges)
-    asked = [*_premises(entries), (_APPEND, _arguments(first, ends_grants=ends_grants))]
-    asked += [(_APPEND, _arguments(entry)) for entry in others]
+    premises = _premises(entries)
+    first = _APPEND_ON_PREMISES if premises else _APPEND
+    asked: list[Asked] = [(first, premises | _arguments(entries[0], ends_grants=_ends_grants(entries)))]
+    asked += [(_APPEND, _arguments(entry)) for entry in entries[1:]]
     ask_all(connection, asked)
 
 
@@ -96,7 +98,8 @@ def write_together(connection: Connection, entries: Sequence[Entry]) -> bool:
     if given is None:
         return False
     try:
-        ask_all(connection, [*_premises(entries), (_APPEND_TOGETHER, given)])
+        premises = _premises(entries)
+        ask(connection, _APPEND_TOGETHER_ON_PREMISES if premises else _APPEND_TOGETHER, premises | given)
     except psycopg.Error as error:
         if error.sqlstate in _GIVEN_UP:
             return False
@@ -134,10 +137,11 @@ class Append:
 
         An entry runs alone if it is large, or if other appends must wait for it: it ends a key or a grant.
         """
-        entry, *others = self._entries
-        ends = entry.change.key_changed is not None or any(is_revocation(each.account) for each in entry.change.charges)
-        large = sum(len(content.body) for content in entry.contents) > _LARGE
-        return None if others or ends or large else entry
+        if len(self._entries) > 1:
+            return None
+        entry = self._entries[0]
+        large = bool(entry.contents) and sum(len(content.body) for content in entry.contents) > _LARGE
+        return None if entry.change.key_changed is not None or large or _ends_grants(self._entries) else entry
 
     def run(self, connection: Connection) -> None:
         """Append, or learn that it was done. Raises the refusal, or the driver's error: then run it again."""
@@ -214,12 +218,20 @@ def _named(detail: Mapping[str, Any], entries: Sequence[Entry]) -> Entry:
     return next(entry for entry in entries if entry.signed.receipt.id == detail["receipt"])
 
 
+def _ends_grants(entries: Sequence[Entry]) -> bool:
+    for entry in entries:
+        for charge in entry.change.charges:
+            if is_revocation(charge.account):
+                return True
+    return False
+
+
 def _arguments(entry: Entry, *, ends_grants: bool = False) -> dict[str, object]:
     signed = entry.signed
     receipt = signed.receipt
     change = entry.change
     contents = entry.contents
-    fields = dict(_fields(change, entry))
+    fields = _fields(change, entry)
     if ends_grants:
         fields["ends_grants"] = True
     return {
@@ -245,18 +257,19 @@ def _arguments(entry: Entry, *, ends_grants: bool = False) -> dict[str, object]:
     }
 
 
-def _premises(entries: Sequence[Entry]) -> list[Asked]:
-    """Return the statement that checks the premises of these entries, if there are any."""
+def _premises(entries: Sequence[Entry]) -> dict[str, object]:
+    """Return the premises of these entries as arguments; empty if there are none."""
+    if len(entries) == 1 and entries[0].premise is None:
+        return {}
     premises = [entry.premise for entry in entries if entry.premise is not None]
     if not premises:
-        return []
-    given = {
-        "roots": TextArray([premise.root for premise in premises]),
+        return {}
+    return {
+        "premised": TextArray([premise.root for premise in premises]),
         "statements": NumberArray([premise.statements for premise in premises]),
         "refutations": NumberArray([premise.refutations for premise in premises]),
         "untouched": TextArray([handoff for premise in premises for handoff in premise.untouched]),
     }
-    return [(_REQUIRE_PREMISES, given)]
 
 
 def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
@@ -264,7 +277,7 @@ def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
     changed: dict[str, list[object]] = {}
     touches: list[object] = []
     for entry in entries:
-        fields = dict(_fields(entry.change, entry))
+        fields = _fields(entry.change, entry)
         if not (fields.keys() <= _PLAIN and _moves_plainly(entry)) or enrols_itself(entry.signed.receipt):
             return None
         for name, value in fields.items():
@@ -309,25 +322,27 @@ def _moves_plainly(entry: Entry) -> bool:
     return moved.event is HandoffEvent.ACCEPT if entry.token is not None else moved.event not in _TO_READY
 
 
-def _fields(change: Projection, entry: Entry) -> Iterator[tuple[str, object]]:
-    """Yield the changes of an entry to rows other than its receipt and its stream."""
+def _fields(change: Projection, entry: Entry) -> dict[str, object]:
+    """Return the changes of an entry to rows other than its receipt and its stream."""
+    fields: dict[str, object] = {}
     if (fenced := change.fences) is not None:
-        yield "fences", {"run": fenced.run, "seq": fenced.seq, "head": fenced.head}
+        fields["fences"] = {"run": fenced.run, "seq": fenced.seq, "head": fenced.head}
     if change.run_opened is not None:
-        yield "run_opened", _run_row(change.run_opened)
+        fields["run_opened"] = _run_row(change.run_opened)
     if (ended := change.run_ended) is not None:
-        yield "run_ended", {"run": ended.run, "state": ended.state, "at": rows.micros(ended.at)}
+        fields["run_ended"] = {"run": ended.run, "state": ended.state, "at": rows.micros(ended.at)}
     if change.handoff_opened is not None:
-        yield "handoff_opened", _handoff_row(change.handoff_opened)
+        fields["handoff_opened"] = _handoff_row(change.handoff_opened)
     if change.handoff_moved is not None:
-        yield "handoff_moved", _move(change.handoff_moved, entry.token)
+        fields["handoff_moved"] = _move(change.handoff_moved, entry.token)
     if change.charges:
-        yield "charges", [_named_row(charge, "account", "unit", "amount") for charge in change.charges]
+        fields["charges"] = [_named_row(charge, "account", "unit", "amount") for charge in change.charges]
     if entry.within:
-        yield "within", [_named_row(limit, "account", "unit", "most") for limit in entry.within]
+        fields["within"] = [_named_row(limit, "account", "unit", "most") for limit in entry.within]
     if entry.touches:
-        yield "touches", [_named_row(touch, "content", "path") for touch in entry.touches]
-    yield from _rarely(change)
+        fields["touches"] = [_named_row(touch, "content", "path") for touch in entry.touches]
+    fields.update(_rarely(change))
+    return fields
 
 
 def _rarely(change: Projection) -> Iterator[tuple[str, object]]:

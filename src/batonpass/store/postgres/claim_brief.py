@@ -6,7 +6,7 @@ are of one moment.
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -39,9 +39,9 @@ class AboutHandoff(Struct, frozen=True):
         """Return the statement that fetches the whole brief in one row."""
         return ((_BRIEF, {"handoff": self.handoff, "most": SMALL}),)
 
-    def answers(self, found: Sequence[Sequence[Row]]) -> Iterator[tuple[Question, Sequence[Row]]]:
-        """Yield each part of that row as the answer to the statement that a view would run for it."""
-        return _answers(found[0][0]) if found[0] else iter(())
+    def answers(self, found: Sequence[Sequence[Row]]) -> Answers:
+        """Return each part of that row as the answer to the statement that a view would run for it."""
+        return _answers(found[0][0]) if found[0] else {}
 
     def settled(self, found: Sequence[Sequence[Row]]) -> Sequence[Sequence[Row]]:
         """Return the rows without positions: a receipt that got its position meanwhile has not changed."""
@@ -54,7 +54,7 @@ class ClaimBrief:
     def __init__(self, about: AboutHandoff, found: Sequence[Sequence[Row]]) -> None:
         self._about = about
         self._found = found
-        self.answers: Answers = dict(about.answers(found))
+        self.answers: Answers = about.answers(found)
         self._read_at = time.monotonic()
 
     @property
@@ -123,21 +123,24 @@ class Briefs:
         return brief if brief is not None and brief.is_fresh else None
 
 
-def _answers(row: Row) -> Iterator[tuple[Question, list[Row]]]:
+def _answers(row: Row) -> Answers:
     handoff, stream, run, offer, beginning = row[:13], row[13:19], row[19:31], row[31:39], row[39:47]
     statements, keys, ids, salts, bodies = row[47:]
     identifier, root = handoff[:2]
-    yield ("get_handoff", identifier), [handoff]
-    yield ("get_stream", identifier), [] if stream[0] is None else [stream]
+    told: dict[Question, Sequence[Row]] = {
+        ("get_handoff", identifier): [handoff],
+        ("get_stream", identifier): [] if stream[0] is None else [stream],
+        ("find_statements", root): [(*said, int(at)) for *said, at in statements or ()],
+        ("find_keys",): [tuple(key) for key in keys or ()],
+    }
     if run[0] is not None:
-        yield ("get_run", run[0]), [run]
+        told["get_run", run[0]] = [run]
     for receipt in (offer, beginning):
         if receipt[1] is not None:
-            yield ("get_receipt_at", receipt[2], receipt[3]), [receipt]
-    yield ("find_statements", root), [(*said, int(at)) for *said, at in statements or ()]
-    yield ("find_keys",), [tuple(key) for key in keys or ()]
+            told["get_receipt_at", receipt[2], receipt[3]] = [receipt]
     for (content, receipt_id, place), salt, body in zip(ids or (), salts or (), bodies or (), strict=True):
-        yield ("get_content", content), [(content, receipt_id, place, salt, body)]
+        told["get_content", content] = [(content, receipt_id, place, salt, body)]
+    return told
 
 
 def _without_positions(row: Row) -> Row:

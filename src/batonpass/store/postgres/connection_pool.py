@@ -34,6 +34,19 @@ class ConnectionPool:
         self._free = threading.Condition(self._lock)
         self.waiting = 0  # threads that wait for a connection
 
+    def take_quiet(self) -> Connection | None:
+        """Return a connection that is idle and to which nothing has arrived unasked; None if there is no such."""
+        with self._lock:
+            if not self._kept:
+                return None
+            kept = self._kept.pop()
+            self._lent[kept.connection] = kept
+        # Not under the lock: asking lets other threads run, and they would wait for us.
+        if not kept.unasked.poll(0):
+            return kept.connection
+        self.give(kept.connection)
+        return None
+
     def take(self, seconds: float) -> Connection | None:
         """Return a connection; None if all stay lent for so many seconds. Raises a `StoreError` if none can be made."""
         with self._lock:
@@ -62,7 +75,8 @@ class ConnectionPool:
 
     def give(self, connection: Connection) -> None:
         """Take a connection back. One that is closed, or inside a transaction, is not lent again."""
-        useful = not connection.closed and connection.pgconn.transaction_status == _IDLE
+        # Of a connection that is closed or broken, libpq says that it does not know.
+        useful = connection.pgconn.transaction_status == _IDLE
         unused = None
         with self._lock:
             kept = self._lent.pop(connection)

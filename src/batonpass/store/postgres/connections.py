@@ -159,6 +159,9 @@ class Connections:
 
     def _take(self, pool: ConnectionPool, patience: Patience) -> Connection:
         while True:
+            # Nearly always one is there: who needs no patience is not asked how much is left.
+            if (connection := pool.take_quiet()) is not None:
+                return connection
             try:
                 connection = pool.take(min(_TURN_SECONDS, patience.left()))
             except StoreUnavailableError:

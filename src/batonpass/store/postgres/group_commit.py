@@ -68,17 +68,19 @@ class Group:
         if entry is None:
             self._connections.repeat(append.run)
             return
-        member = _Member(append, entry)
         with self._lock:
-            alone = self._under_way < _AT_ONCE
-            if alone:
+            member = None if self._under_way < _AT_ONCE else _Member(append, entry)
+            if member is None:
                 self._under_way += 1
             else:
                 self._waiting.append(member)
-        if alone:
-            self._lead([member])
-        else:
-            self._wait(member)
+        if member is None:
+            try:
+                self._connections.repeat(append.run)
+            finally:
+                self._pass_on()
+            return
+        self._wait(member)
         # Refused, in doubt, or locked out by others. Alone, it learns the reason, or waits for the lock.
         if not member.written:
             self._connections.repeat(append.run)

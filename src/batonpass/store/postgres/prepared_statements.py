@@ -43,6 +43,14 @@ class PreparedStatement:
         self.name = f"batonpass_{next(_NUMBERS)}".encode()
 
 
+def in_order(first: str, second: str) -> PreparedStatement:
+    """Return one statement that does what two do that begin with SELECT, the first one first.
+
+    A statement costs the server and the driver about as much to begin as a short one to run.
+    """
+    return PreparedStatement(f"{first.rstrip().removesuffix(';')}, {second.lstrip().removeprefix('SELECT')}")
+
+
 class Statements(Mapping[str, PreparedStatement]):
     """The statements of one file, by name; each is parsed when it is first used."""
 

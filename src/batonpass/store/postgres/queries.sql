@@ -86,9 +86,11 @@ SELECT batonpass_append(
     enrols_itself => %(enrols_itself)b
 );
 
--- If a premise does not hold, this fails and with it the whole transaction.
+-- If a premise does not hold, this fails and with it the whole transaction. An append follows in the same statement.
 -- name: require_premises
-SELECT batonpass_require_premises(of_roots => %(roots)b, so_many => %(statements)b, refuted => %(refutations)b, untouched => %(untouched)b);
+SELECT batonpass_require_premises(
+    of_roots => %(premised)b, so_many => %(statements)b, refuted => %(refutations)b, untouched => %(untouched)b
+);
 
 -- For the rest of a transaction that several appends share: one that would have to wait for a lock is tried alone later.
 -- name: impatiently

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from os import getpid
 from typing import Final
 
 import psycopg
@@ -105,8 +106,10 @@ class PostgresStore:
                 f"the connection broke during a commit, and the store could not be asked what became of it: {error}; "
                 "read the stream before anything is recorded again",
             ) from None
-        if any(entry.change.erased for entry in entries):
-            self._forget()
+        for entry in entries:
+            if entry.change.erased:
+                self._forget()
+                break
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Claim the oldest ready handoff to one of these agents."""
@@ -188,7 +191,9 @@ class PostgresStore:
             raise StoreShutError("this ledger was closed; open it again")
 
     def _require_current(self) -> None:
-        self._require_usable()
+        # Asked before every act: what is right is found right without a call.
+        if self._shut or getpid() != self._process.pid:
+            self._require_usable()
         if self._missing:
             raise schema.too_old(self._missing, self.url)
 
