@@ -17,6 +17,7 @@ from batonpass.clock import Clock, SystemClock
 from batonpass.config import find_settings
 from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
 from batonpass.model.base.checks import as_member, require_code
+from batonpass.model.base.durations import read_duration
 from batonpass.model.base.ids import (
     AgentId,
     ContentId,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from batonpass.handoff.transfer.offer_request import GivenItem
     from batonpass.ledger.act_receipts import Recording
     from batonpass.model.baton.card import Card
+    from batonpass.model.baton.items import ItemValue
     from batonpass.model.grants.grant_request import GrantRequest
     from batonpass.model.ledger.content import Content
     from batonpass.policy.policy_table import AnyPolicy
@@ -523,6 +525,31 @@ class Relay:
         from batonpass.handoff.taint.left_files import endorse_file  # noqa: PLC0415 - as above
 
         return endorse_file(self._furnished(), path, by=by, reason=reason)
+
+    def prune_session(
+        self,
+        session: str,
+        items: Iterable[str] = (),
+        *,
+        by: str,
+        reason: str,
+        older_than: timedelta | str | None = None,
+    ) -> "tuple[ItemValue, ...]":
+        """Take things out of what a session leaves to the next, as a person. Return what was taken out.
+
+        Name items by id, the end of an id, or the words with which they begin; or all that are older than a duration.
+        Raises `NotPersonError` if `by` is no person, `NotFoundError` for a name that fits nothing, and
+        `InvalidValueError` if there is nothing to take out.
+        """
+        from batonpass.audit.meant_ids import get_session  # noqa: PLC0415 - as above
+        from batonpass.handoff.sessions.prune import prune  # noqa: PLC0415 - as above
+
+        age = read_duration("older_than", older_than) if isinstance(older_than, str) else older_than
+        with self._store.view() as view:
+            found = get_session(view, session)
+        desk = self._furnished()
+        before = None if age is None else desk.clock.now() - age
+        return prune(desk, found, items, by=by, reason=reason, before=before)
 
     def read(self, content: ContentId) -> bytes:
         """Return the bytes of a content. Raises `ContentErasedError` if it was erased."""

@@ -145,6 +145,7 @@ class AsyncRelay(Face[Relay]):
     sweep = twin(Relay.sweep)
     verify = twin(Relay.verify)
     endorse_file = twin(Relay.endorse_file)
+    prune_session = twin(Relay.prune_session)
     read = twin(Relay.read)
     trail = twin(Relay.trail)
     revoke_grant = twin(Relay.revoke_grant)

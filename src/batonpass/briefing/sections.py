@@ -14,6 +14,7 @@ from batonpass.briefing.quotes import is_inline
 from batonpass.model.base.ids import ContentId
 from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.baton import Baton, Budget
+from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.baton.items import (
     SURE,
     Artifact,
@@ -80,6 +81,7 @@ HIDDEN: Final = "(its words were erased)"
 
 YOUR_TASK: Final = "Your task"
 FALLEN: Final = "What no longer stands: do not build on it"
+DISPUTED: Final = "What contradicts itself, the newest first: ask, or say which you follow"
 HEADINGS: Final = {
     Part.INTENT: "What the human wants, in their own words",
     Part.CONSTRAINT: "What must hold",
@@ -110,6 +112,13 @@ def pieces_of(baton: Baton, read: ReadBody | None = None) -> Iterator[Piece]:
             for piece in _item(item, FALLEN, read):
                 note = "; ".join(filter(None, (known.sentence, piece.note)))
                 yield replace(piece, rank=min(piece.rank, Rank.STATE), note=note)
+    yield from _disputed(baton)
+
+
+def _disputed(baton: Baton) -> Iterator[Piece]:
+    """Yield the statements of a baton that cannot all hold, the newest first: nobody should follow one by chance."""
+    for number, one in enumerate(find_in_baton(baton)):
+        yield Piece(heading=DISPUTED, text=one.sentence, rank=Rank.STATE, ref=f"disputed/{number}", name="disputed")
 
 
 def pieces_of_items(items: Iterable[Item], read: ReadBody | None = None) -> Iterator[Piece]:

@@ -23,6 +23,7 @@
     │   │   ├── HandoffLoopError       handoff.loop
     │   │   ├── IncompleteBatonError   handoff.incomplete
     │   │   ├── HandoffRefusedError    handoff.refused
+    │   │   ├── TaskInFlightError      handoff.in_flight
     │   │   └── UnverifiedError        handoff.unverified
     │   ├── InputsChangedError     handoff.inputs_changed
     │   ├── TurnsExhaustedError    handoff.turns_exhausted

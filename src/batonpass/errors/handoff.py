@@ -121,6 +121,27 @@ class ReusedResultWarning(UserWarning):
         )
 
 
+class TaskInFlightWarning(UserWarning):
+    """A run handed off a task that an earlier session has handed off too, and that is not over there."""
+
+    def __init__(self, handoff: str, agent: str, state: str) -> None:
+        super().__init__(
+            f"{agent} has exactly this task of an earlier session already: {handoff} is {state}. Wait for it, or "
+            f"cancel it with `batonpass handoff cancel {handoff[-6:]}`; if it is to be done twice, say so: "
+            "handling=Handling(again=1)",
+        )
+
+
+class TaskInFlightError(PolicyRefusedError):
+    """An enforced run handed off a task that is in flight since an earlier session."""
+
+    code = "handoff.in_flight"
+
+    def __init__(self, handoff: str, agent: str, state: str) -> None:
+        super().__init__(str(TaskInFlightWarning(handoff, agent, state)))
+        self.handoff = handoff
+
+
 class InputsChangedError(HandoffError):
     """A handoff is to be used or tried again, and what it was offered with no longer stands, or was made anew."""
 

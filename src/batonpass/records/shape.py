@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from batonpass.model.base.ids import time_of
 from batonpass.model.base.label import Label
+from batonpass.model.baton.contradiction import Contradiction
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord
 from batonpass.records.handoff import ResultVerdict
@@ -51,6 +52,12 @@ def text_shape(text: Text | None) -> Shape | None:
     if text.body is not None and text.words is None:
         facts["base64"] = b64encode(text.body).decode("ascii")
     return facts
+
+
+def contradiction_shape(found: Contradiction) -> Shape:
+    """Return statements that cannot all hold, the newest first."""
+    sides = [{"words": one.words, "by": one.by, "at": exact(one.at), "item": one.item} for one in found.sides]
+    return {"subject": found.subject, "sides": sides}
 
 
 def run_shape(run: Run, task: Text | None) -> Shape:

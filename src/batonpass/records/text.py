@@ -83,10 +83,10 @@ def texts_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can h
             yield from texts_in(inner)
 
 
-def read_names(text: Text) -> tuple[str, ...]:
-    """Return the names in a content that is a JSON list of them; none if it was erased or is something else."""
+def names_in(body: bytes) -> tuple[str, ...]:
+    """Return the names in a content that is a JSON list of them; none if it is something else."""
     try:
-        found = json.loads(text.words or "[]")
+        found = json.loads(body)
     except ValueError:
         return ()
     return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()

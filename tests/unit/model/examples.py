@@ -85,6 +85,7 @@ from batonpass.model.bodies.body import (
     RunTainted,
     Sanitising,
     ScanFound,
+    SessionPruned,
     SessionResumed,
     SessionSaved,
     Settlement,
@@ -371,6 +372,7 @@ BODIES: Final[dict[Kind, Body]] = {
         ApproverRevoked(principal=ANA, public_key=RUN_KEY),
         ContentErased(contents=(CONTENT,), by=ANA),
         FileEndorsed(holds=(DIGEST,), by=ANA),
+        SessionPruned(root=PARENT, by=ANA, count=2),
         GrantRevoked(account=StreamId(HANDOFF), by=ANA),
     )
 }
@@ -387,7 +389,11 @@ BARE: Final[dict[Kind, Body]] = {
 def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
-        case ("relay" | "approver" | "content" | "grant" | "file", *_) | ("tool", _, "backed" | "approved" | "refused"):
+        case (
+            ("relay" | "approver" | "content" | "grant" | "file", *_)
+            | ("tool", _, "backed" | "approved" | "refused")
+            | ("session", _, "pruned")
+        ):
             return StreamId(RELAY)
         case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)

@@ -313,6 +313,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
         "by": NOT_PRINCIPALS,
     },
+    Kind.SESSION_PRUNED: {"root": NOT_IDS, "by": NOT_PRINCIPALS, "count": NOT_COUNTS},
     Kind.FILE_ENDORSED: {
         "holds": ((), [DIGEST], (DIGEST, DIGEST), (COMMIT,), None),
         "by": NOT_PRINCIPALS,

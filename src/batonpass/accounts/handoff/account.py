@@ -38,7 +38,7 @@ from batonpass.records.handoff import OPEN, Judged
 from batonpass.records.lineage import Tasks, find_ancestors, read_task
 from batonpass.records.revision import Awareness, RevisionRecord, find_aware, find_revisions
 from batonpass.records.source import run_between, timed
-from batonpass.records.text import Text, read_contents, read_names, read_receipt, read_stream, read_texts
+from batonpass.records.text import Text, names_in, read_contents, read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_report
 
@@ -192,7 +192,7 @@ class Account(Struct, frozen=True, kw_only=True):
     def listed(self, name: str) -> tuple[str, ...]:
         """Return a list of names in the latest close-out; none if there is no such list, or if it was erased."""
         text = None if self.latest is None else self.latest.texts.get(name)
-        return () if text is None else read_names(text)
+        return () if text is None or text.body is None else names_in(text.body)
 
     @property
     def questions(self) -> tuple[tuple[OpenQuestion, bool], ...]:

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from batonpass.audit.short_ids import ending
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.transfer.reasoning import REASONING, WORDS
+from batonpass.handoff.runtime.reasoning import REASONING, WORDS
 from batonpass.model.base.content_names import MESSAGES
 from batonpass.model.base.ids import ReceiptId, RunId
 from batonpass.model.bodies.body import CheckpointSaved, HandoffInitiated

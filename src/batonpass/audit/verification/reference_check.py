@@ -13,6 +13,7 @@ from batonpass.audit.verification.carried_items import CarriedItems
 from batonpass.audit.verification.ruling_check import DECISIONS, Holds, require_decision
 from batonpass.audit.verification.taint_check import Taints
 from batonpass.errors import UnlinkedError
+from batonpass.guard.policy.taint_gate import may_endorse
 from batonpass.model.base.ids import (
     CallId,
     ContentId,
@@ -45,6 +46,7 @@ from batonpass.model.bodies.body import (
     RunClosed,
     RunRecorded,
     RunRelaxed,
+    SessionPruned,
     SessionResumed,
     SessionSaved,
     ToolCached,
@@ -218,6 +220,14 @@ def _require_cached(facts: Facts, body: ToolCached) -> None:
         raise UnlinkedError(f"{body.result} keeps no result of {body.made}", field="result")
 
 
+def _require_pruned(facts: Facts, body: SessionPruned) -> None:
+    run = facts.derived.runs.get(body.root)
+    if facts.memory.whole and (run is None or run.parent is not None):
+        raise UnlinkedError(f"{body.root} is no root that leaves anything", field="root")
+    if not may_endorse(body.by):
+        raise UnlinkedError(f"{body.by} is no person, and takes something out of a session", field="by")
+
+
 def _require_rotated(facts: Facts, body: RelayRotated) -> None:
     _require_owner(facts, body.old_key, body.relay)
 
@@ -317,6 +327,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffAnswered: _require_revision,
     HandoffRevised: _require_revised,
     RunAcknowledged: _require_acknowledged,
+    SessionPruned: _require_pruned,
     HandoffLate: _require_late,
     RunRecorded: _require_items,
     RunRelaxed: _require_items,

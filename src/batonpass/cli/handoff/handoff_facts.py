@@ -9,9 +9,18 @@ from batonpass.cli.grant.grant_screen import revocation_facts
 from batonpass.cli.handoff.carriage_proof import fidelity_facts
 from batonpass.cli.handoff.scope_use import scope_used_facts, use_of
 from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.bodies.body import HandoffApproved, HandoffBacked, HandoffDenied, HandoffHeld
 from batonpass.records.handoff import OPEN
-from batonpass.records.shape import call_shape, exact, handoff_shape, label_shape, run_shape, text_shape
+from batonpass.records.shape import (
+    call_shape,
+    contradiction_shape,
+    exact,
+    handoff_shape,
+    label_shape,
+    run_shape,
+    text_shape,
+)
 from batonpass.records.text import Text
 from batonpass.wire.codec import told_in_full
 from batonpass.wire.documents import to_document
@@ -79,6 +88,7 @@ def account_facts(account: Account) -> dict[str, object]:
             "items": [{"id": item.item, "digest": item.digest, "part": item.part} for item in body.carries],
             "missing": list(body.missing),
         },
+        "contradictions": [contradiction_shape(one) for one in find_in_baton(baton)],
         "fidelity": None if account.carriage is None else fidelity_facts(account.carriage),
         "label": label_shape(body.label),
         "taint": list(account.offer.taint),

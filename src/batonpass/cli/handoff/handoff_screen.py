@@ -23,6 +23,7 @@ from batonpass.model.base.content_names import REPORT, UNRECORDED, UNTOUCHED
 from batonpass.model.base.ids import CallId
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.base.visible import visible
+from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.bodies.body import HandoffAnswered, HandoffAsked, Part, Settlement
 from batonpass.model.ledger.run import RunState
 from batonpass.records.grant import WOULD_DENY
@@ -113,6 +114,8 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     if account.carriage is not None:
         sheet.row("fidelity", fidelity_words(account.carriage))
     sheet.rows("refuted", list(_fallen(account)))
+    disputed = [(paint(f"{one.subject}: ", "red"), one.sentence) for one in find_in_baton(account.offer.baton)]
+    sheet.rows("disputed", disputed)
     if (replaced := account.offer.initiated.replaces) is not None:
         sheet.row("replaces", f"{ending(replaced)}, which was offered with inputs that have changed since")
     if missing := account.offer.initiated.missing:

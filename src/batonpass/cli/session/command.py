@@ -11,16 +11,19 @@ from batonpass.audit.meant_ids import get_session
 from batonpass.audit.session_roots import before, find_roots, find_sessions, find_stops
 from batonpass.audit.short_ids import ending, telling_length
 from batonpass.cli.input.id_types import SESSION_ID
-from batonpass.cli.input.ledger_access import opened_view
-from batonpass.cli.input.options import ledger_and_json, limit_option
+from batonpass.cli.input.ledger_access import opened_relay, opened_view
+from batonpass.cli.input.options import by_option, ledger_and_json, limit_option, reason_option
 from batonpass.cli.output.list_rows import name_of, state_of
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, elapsed, minute
 from batonpass.cli.session.session_view import say_state, session_facts, state_facts
 from batonpass.handoff.sessions.session_state import read_session
 from batonpass.model.base.ids import SessionId
+from batonpass.model.base.visible import visible
+from batonpass.model.baton.contradiction import words_of
 from batonpass.model.baton.session import SessionState, Stop, session_of
 from batonpass.records.lineage import Tasks
+from batonpass.records.pruned import mark_of
 from batonpass.store.port import LedgerView
 
 _SIGNS: Final = {
@@ -120,6 +123,32 @@ def diff(session: str, other: str | None, *, as_json: bool) -> None:
         _say_change(change)
     if not changes:
         tell("nothing changed")
+
+
+@command.command()
+@click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
+@click.argument("items", metavar="[ITEM]...", nargs=-1)
+@click.option("--older-than", metavar="TIME", help="Take out what was first said longer ago, such as 90d.")
+@by_option
+@reason_option()
+@ledger_and_json
+def prune(session: str, items: tuple[str, ...], *, older_than: str | None, by: str, reason: str, as_json: bool) -> None:
+    """Take things out of what a session passes on; only a person may.
+
+    An ITEM is the id of an item, its last characters, or the first words of its text. Nothing is erased: it stays in
+    the record, and only does not come along any more. What is said again later comes along again. With --older-than,
+    constraints and exclusions stay: name them, or relax them where they were said.
+    """
+    with opened_relay() as relay:
+        taken = relay.prune_session(session, items, by=by, reason=reason, older_than=older_than)
+        with relay.store.view() as view:
+            state = _state(view, find_stops(view, find_roots(view, get_session(view, session))))
+    if as_json:
+        say_json({"taken_out": [mark_of(value) for value in taken], **state_facts(state)})
+        return
+    for value in taken:
+        say(paint("- ", "red"), visible(words_of(value)))
+    tell(f"{counted(len(taken), 'item')} taken out by {by} (unproven); {counted(state.items, 'item')} still come along")
 
 
 def _stops(view: LedgerView, given: str) -> list[Stop]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from msgspec.structs import asdict
 
 from batonpass.audit.short_ids import ending
-from batonpass.cli.output.terminal import paint, say, table
+from batonpass.cli.output.terminal import paint, say, table, tell
 from batonpass.cli.output.units import counted, elapsed, minute, size
 from batonpass.model.base.ids import SessionId
 from batonpass.model.baton.items import Artifact, Constraint, Decision, Exclusion, ItemValue, OpenQuestion, WorkItem
-from batonpass.model.baton.session import WHY, Fate, Kept, Said, SessionState
+from batonpass.model.baton.session import CHECK, WHY, Fate, Kept, Said, SessionState
 from batonpass.model.ledger.run import Run
-from batonpass.records.shape import exact
+from batonpass.records.shape import contradiction_shape, exact
 from batonpass.wire.documents import to_document
 
 
@@ -26,6 +26,14 @@ def say_state(state: SessionState) -> None:
         [[one.decision.what, paint("; ".join(one.reasons), "red")] for one in state.revisit],
     )
     _say_part(
+        f"to be checked: {counted(len(state.checks), 'result')}",
+        [[one.by, minute(one.at), one.question.text.removeprefix(CHECK)] for one in state.checks],
+    )
+    _say_part(
+        f"contradictions: {len(state.contradictions)}, the newest first",
+        [[paint(one.subject, "red"), one.sentence] for one in state.contradictions],
+    )
+    _say_part(
         f"in flight: {counted(len(state.in_flight), 'handoff')}",
         [
             [f"{child.to} {ending(child.handoff)}", paint(child.state, "yellow"), minute(child.offered_at), child.task]
@@ -37,6 +45,10 @@ def say_state(state: SessionState) -> None:
         [[cached.tool, f"made {minute(cached.made_at)}", f"until {minute(cached.until)}"] for cached in state.caches],
     )
     _say_left(state)
+    for words in state.warnings:
+        tell(
+            paint(f"{words}: look through it, and take out what nobody needs with `batonpass session prune`", "yellow")
+        )
 
 
 def _kept_title(state: SessionState) -> str:
@@ -111,6 +123,12 @@ def state_facts(state: SessionState) -> dict[str, object]:
         "kept": [{**_said(kept.said), "unchecked": list(kept.unchecked)} for kept in state.kept],
         "revisit": [{**_said(one.said), "reasons": list(one.reasons)} for one in state.revisit],
         "dropped": [{**asdict(one), "words": WHY[one.why]} for one in state.dropped],
+        "checks": [
+            {**asdict(one), "source": None if one.source is None else one.source.item, "question": one.question.text}
+            for one in state.checks
+        ],
+        "contradictions": [contradiction_shape(one) for one in state.contradictions],
+        "warnings": list(state.warnings),
         "in_flight": state.in_flight,
         "cached": state.caches,
     }

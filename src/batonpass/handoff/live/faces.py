@@ -25,7 +25,7 @@ from batonpass.errors import (
     PolicyRefusedError,
     StreamClosedError,
 )
-from batonpass.errors.handoff import ReusedResultWarning
+from batonpass.errors.handoff import ReusedResultWarning, TaskInFlightWarning
 from batonpass.handoff.approvals.decision import decide_handoff
 from batonpass.handoff.approvals.decision_sheet import Material, show_handoff
 from batonpass.handoff.calls.call_proof import prove_call
@@ -40,12 +40,12 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.agent_memory import remember
 from batonpass.handoff.sessions.session_state import save_session
+from batonpass.handoff.taint.handoff_endorsement import endorse_in_handoff
 from batonpass.handoff.taint.intake import endorse, take_in
 from batonpass.handoff.transfer import accept as accepting
 from batonpass.handoff.transfer import retry as retries
 from batonpass.handoff.transfer import verdict as verdict_of
 from batonpass.handoff.transfer.close import close_run
-from batonpass.handoff.transfer.endorsement import endorse_in_handoff
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.pending_offer import refuse_offer
@@ -677,6 +677,8 @@ class LiveRun(RunCalls):
             handling=handling,
         )
         offered = offer_task(self._desk, self._holding, asked)
+        if (known := offered.in_flight) is not None:
+            warnings.warn(TaskInFlightWarning(known.id, known.to, known.state), stacklevel=2)
         reused = offered.again and offered.handoff.state in DELIVERED
         # After a crash, a program should get its old result. Twice within one run, it likely wants a second one.
         repeated = offered.handoff.to if reused and offered.handoff.id in self._asked_for else None

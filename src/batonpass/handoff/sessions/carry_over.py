@@ -4,8 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from batonpass.guard.constraints.conditions import ConditionFinding, ConditionVerdict, find_artifacts
 from batonpass.handoff.sessions.tree_remains import Left
-from batonpass.model.baton.items import Artifact, Constraint, Decision, ItemValue, OpenQuestion
-from batonpass.model.baton.session import REVISIT, Dropped, Fate, Kept, Revisit, Said, revisit_mark
+from batonpass.model.baton.items import (
+    Artifact,
+    Constraint,
+    Decision,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    WorkItem,
+)
+from batonpass.model.baton.session import REVISIT, Dropped, Fate, Kept, OpenCheck, Revisit, Said, revisit_mark
 
 Evaluate = Callable[[str], ConditionFinding]
 
@@ -25,18 +33,10 @@ def settle(left: Left, anew: Sequence[ItemValue]) -> tuple[list[Said], list[Drop
     spoken = {value.key for value in anew if isinstance(value, Constraint) and value.key is not None}
     counts: dict[ItemValue, Said] = {}
     dropped: list[Dropped] = []
-    for said in left.said:
-        value, fate = said.value, None
-        if isinstance(value, Decision):
-            last, reopened = latest[value.what], _find_reopening(value, asked)
-            again = reopened is not None and _order(left, reopened) > _order(left, last)
-            if again or left.said[last].value != value:
-                fate = Fate.REPLACED
-        elif isinstance(value, OpenQuestion):
-            answer = _find_answer(value, latest)
-            if answer is not None and _order(left, answer) > _order(left, asked[value.text]):
-                fate = Fate.ANSWERED
-        elif isinstance(value, Constraint) and value.key in spoken and value not in anew:
+    for place, said in enumerate(left.said):
+        value = said.value
+        fate = _overtaken(left, place, latest, asked)
+        if isinstance(value, Constraint) and value.key in spoken and value not in anew:
             fate = Fate.REPLACED
         if fate is None:
             counts.setdefault(value, said)
@@ -45,6 +45,49 @@ def settle(left: Left, anew: Sequence[ItemValue]) -> tuple[list[Said], list[Drop
                 Dropped(what=_words(value), why=fate, item=None if said.source is None else said.source.item)
             )
     return list(counts.values()), dropped
+
+
+def _overtaken(left: Left, place: int, latest: dict[str, int], asked: dict[str, int]) -> Fate | None:
+    """Return why something that was said no longer counts: decided otherwise, answered, or tried all the same."""
+    match left.said[place].value:
+        case Decision() as value:
+            last, reopened = latest[value.what], _find_reopening(value, asked)
+            again = reopened is not None and _order(left, reopened) > _order(left, last)
+            return Fate.REPLACED if again or left.said[last].value != value else None
+        case OpenQuestion() as value:
+            answer = _find_answer(value, latest)
+            answered = answer is not None and _order(left, answer) > _order(left, asked[value.text])
+            return Fate.ANSWERED if answered else None
+        case RejectedPath() as value:
+            decided = latest.get(value.what)
+            return Fate.REPLACED if decided is not None and _order(left, decided) > _order(left, place) else None
+        case _:
+            return None
+
+
+def choose_checks(left: Left) -> tuple[list[OpenCheck], list[Dropped]]:
+    """Return the work that is still to be checked, and what somebody has verified or done again since.
+
+    Of several results of the same task by the same agent, the latest is to be checked. A decision in the words of the
+    question answers it, as it does any question.
+    """
+    decided = {said.value.what: said.at for said in left.said if isinstance(said.value, Decision)}
+    verified = {said.value.what: said.at for said in left.said if isinstance(said.value, WorkItem)}
+    chosen: dict[tuple[str, str], OpenCheck] = {}
+    dropped: list[Dropped] = []
+    for check in sorted(left.checks, key=lambda one: one.at):
+        answered = (decided.get(check.question.text), verified.get(check.what))
+        if any(at is not None and at >= check.at for at in answered):
+            dropped.append(_unneeded(check, Fate.ANSWERED))
+            continue
+        if (older := chosen.pop((check.by, check.what), None)) is not None and older.handoff != check.handoff:
+            dropped.append(_unneeded(older, Fate.REPLACED))
+        chosen[check.by, check.what] = check
+    return list(chosen.values()), dropped
+
+
+def _unneeded(check: OpenCheck, why: Fate) -> Dropped:
+    return Dropped(what=check.what, why=why, item=None if check.source is None else check.source.item)
 
 
 def choose_artifacts(left: Left, counting: Iterable[Said]) -> tuple[list[Said], list[Dropped]]:

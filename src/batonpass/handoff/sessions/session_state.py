@@ -4,23 +4,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.guard.constraints.conditions import CheckAnswer, KnownWorld, SeenState, evaluate
 from batonpass.handoff.runtime.record_gaps import fill_gap
-from batonpass.handoff.sessions.carry_over import choose_artifacts, judge, settle
+from batonpass.handoff.sessions.carry_over import choose_artifacts, choose_checks, judge, settle
 from batonpass.handoff.sessions.condition_checks import Check, look_at_files, run_checks
 from batonpass.handoff.sessions.tree_remains import Left, read_left
 from batonpass.ledger.position import child_head
 from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
 from batonpass.model.base.label import named_sources
+from batonpass.model.baton.contradiction import Saying, find_contradictions, words_of
 from batonpass.model.baton.items import Artifact, Constraint, Decision, ItemValue
-from batonpass.model.baton.session import Kept, Revisit, Said, SessionState, Stop, session_of
+from batonpass.model.baton.session import (
+    ASKING,
+    Dropped,
+    Fate,
+    Kept,
+    OpenCheck,
+    Revisit,
+    Said,
+    SessionState,
+    Stop,
+    session_of,
+)
 from batonpass.model.bodies.body import Carried, ChildHead, SessionResumed, SessionSaved
 from batonpass.model.ledger.receipt_taint import is_made_of_outside
+from batonpass.records.pruned import find_pruned, key_of
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import encode_item
@@ -28,9 +41,6 @@ from batonpass.wire.documents import encode_item
 if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk
     from batonpass.handoff.runtime.run_state import Holding
-
-# The author of the question that a reopened decision becomes: no person or agent asked it.
-ASKING: Final = PrincipalId("service:batonpass")
 
 
 def read_session(
@@ -69,19 +79,29 @@ def sort_out(
         checks=_answers(conditions, checks),
     )
     judged = [*judge((*counting, *artifacts), partial(evaluate, known=known))]
-    kept = tuple(one for one in judged if isinstance(one, Kept))
-    revisit = tuple(one for one in judged if isinstance(one, Revisit))
-    carried = [(one.value, one.said) for one in kept] + [(one.question, one.said) for one in revisit]
+    unverified, checked = choose_checks(left)
+    pruned: list[Kept | Revisit | OpenCheck] = [
+        *(one for one in judged if _is_pruned(left, one.value if isinstance(one, Kept) else one.question, one.said.at)),
+        *(one for one in unverified if _is_pruned(left, one.question, one.at)),
+    ]
+    kept = tuple(one for one in judged if isinstance(one, Kept) and one not in pruned)
+    revisit = tuple(one for one in judged if isinstance(one, Revisit) and one not in pruned)
+    open_checks = tuple(one for one in unverified if one not in pruned)
+    carried: list[tuple[ItemValue, PrincipalId, datetime]] = [(one.value, one.said.by, one.said.at) for one in kept]
+    carried += [(one.question, one.said.by, one.said.at) for one in revisit]
+    carried += [(one.question, ASKING, one.at) for one in open_checks]
     return SessionState(
         session=session,
         roots=tuple(stop.root for stop in stops),
         at=at,
         kept=kept,
         revisit=revisit,
-        dropped=(*left.dropped, *overtaken, *unneeded),
+        dropped=(*left.dropped, *overtaken, *unneeded, *checked, *map(_taken_out, pruned)),
+        checks=open_checks,
+        contradictions=tuple(find_contradictions((one.value, _saying(one.said)) for one in kept)),
         in_flight=tuple(dict.fromkeys(left.in_flight)),
         caches=tuple(left.caches),
-        bytes=sum(len(encode_item(value, said.by, said.at)) for value, said in carried),
+        bytes=sum(len(encode_item(value, by, said_at)) for value, by, said_at in carried),
     )
 
 
@@ -106,8 +126,9 @@ def find_said_outside(desk: "Desk", state: SessionState) -> frozenset[ItemValue]
     outside: set[ItemValue] = set()
     kept = [(one.said.source, one.value) for one in state.kept]
     revisited = [(one.said.source, one.question) for one in state.revisit]
+    checked = [(one.source, one.question) for one in state.checks]
     with desk.store.view() as view:
-        for source, value in (*kept, *revisited):
+        for source, value in (*kept, *revisited, *checked):
             introduced = None if source is None else view.get_content(source.item).receipt
             if introduced is not None and is_made_of_outside(decode_receipt(view.get_receipt(introduced).payload)):
                 outside.add(value)
@@ -122,7 +143,7 @@ def resumed(
         run=run,
         roots=heads,
         resumes=state.session,
-        kept=_sources(one.said for one in state.kept),
+        kept=_kept(state),
         revisit=_revisited(state),
         dropped=len(state.dropped),
         in_flight=_in_flight(state),
@@ -149,7 +170,7 @@ def save_session(desk: "Desk", holding: "Holding") -> SessionId:
     saved = SessionSaved(
         run=run.id,
         saves=session,
-        kept=_sources(one.said for one in state.kept),
+        kept=_kept(state),
         revisit=_revisited(state),
         dropped=len(state.dropped),
         in_flight=_in_flight(state),
@@ -159,9 +180,10 @@ def save_session(desk: "Desk", holding: "Holding") -> SessionId:
 
 
 def carried_from(state: SessionState, at: datetime) -> list[Said]:
-    """Return what a root starts with: kept items, and reopened decisions as questions."""
+    """Return what a root starts with: kept items, and reopened decisions and open checks as questions."""
     asked = [replace(one.said, value=one.question, by=ASKING, at=at) for one in state.revisit]
-    return [*(one.said for one in state.kept), *asked]
+    checked = [Said(value=one.question, by=ASKING, at=one.at, source=one.source) for one in state.checks]
+    return [*(one.said for one in state.kept), *asked, *checked]
 
 
 def _read(view: LedgerView, stops: Sequence[Stop], at: datetime) -> Left:
@@ -179,6 +201,7 @@ def _read(view: LedgerView, stops: Sequence[Stop], at: datetime) -> Left:
             left.add(read_left(view, tree, at, below=frozenset(handoffs)))
             seen |= handoffs
         left.add(own)
+        left.pruned |= find_pruned(view, stop.root)
     left.artifacts.sort(key=lambda found: found[0].at)
     return left
 
@@ -211,6 +234,27 @@ def _values(anew: Iterable[ItemValue], counting: Iterable[Said]) -> dict[str, tu
 
 def _sources(said: Iterable[Said]) -> tuple[Carried, ...]:
     return tuple(dict.fromkeys(one.source for one in said if one.source is not None))
+
+
+def _is_pruned(left: Left, value: ItemValue, at: datetime) -> bool:
+    taken = left.pruned.get(key_of(value)) if left.pruned else None
+    return taken is not None and at <= taken
+
+
+def _taken_out(one: Kept | Revisit | OpenCheck) -> Dropped:
+    value = one.value if isinstance(one, Kept) else one.question
+    source = one.source if isinstance(one, OpenCheck) else one.said.source
+    return Dropped(what=words_of(value), why=Fate.PRUNED, item=None if source is None else source.item)
+
+
+def _kept(state: SessionState) -> tuple[Carried, ...]:
+    checked = (one.source for one in state.checks if one.source is not None)
+    return tuple(dict.fromkeys((*_sources(one.said for one in state.kept), *checked)))
+
+
+def _saying(said: Said) -> Saying:
+    item = None if said.source is None else said.source.item
+    return Saying(words=words_of(said.value), by=said.by, at=said.at, item=item)
 
 
 def _revisited(state: SessionState) -> tuple[ContentId, ...]:

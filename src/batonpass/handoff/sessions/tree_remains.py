@@ -1,20 +1,23 @@
 """What a tree leaves behind, read from receipts alone: a process that died without saving loses nothing."""
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from batonpass.errors import InvalidValueError
+from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.history.offers import GONE, author_of, is_intact, read_items
 from batonpass.handoff.sessions.agent_memory import is_memory
 from batonpass.handoff.transfer.result import DELIVERED
-from batonpass.model.base.content_names import BRIEF, REPORT, TASK
+from batonpass.model.base.content_names import BRIEF, REPORT, TASK, UNRECORDED, UNTOUCHED
 from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.lifecycle import State
-from batonpass.model.baton.items import SURE, Artifact, Item, ItemValue, Report, Statement, WorkItem
-from batonpass.model.baton.session import CachedResult, Dropped, Fate, InFlight, Said
+from batonpass.model.baton.items import SURE, Artifact, Item, ItemValue, OpenQuestion, Report, Statement, WorkItem
+from batonpass.model.baton.session import ASKING, CachedResult, Dropped, Fate, InFlight, OpenCheck, Said
 from batonpass.model.bodies.body import (
     Carried,
     CheckpointSaved,
@@ -33,6 +36,9 @@ from batonpass.model.ledger.content import ContentRef, StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, read_calls
+from batonpass.records.handoff import is_unverified
+from batonpass.records.lineage import get_offer
+from batonpass.records.text import names_in
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON, decode_brief, decode_report
@@ -40,6 +46,13 @@ from batonpass.wire.documents import JSON, decode_brief, decode_report
 IN_FLIGHT: Final = frozenset(
     {State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING},
 )
+
+_ASKED: Final = re.compile(
+    r'check: (?P<what>"(?:[^"\\]|\\.)*") \(by (?P<by>[^(),]+)(?:, (?P<handoff>handoff_[0-9a-z]{26}))?\): '
+    r"nobody has verified it(?:.*?; output: (?P<outputs>.*)|.*)",
+    re.DOTALL,
+)
+_LONGEST: Final = 500  # of a task in a check
 
 # Most receipts of a tree are about calls. Of these, only results that are cached for a while matter here.
 _READ: Final = frozenset(
@@ -63,7 +76,6 @@ _OF_THE_ROOT: Final = frozenset({Part.CONSTRAINT, Part.EXCLUSION, Part.COMPLETED
 _DROPPED: Final[Mapping[Part, Fate]] = {
     Part.ASSUMPTION: Fate.HYPOTHESIS,
     Part.CLAIM: Fate.HYPOTHESIS,
-    Part.REJECTED: Fate.REJECTED,
     Part.UNTRUSTED: Fate.EXTERNAL,
 }
 
@@ -77,6 +89,8 @@ class Left(Struct):
     dropped: list[Dropped] = field(default_factory=list)
     in_flight: list[InFlight] = field(default_factory=list)
     caches: list[CachedResult] = field(default_factory=list)
+    checks: list[OpenCheck] = field(default_factory=list)
+    pruned: dict[str, datetime] = field(default_factory=dict)  # what people took out, and when
     pending: tuple[HandoffId, ...] = ()  # in other trees, in flight when this one began
 
     def add(self, other: "Left") -> None:
@@ -87,6 +101,8 @@ class Left(Struct):
         self.dropped += other.dropped
         self.in_flight += other.in_flight
         self.caches += other.caches
+        self.checks += other.checks
+        self.pruned |= other.pruned
 
 
 def read_left(
@@ -194,13 +210,13 @@ class _Tree:
         said = Said(
             value=value, by=item.by, at=item.at, source=Carried(item=item.id, digest=item.digest, part=item.part)
         )
+        if self._take_check(left, said):
+            return
         fate = _DROPPED.get(item.part)
         if isinstance(value, Artifact) and item.id in self._reasoning:
             fate = Fate.REASONING
         elif relaxed:
             fate = Fate.RELAXED
-        elif isinstance(value, WorkItem) and not value.verified:
-            fate = Fate.UNVERIFIED
         if isinstance(value, Artifact) and fate is Fate.EXTERNAL:
             left.outside.append(value.name)
         if fate is not None:
@@ -209,6 +225,57 @@ class _Tree:
             left.artifacts.append((said, verified))
         elif not (isinstance(value, WorkItem) and value.evidence in self.verified) and not isinstance(value, Statement):
             left.said.append(said)  # verified work of this tree is added with its handoff, below
+
+    def _take_check(self, left: Left, said: Said) -> bool:
+        """Take work that a root recorded as done and nobody verified, and checks that earlier sessions left open."""
+        value = said.value
+        if isinstance(value, WorkItem) and not value.verified:
+            left.checks.append(
+                OpenCheck(what=value.what, by=said.by, at=said.at, outputs=value.outputs, source=said.source)
+            )
+            return True
+        asked = _ASKED.fullmatch(value.text) if isinstance(value, OpenQuestion) else None
+        if asked is None or said.by != ASKING:
+            return False
+        if asked["handoff"] is None:
+            made = () if asked["outputs"] is None else tuple(asked["outputs"].split(", "))
+            what, by = json.loads(asked["what"]), PrincipalId(asked["by"])
+            left.checks.append(OpenCheck(what=what, by=by, at=said.at, outputs=made, source=said.source))
+            return True
+        try:
+            known = self._view.get_handoff(HandoffId(asked["handoff"]))
+        except NotFoundError:
+            return False  # a tree that was imported alone lacks the others: the question stays as it is
+        if is_unverified(self._view, known):
+            left.checks.append(replace(self._check_of(known), source=said.source))
+        else:
+            left.dropped.append(_dropped(said, Fate.ANSWERED))
+        return True
+
+    def _check_of(self, handoff: Handoff) -> OpenCheck:
+        """Return what is to be checked of a handoff that has delivered, in whichever tree it is."""
+        stream = self._view.get_stream(StreamId(handoff.run or ""))
+        closing = decode_receipt(self._view.get_receipt_at(stream.id, stream.seq).payload)
+        offer, _ = get_offer(self._view, handoff)
+        named = (closing.content.get(name) for name in (REPORT, UNTOUCHED, UNRECORDED))
+        wanted = [ref.id for ref in (*named, offer.content.get(TASK)) if ref is not None]
+        self._contents.update((stored.id, stored) for stored in self._view.find_contents(wanted))
+        report = self._report(closing)
+        made = [] if report is None else [output for work in report.completed for output in work.outputs]
+        return OpenCheck(
+            what=self._words(offer.content.get(TASK))[:_LONGEST],
+            by=author_of(handoff.to),
+            at=closing.at,
+            handoff=handoff.id,
+            untouched=self._names(closing, UNTOUCHED),
+            unrecorded=self._names(closing, UNRECORDED),
+            outputs=tuple(dict.fromkeys(made)),
+            source=_source(closing),
+        )
+
+    def _names(self, closing: Receipt, name: str) -> tuple[str, ...]:
+        body = self._body(closing.content.get(name))
+        return () if body is None else names_in(body)
 
     def take_result(self, left: Left, handoff: Handoff) -> None:
         """Take the result of a handoff."""
@@ -235,8 +302,11 @@ class _Tree:
         report = self._report(closing)
         author = author_of(handoff.to)
         source = _source(closing)
-        if handoff.state is State.VERIFIED:
-            left.said.append(self._verified(handoff, task, report, source))
+        verified = None if handoff.state is not State.VERIFIED else self._verified(handoff, task, report, source)
+        if is_unverified(self._view, handoff):
+            left.checks.append(self._check_of(handoff))
+        elif verified is not None:
+            left.said.append(verified)
         elif handoff.state is State.COMPLETED:
             left.dropped.append(
                 Dropped(what=task, why=Fate.UNVERIFIED, item=None if source is None else source.item),
@@ -261,6 +331,12 @@ class _Tree:
         report = None if closing is None else self._report(closing)
         if self.lead is None or closing is None or report is None:
             return
+        by = author_of(self.lead.agent)
+        left.checks += [
+            OpenCheck(what=work.what, by=by, at=closing.at, outputs=work.outputs, source=_source(closing))
+            for work in report.completed
+            if not work.verified
+        ]
         if report.result.strip():
             left.dropped.append(Dropped(what=f"what {self.lead.agent} reported", why=Fate.UNVERIFIED))
         self._take_report(left, report, author_of(self.lead.agent), closing, State.COMPLETED)
@@ -269,6 +345,7 @@ class _Tree:
         source = _source(closing)
         # Questions of a failed attempt stay open. Its decisions do not count.
         lasting: list[ItemValue] = [*report.open_questions, *(report.decisions if state in DELIVERED else ())]
+        lasting += report.rejected_paths
         sure = [claim for claim in report.claims if state is State.VERIFIED and claim.confidence == SURE]
         left.said += [Said(value=value, by=by, at=closing.at, source=source) for value in (*lasting, *sure)]
         hypotheses = [
@@ -277,7 +354,6 @@ class _Tree:
         ]
         item = None if source is None else source.item
         left.dropped += [Dropped(what=what, why=Fate.HYPOTHESIS, item=item) for what in hypotheses]
-        left.dropped += [Dropped(what=path.what, why=Fate.REJECTED, item=item) for path in report.rejected_paths]
 
     def take_calls(self, left: Left, at: datetime) -> None:
         """Take the cached results of calls that are still fresh."""

@@ -20,7 +20,9 @@ from batonpass.errors import (
     OfferedAlreadyError,
     PolicyRefusedError,
     PremiseError,
+    TaskInFlightError,
 )
+from batonpass.errors.handoff import TaskInFlightWarning
 from batonpass.guard.baton.gaps import require_complete, required_parts
 from batonpass.guard.policy.hops import require_hop, requires_lineage
 from batonpass.guard.policy.trust import require_verified
@@ -30,6 +32,7 @@ from batonpass.handoff.grants.terms import give, kept
 from batonpass.handoff.history.lineage import read_lineage
 from batonpass.handoff.history.offers import Offer, author_of, find_statements, read_offer
 from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.reasoning import keep_thought, point_to
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.free_text import take_context
@@ -37,11 +40,10 @@ from batonpass.handoff.transfer.handoff_gates import judge_offer
 from batonpass.handoff.transfer.inputs import find_fallen, find_renewed
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.pending_offer import PendingOffer
-from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.model.base.content_names import BRIEF, TASK, TERMS
 from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
-from batonpass.model.base.kinds import CarriedFate
+from batonpass.model.base.kinds import CarriedFate, Mode
 from batonpass.model.base.label import Label, Source, SourceType, named_sources
 from batonpass.model.base.lifecycle import WAITING, State
 from batonpass.model.base.trusted import unchecked_maker
@@ -56,6 +58,7 @@ from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
 from batonpass.model.policy.offer_options import ChangedInputs
 from batonpass.records.fate import TreeFates
+from batonpass.records.handoff import OPEN
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_brief, to_document
 
@@ -73,6 +76,7 @@ _handoff: Final = unchecked_maker(Handoff)  # it repeats its receipt, which was 
 _initiated_plainly: Final = unchecked_maker(HandoffInitiated)  # for an offer without flags that is not held
 _NOTHING_SAID: Final = Brief()
 
+IN_FLIGHT: Final = "would_deny.in_flight"
 SAID: Final = "what is said besides"
 
 
@@ -82,6 +86,7 @@ class OfferedHandoff(Struct, frozen=True, kw_only=True):
     handoff: Handoff
     offer: Offer
     again: bool = False
+    in_flight: Handoff | None = None  # the same task, handed off by an earlier session and not over
 
 
 def offer_task(
@@ -171,6 +176,7 @@ def _pass(pending: PendingOffer) -> OfferedHandoff:
     _gather(pending)
     try:
         _check_policies(pending)
+        _check_in_flight(pending)
         _pass_gates(pending)
         _grant(pending)
     except (PolicyRefusedError, GrantError) as refusal:
@@ -280,6 +286,27 @@ def _check_policies(pending: PendingOffer) -> None:
         require_verified(pending.unverified, policy)
 
 
+def _check_in_flight(pending: PendingOffer) -> None:
+    """Note whether an earlier session has handed off the same task, and it is not over. Raises `TaskInFlightError`.
+
+    Whoever gives it a key, or says that it is a repetition, has thought of it.
+    """
+    asked, holding = pending.asked, pending.holding
+    if not holding.session.in_flight or asked.key is not None or asked.again:
+        return
+    same = [one.handoff for one in holding.session.in_flight if (one.to, one.task) == (asked.to, asked.task)]
+    if not same:
+        return
+    with pending.desk.store.view() as view:
+        known = next((found for one in same if (found := view.get_handoff(one)).state in OPEN), None)
+    if known is None:
+        return
+    if holding.working.mode is Mode.ENFORCED:
+        raise TaskInFlightError(known.id, known.to, known.state)
+    pending.in_flight = known
+    pending.flags.append(IN_FLIGHT)
+
+
 def _pass_gates(pending: PendingOffer) -> None:
     """Note the decision that holds an offer, and flags of decisions that would have. Raises `PolicyRefusedError`."""
     asked, desk = pending.asked, pending.desk
@@ -330,6 +357,8 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
         contents.append(kept(desk, TERMS, given.terms))
     if given.refusal is not None:
         contents.append(desk.refusal(given.refusal))
+    elif (known := pending.in_flight) is not None:
+        contents.append(desk.refusal(str(TaskInFlightWarning(known.id, known.to, known.state))))
     if (thought := asked.thought or holding.thought) is not None:
         contents += keep_thought(desk, thought)
     contents += pending.beside
@@ -371,7 +400,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
         taint=body.taint,
         terms=pending.given.terms,
     )
-    return OfferedHandoff(handoff=opened, offer=offer)
+    return OfferedHandoff(handoff=opened, offer=offer, in_flight=pending.in_flight)
 
 
 def _initiated(pending: PendingOffer) -> HandoffInitiated:

@@ -21,6 +21,7 @@ from batonpass.model.baton.items import Item
 from batonpass.model.bodies.body import HandoffFailed
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.entry import Premise
+from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
@@ -47,6 +48,7 @@ class PendingOffer(Struct, kw_only=True):
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on and that nobody verified
     fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items that no longer stand
     replaces: HandoffId | None = None  # the handoff with the same task and other inputs
+    in_flight: Handoff | None = None  # the same task, handed off by an earlier session and not over
     lineage: Lineage | None = None  # read only if a policy needs it
     decision: GateDecision | None = None  # the decision that holds it
     given: Given = NOTHING_GIVEN  # the grant that goes with it

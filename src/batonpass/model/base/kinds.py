@@ -66,6 +66,7 @@ class Kind(StrEnum):
     TOOL_CACHED = "tool.cached"
     SESSION_SAVED = "session.saved"
     SESSION_RESUMED = "session.resumed"
+    SESSION_PRUNED = "session.pruned"
     TOOL_HELD = "tool.held"
     TOOL_BACKED = "tool.backed"
     TOOL_APPROVED = "tool.approved"

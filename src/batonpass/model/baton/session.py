@@ -12,10 +12,20 @@ from msgspec import Struct
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
 from batonpass.model.base.kinds import Carried
 from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.contradiction import Contradiction
 from batonpass.model.baton.items import Decision, ItemValue, OpenQuestion
 from batonpass.model.ledger.run import Run
 
 REVISIT: Final = "revisit: "
+CHECK: Final = "check: "
+
+# The author of the questions that reopened decisions and open checks become: no person or agent asked them.
+ASKING: Final = PrincipalId("service:batonpass")
+
+# Beyond one of these, what is inherited is more than anybody reads again: somebody should look through it.
+MOST_ITEMS: Final = 50
+MOST_BYTES: Final = 32 * 1024
+OLDEST: Final = timedelta(days=90)
 
 
 class Fate(StrEnum):
@@ -25,7 +35,7 @@ class Fate(StrEnum):
     REASONING = "reasoning"
     EXTERNAL = "external"
     UNVERIFIED = "unverified"
-    REJECTED = "rejected"
+    PRUNED = "pruned"
     EXPIRED = "expired"
     REPLACED = "replaced"
     RELAXED = "relaxed"
@@ -39,7 +49,7 @@ WHY: Final[Mapping[Fate, str]] = MappingProxyType(
         Fate.REASONING: "reasoning: it decays, and cannot be trusted across sessions",
         Fate.EXTERNAL: "from outside: fetch it anew",
         Fate.UNVERIFIED: "nobody verified it",
-        Fate.REJECTED: "rejected under last time's conditions",
+        Fate.PRUNED: "a person took it out",
         Fate.EXPIRED: "a result of a call that is stale: make the call again",
         Fate.REPLACED: "said anew since",
         Fate.RELAXED: "somebody entitled to it has relaxed it",
@@ -91,6 +101,30 @@ class Revisit(Struct, frozen=True, kw_only=True):
         return OpenQuestion(f"{revisit_mark(self.decision.what)} {'; '.join(self.reasons)}{why}")
 
 
+class OpenCheck(Struct, frozen=True, kw_only=True):
+    """Work that was delivered and that nobody but its producer has verified: it stays to be checked."""
+
+    what: str  # the task, or the work as it was recorded
+    by: PrincipalId  # who delivered it
+    at: datetime
+    handoff: HandoffId | None = None  # None: no handoff, but work that a root recorded
+    untouched: tuple[str, ...] = ()  # targets that should have changed, and did not
+    unrecorded: tuple[str, ...] = ()  # files that are said to be made, without a recorded effect
+    outputs: tuple[str, ...] = ()  # what is said to be made
+    source: Carried | None = None
+
+    @property
+    def question(self) -> OpenQuestion:
+        """Return the question that is inherited, with the targets to look at."""
+        about = f" (by {self.by}, {self.handoff})" if self.handoff is not None else f" (by {self.by})"
+        lists = {"untouched": self.untouched, "without a recorded effect": self.unrecorded, "output": self.outputs}
+        told = [f"{name}: {', '.join(found)}" for name, found in lists.items() if found]
+        return OpenQuestion(
+            f"{CHECK}{json.dumps(self.what, ensure_ascii=False)}{about}: nobody has verified it"
+            + "".join(f"; {one}" for one in told)
+        )
+
+
 class Dropped(Struct, frozen=True, kw_only=True):
     """Something that is not inherited, and why."""
 
@@ -132,18 +166,30 @@ class SessionState(Struct, frozen=True, kw_only=True):
     dropped: tuple[Dropped, ...] = ()
     in_flight: tuple[InFlight, ...] = ()
     caches: tuple[CachedResult, ...] = ()
+    checks: tuple[OpenCheck, ...] = ()  # work that nobody has verified
+    contradictions: tuple[Contradiction, ...] = ()  # in what is inherited, the newest side first
     bytes: int = 0  # size of everything inherited, as it is recorded
 
     @property
     def items(self) -> int:
-        """Return how many things are inherited, decisions to revisit included."""
-        return len(self.kept) + len(self.revisit)
+        """Return how many things are inherited, decisions to revisit and open checks included."""
+        return len(self.kept) + len(self.revisit) + len(self.checks)
 
     @property
     def oldest(self) -> datetime | None:
         """Return when the oldest inherited thing was first recorded; None if nothing is inherited."""
-        said = [*(one.said for one in self.kept), *(one.said for one in self.revisit)]
-        return min((one.at for one in said), default=None)
+        said = [*(one.said.at for one in self.kept), *(one.said.at for one in self.revisit)]
+        return min((*said, *(one.at for one in self.checks)), default=None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return why somebody should look through what is inherited and prune it; none while it is small and young."""
+        found = (
+            (self.items > MOST_ITEMS, f"{self.items} items come along, more than {MOST_ITEMS}"),
+            (self.bytes > MOST_BYTES, f"{self.bytes:,} bytes come along, more than {MOST_BYTES:,}"),
+            (self.age > OLDEST, f"the oldest item is {self.age.days} days old, more than {OLDEST.days}"),
+        )
+        return tuple(words for too_much, words in found if too_much)
 
     @property
     def age(self) -> timedelta:

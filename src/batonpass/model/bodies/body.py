@@ -86,7 +86,7 @@ from batonpass.model.bodies.run_bodies import (
     RunStarted,
     RunTainted,
 )
-from batonpass.model.bodies.session_bodies import SessionResumed, SessionSaved
+from batonpass.model.bodies.session_bodies import SessionPruned, SessionResumed, SessionSaved
 from batonpass.model.bodies.tool_bodies import (
     Changed,
     ToolCached,
@@ -159,6 +159,7 @@ __all__ = [
     "RunTainted",
     "Sanitising",
     "ScanFound",
+    "SessionPruned",
     "SessionResumed",
     "SessionSaved",
     "Settlement",
@@ -236,6 +237,7 @@ Body: TypeAlias = (
     | ToolCached
     | SessionSaved
     | SessionResumed
+    | SessionPruned
     | ToolHeld
     | ToolBacked
     | ToolApproved

@@ -13,10 +13,12 @@ from batonpass.model.base.ids import (
     SESSION,
     ContentId,
     HandoffId,
+    PrincipalId,
     RunId,
     SessionId,
     require_id,
     require_ids,
+    require_principal,
 )
 from batonpass.model.base.ids import HANDOFF as HANDOFF_PREFIX
 from batonpass.model.base.kinds import Carried, ChildHead, Kind, require_carried, require_heads
@@ -73,3 +75,17 @@ class SessionResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.oldest is not None:
             require_utc("oldest", self.oldest)
         require_sources("taint", self.taint)
+
+
+class SessionPruned(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person took things out of what a root leaves to its successors. In its own tree they stay."""
+
+    kind: ClassVar = Kind.SESSION_PRUNED
+    root: RunId
+    by: PrincipalId
+    count: int  # how many things
+
+    def __post_init__(self) -> None:
+        require_id("root", self.root, RUN)
+        require_principal("by", self.by)
+        require_integer("count", self.count, least=1)

@@ -231,3 +231,36 @@ def test_exclusions_and_prose_are_told_as_what_they_are(desk: Desk, relay: Relay
     rows = [line.split()[0] for line in desk.words("session", "show", "last").splitlines() if "user:ana  " in line]
 
     assert ["constraint"] == rows
+
+
+def test_a_person_prunes_what_comes_along(desk: Desk, first: LiveRun) -> None:
+    """It says what was taken out and how much is left; an agent, and a name that fits nothing, are refused."""
+    first.close()
+    before = desk.answer("session", "show", "quarterly")
+    words = desk.words("session", "prune", "quarterly", "is east", "--by", ANA, "--reason", "it is")
+    after = desk.answer("session", "show", "quarterly")
+
+    assert words.startswith("- is east complete?\n")
+    assert (before["items"] - 1, "pruned") == (after["items"], after["dropped"][-1]["why"])
+    assert 1 == desk.run("session", "prune", "quarterly", "api", "--by", "agent:lead", "--reason", "r").exit_code
+    assert 1 == desk.run("session", "prune", "quarterly", "nothing", "--by", ANA, "--reason", "r").exit_code
+    again = desk.answer("session", "prune", "quarterly", "flag outliers", "--by", ANA, "--reason", "r")
+    assert (["Decision"], after["items"] - 1) == ([mark[0] for mark in again["taken_out"]], again["items"])
+
+
+def test_checks_contradictions_and_warnings_are_shown(desk: Desk, relay: Relay) -> None:
+    """For people and for programs."""
+    with relay.start("One", by=ANA, series="s") as lead:
+        lead.record(Decision("include returns"), *(Decision(f"number {number:02}") for number in range(60)))
+        with lead.hand_off("worker", "Back it up") as worker:
+            worker.record(Decision("exclude returns"))
+            worker.report("done")
+    done = desk.run("session", "show", "s")
+    facts = desk.answer("session", "show", "s")
+
+    assert "to be checked: 1 result" in done.stdout
+    assert "contradictions: 1, the newest first" in done.stdout
+    assert '"exclude returns" (agent:worker, ' in done.stdout
+    assert "63 items come along, more than 50: look through it" in done.stderr
+    assert ("Back it up", ["63 items come along, more than 50"]) == (facts["checks"][0]["what"], facts["warnings"])
+    assert ["exclude returns", "include returns"] == [side["words"] for side in facts["contradictions"][0]["sides"]]

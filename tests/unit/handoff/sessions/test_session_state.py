@@ -184,7 +184,8 @@ class TestInFlight:
 
         waiting = [[child.handoff for child in run.session.in_flight] for run in (second, third, fourth)]
         assert [[handoff], [handoff], []] == waiting
-        assert {OpenQuestion("from the child?"), Decision("on the way", "w")} == set(values(fourth))
+        (check,) = fourth.session.checks
+        assert {OpenQuestion("from the child?"), Decision("on the way", "w"), check.question} == set(values(fourth))
         fourth.save_session()
 
 
@@ -281,7 +282,8 @@ class TestTampering:
         contents = relay.store._tables.contents  # type: ignore[attr-defined]
         contents[ref] = replace(contents[ref], body=contents[ref].body.replace(b"really?", b"no doubt"))
 
-        assert () == relay.resume_session(lead.id, by=ANA).notes
+        resumed = relay.resume_session(lead.id, by=ANA)
+        assert [one.question for one in resumed.session.checks] == [item.value for item in resumed.notes]
 
     @pytest.mark.parametrize("kind", ["handoff.initiated", "verification.passed"])
     def test_a_receipt_that_is_gone_is_named(self, relay: Relay, kind: str) -> None:

@@ -183,16 +183,20 @@ class TestSessions:
         work = WorkItem(
             "verified", outputs=("v",), verified_by="user:bob", how=f"verdict, see {verified}", evidence=verified
         )
+        unverified = bodies(relay, "handoff.completed")[0].handoff
+        check = f'check: "unverified" (by agent:worker, {unverified}): nobody has verified it'
         return [
             (ANA, Constraint("c")),
             (ANA, Exclusion("e")),
             ("agent:lead", Decision("lead's", why="w")),
+            ("agent:lead", RejectedPath("path")),
             ("agent:worker", OpenQuestion("u?")),
             ("agent:worker", Decision("u!")),
             ("user:bob", work),
             ("agent:worker", OpenQuestion("v?")),
             ("agent:worker", OpenQuestion("f?")),
             ("agent:lead", OpenQuestion("and now?")),
+            ("service:batonpass", OpenQuestion(check)),
         ]
 
     def told(self, run: LiveRun) -> list[tuple[str, ItemValue | None]]:
@@ -200,7 +204,7 @@ class TestSessions:
         return [(item.by, item.value) for item in run.notes]
 
     def test_decisions_questions_and_verified_results_come_along(self, relay: Relay) -> None:
-        """With their authors; hypotheses, reasoning, rejected paths and what came from outside do not."""
+        """With their authors; so does what is to be checked. Hypotheses and what came from outside do not."""
         lead = self.last_time(relay)
 
         assert self.expected(relay) == self.told(relay.start("next", by=ANA, continues=lead.id))

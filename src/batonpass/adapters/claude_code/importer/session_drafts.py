@@ -31,8 +31,8 @@ from batonpass.adapters.claude_code.transcripts.conversation import Conversation
 from batonpass.adapters.claude_code.transcripts.delegation_message import find_messages
 from batonpass.adapters.claude_code.transcripts.transcript_values import Prompt, Task
 from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.attempt_receipts import close_out
-from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.ledger.draft import Draft
 from batonpass.model.base.content_names import SOURCE
 from batonpass.model.base.ids import (

@@ -1,0 +1,43 @@
+"""What people took out of what a root leaves to the next session."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from batonpass.model.base.ids import RunId
+from batonpass.model.base.kinds import Kind
+from batonpass.model.baton.items import ItemValue
+from batonpass.model.bodies.body import SessionPruned
+from batonpass.records.text import read_receipt, read_texts
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import to_document
+
+PRUNED: Final = "pruned"  # the content of the receipt: a list of what was taken out
+
+
+def mark_of(value: ItemValue) -> list[object]:
+    """Return a value as the receipt lists it: its kind and what it says."""
+    return [type(value).__name__, to_document(value)]
+
+
+def key_of(value: ItemValue) -> str:
+    """Return the text by which a value is compared with what was taken out."""
+    return _key(mark_of(value))
+
+
+def find_pruned(view: LedgerView, root: RunId) -> Mapping[str, datetime]:
+    """Return what people took out of what a root leaves, and when. What is said anew later counts again."""
+    found: dict[str, datetime] = {}
+    for stored in view.find_receipts(ReceiptQuery(kind=Kind.SESSION_PRUNED)):
+        receipt = read_receipt(stored)
+        if not isinstance(receipt.body, SessionPruned) or receipt.body.root != root:
+            continue
+        listed = read_texts(view, receipt).get(PRUNED)
+        if listed is not None and listed.words is not None:
+            found.update((_key(mark), receipt.at) for mark in json.loads(listed.words))
+    return found
+
+
+def _key(mark: object) -> str:
+    return json.dumps(mark, ensure_ascii=False, sort_keys=True)
