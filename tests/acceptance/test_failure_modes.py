@@ -356,6 +356,10 @@ def test_probably_correct_verify_later_surfaces_three_sessions_on(places: Places
     last = places.relay().start("Close the year", by=ANA, series="quarterly")
     child = last.hand_off("closer", "Use the March figures").accept()
 
-    assert (OpenQuestion(flag),) == baton_of(child).open_questions
-    assert ["agent:importer"] == [item.by for item in baton_of(child).of(Part.QUESTION)]
+    asked = {one.text for one in baton_of(child).open_questions}
+    assert {flag, *(one.question.text for one in last.session.checks)} == asked
+    assert ["Import March", "something else"] == [one.what for one in last.session.checks], "nor does the work itself"
+    assert ["agent:importer", "service:batonpass", "service:batonpass"] == [
+        item.by for item in baton_of(child).of(Part.QUESTION)
+    ]
     assert "Use the March figures" == words(relay, receipts(relay, "handoff.initiated")[-1], "task")

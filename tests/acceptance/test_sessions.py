@@ -62,7 +62,7 @@ class TestPersistOrRecompute:
     """The seven rows of the table, each a test."""
 
     def test_task_outputs_that_were_verified_persist(self, places: Places) -> None:
-        """Row 1. Ground truth comes along with who verified it and how; what nobody verified does not."""
+        """Row 1. Ground truth comes along with who verified it and how; what nobody verified only as a check."""
         lead = places.relay().start("begin", by=ANA)
         counted, guessed = (lead.hand_off("counter", task) for task in ("count the rows", "guess the rows"))
         for handoff, result in ((counted, "1,200"), (guessed, "about 1,000")):
@@ -72,8 +72,9 @@ class TestPersistOrRecompute:
         run = next_session(places)
 
         work = WorkItem("count the rows", ("1,200",), "user:bob", f"verdict, see {counted.id}", counted.id)
-        assert [work] == values(run)
-        assert [("guess the rows", Fate.UNVERIFIED)] == [(one.what, one.why) for one in run.session.dropped]
+        (check,) = run.session.checks
+        assert ([work, check.question], guessed.id) == (values(run), check.handoff)
+        assert not [item for item in run.notes if "about 1,000" in str(item.value)]
 
     def test_decisions_with_rationale_persist(self, places: Places) -> None:
         """Row 2. With the why and the conditions, which say whether it still holds: kept, or open again."""
@@ -93,7 +94,7 @@ class TestPersistOrRecompute:
             child.report("looked", assumptions=["it was the strike"], claims=["for a week"])
         run = next_session(places)
 
-        assert [] == values(run)
+        assert [one.question for one in run.session.checks] == values(run)
         assert {"east lost a customer", "sales fell", "it was the strike", "for a week"} == {
             one.what for one in run.session.dropped if one.why is Fate.HYPOTHESIS
         }
@@ -167,8 +168,9 @@ class TestPersistOrRecompute:
             OpenQuestion("noted below?"),
             OpenQuestion("the March file had two headers; probably correct, verify later"),
             OpenQuestion("reported?"),
+            *(one.question for one in run.session.checks),
         } == set(values(run))
-        assert 6 == len(run.notes)
+        assert 6 + len(run.session.checks) == len(run.notes)
 
 
 _DYING: Final = """
