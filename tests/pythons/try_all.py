@@ -32,13 +32,14 @@ def find_python(version: str) -> str | None:
 def install(python: str, version: str, wheel: Path) -> Path:
     """Return the Python of an environment in which the wheel is installed, with what the lock says it needs."""
     place = ENVIRONMENTS / version
-    subprocess.run([python, "-m", "venv", "--clear", str(place)], check=True)
+    subprocess.run([python, "-m", "venv", "--clear", "--without-pip", str(place)], check=True)
     inside = place / "bin" / "python"
     pinned = place / "pinned.txt"
     pinned.write_text("\n".join(_pins()), encoding="utf-8")
     wanted = ["--quiet", "--constraint", str(pinned), str(wheel)]
     # As in the Makefile: where only pip gets through to the registry, pip installs the same.
     if subprocess.run([str(UV), "pip", "install", "--python", str(inside), *wanted], check=False).returncode:
+        subprocess.run([str(inside), "-m", "ensurepip"], check=True)
         subprocess.run([str(inside), "-m", "pip", "install", "--disable-pip-version-check", *wanted], check=True)
     return inside
 

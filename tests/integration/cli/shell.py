@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Final
 
 import batonpass
+from tests.warm_program import run_program
 
 SOURCES: Final = Path(batonpass.__file__).parents[1]
 PROGRAM: Final = [sys.executable, "-c", "from batonpass.cli.main import main; main()"]
 PATIENCE: Final = 60
+_OF_INTERPRETER: Final = ("PYTHON", "LANG", "LC_")  # these change how an interpreter starts
 
 # Root may write what nobody may write. Whoever gives up CAP_DAC_OVERRIDE (1), by PR_CAPBSET_DROP (24), and starts a
 # program, is as weak there as anybody; for others this does nothing.
@@ -38,10 +40,13 @@ def batonpass_in(
     humbled: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder; humbled, it must respect the permissions of files even if we are root."""
+    told = surroundings(**(environment or {}))
+    if not humbled and not any(name.startswith(_OF_INTERPRETER) for name in environment or {}):
+        return run_program(folder, arguments, told, patience=PATIENCE)
     return subprocess.run(
         [*(_HUMBLED if humbled else []), *PROGRAM, *arguments],
         cwd=folder,
-        env=surroundings(**(environment or {})),
+        env=told,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
