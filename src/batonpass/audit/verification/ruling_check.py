@@ -140,7 +140,7 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
     if hold.gate is not Gate.NONE and not may_let_go_on(
         hold.gate, body.by, worker=hold.worker, principal=hold.principal
     ):
-        raise UnlinkedError(f"{body.by} may not let it go on: the gate is {hold.gate}", field="by")
+        raise UnlinkedError(f"{body.by} may not approve it: the gate is {hold.gate}", field="by")
     if hold.approvals == 1:
         if isinstance(body, HandoffBacked | ToolBacked):
             raise UnlinkedError("it takes one person to let this go on, and there is nobody to wait for", field="kind")

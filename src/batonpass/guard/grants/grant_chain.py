@@ -161,7 +161,9 @@ def require_unrevoked(chain: VerifiedChain, revoked: frozenset[str]) -> None:
     """Refuse a chain if any part of it was revoked: step 8. Raises `GrantRevokedError`."""
     if not revoked.isdisjoint(chain.names):
         first = min(revoked & chain.names)
-        raise GrantRevokedError(f"{first} was revoked, and with it everything that hangs from it; ask for a new grant")
+        raise GrantRevokedError(
+            f"{first} was revoked, and with it everything that was granted from it; ask for a new grant"
+        )
 
 
 def require_taken(chain: VerifiedChain, call: Call, at: datetime, policy: ToolPolicy) -> None:
@@ -217,7 +219,7 @@ def _require_in_order(chain: Chain, enrolled: Enrolled, skew: timedelta) -> None
         enrolment = enrolled[key]
         if before is not None and at < before - skew:
             raise GrantBackdatedError(
-                f"a part of the grant is dated {spell_time(at)}, before what it hangs from ({spell_time(before)})"
+                f"a part of the grant is dated {spell_time(at)}, before the one above it ({spell_time(before)})"
             )
         if at < enrolment.at - skew or (enrolment.until is not None and at > enrolment.until):
             raise GrantBackdatedError(f"a part of the grant is dated {spell_time(at)}, when its key did not sign here")

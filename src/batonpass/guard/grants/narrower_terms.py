@@ -17,7 +17,7 @@ def narrow(parent: Terms, asked: Grant, *, depth: int) -> Grant:
     """
     if parent.max_depth is not None and depth >= parent.max_depth:
         raise GrantDepthError(
-            f"{parent.agent} stands at depth {depth} and its chain may go to {parent.max_depth}; do not delegate "
+            f"{parent.agent} is at depth {depth}, and its chain may go to {parent.max_depth}; do not delegate "
             "further, answer with what is known"
         )
     if excess := tuple(_find_excess(parent, asked)):

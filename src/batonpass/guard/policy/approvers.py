@@ -24,7 +24,7 @@ class Approvable(Value, frozen=True, kw_only=True):
             return f"{self.call} of {self.worker}"
         if self.granted is not None:
             return f"{self.granted} for {self.worker}"
-        return f"what {self.worker} wants to do, of which the record does not say what it comes to"
+        return f"the work of {self.worker}, whose extent is not on record"
 
 
 def may_approve(scope: ApproverScope, what: Approvable, at: datetime) -> bool:

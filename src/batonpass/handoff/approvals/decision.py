@@ -173,7 +173,7 @@ def refuse_overdue(desk: Desk, call: CallId) -> None:
 
 def out_of_time(until: datetime) -> str:
     """Return the reason of a denial because the time limit has passed."""
-    return f"nobody let it go on until {until:%Y-%m-%d %H:%M:%S}Z"
+    return f"the time to approve it ended at {until:%Y-%m-%d %H:%M:%S}Z"
 
 
 def principal_of(by: str | Approver) -> PrincipalId:
@@ -252,4 +252,4 @@ def heed(desk: Desk, held: ToolHeld, decision: GateDecision) -> CallDeniedError 
             require_opened(view, hold, body)
             return None
     where = desk.gates.where(held.rule)
-    return CallDeniedError(held.tool, held.rule, where, f"{body.by} did not let {held.tool} be made")
+    return CallDeniedError(held.tool, held.rule, where, f"{body.by} denied {held.tool}")

@@ -33,10 +33,10 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 _GATES: Final = {
-    Gate.NONE: "anybody lets it go on",
-    Gate.CONFIRM: "whoever asked for it, or a person, lets it go on",
-    Gate.APPROVE: "a person lets it go on",
-    Gate.DENY: "nobody can let it go on",
+    Gate.NONE: "anybody may approve it",
+    Gate.CONFIRM: "whoever asked for it, or a person, has to confirm it",
+    Gate.APPROVE: "a person has to approve it",
+    Gate.DENY: "nobody can approve it",
 }
 _GONE: Final = "the words are no longer here"
 
@@ -145,10 +145,10 @@ def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[SheetFact]:
 
 def _gate_facts(view: LedgerView, hold: Hold) -> Iterator[SheetFact]:
     rule = "held by whoever handed it off" if hold.rule is None else f"rule {hold.rule}"
-    who = "whoever has an approver's key lets it go on" if hold.proven else _GATES[hold.gate]
+    who = "a person has to approve it with their key" if hold.proven else _GATES[hold.gate]
     if hold.approvals > 1:
         keys = ", with their keys," if hold.proven else ""
-        who = f"{hold.approvals} people{keys} let it go on, and {hold.principal} is none of them"
+        who = f"{hold.approvals} people{keys} have to approve it, and {hold.principal} cannot be one of them"
     yield SheetFact(label="gate", texts=[f"{rule} · {who}"])
     yield SheetFact(label="approved", texts=[f"by {body.by}" for body in find_backers(view, hold)])
     if hold.until is not None:

@@ -60,7 +60,7 @@ def _refuse_denied_before(pending: PendingCall, decision: GateDecision) -> None:
         return
     by = denied.get((tool, pending.desk.json(ARGUMENTS, pending.described).body))
     if by is not None:
-        sentence = f"{by} did not let {tool} be made earlier in this session"
+        sentence = f"{by} denied {tool} earlier in this session"
         where = pending.desk.gates.where(decision.rule)
         pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, sentence))
 

@@ -106,7 +106,7 @@ def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
     if len(walk.around) > DEEPEST:
         return {"shown": "nested too deep"}
     if id(value) in walk.around:
-        return {"shown": "what it stands in"}
+        return {"shown": "<circular reference>"}
     walk.left -= 1
     if walk.left < 0:
         raise InvalidValueError("arguments", f"have more than {_MOST_PARTS:,} parts; attach them as an artifact")

@@ -204,6 +204,8 @@ def items_by_part(parts: Mapping[str, Iterable[GivenItem | str]]) -> tuple[Given
         for value in given:
             item = kind(value) if isinstance(value, str) else value
             if not isinstance(item, kind):
-                raise InvalidValueError(kind.__name__, f"{type(item).__name__} stands where a {kind.__name__} belongs")
+                raise InvalidValueError(
+                    kind.__name__, f"{type(item).__name__} is given where a {kind.__name__} is needed"
+                )
             found.append(item)
     return tuple(found)

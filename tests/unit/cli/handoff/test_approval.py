@@ -135,7 +135,7 @@ def test_a_refused_call_is_refused_for_good(desk: Desk, lead: LiveRun) -> None:
     desk.words("handoff", "deny", call, "--reason", "never")
 
     for _ in range(2):
-        with pytest.raises(CallDeniedError, match="user:tess did not let deploy be made"):
+        with pytest.raises(CallDeniedError, match="user:tess denied deploy"):
             lead.call(deploy, "prod")
     again = desk.run("handoff", "approve", call)
     assert (1, True) == (again.exit_code, f"user:tess has already refused {call}" in again.stderr)
@@ -178,7 +178,7 @@ def test_what_is_shown_of_a_call_is_all_that_is_material(
         "deploy · changes something: irreversible",
         "on        prod\\x1b[2J\\u202e",
         'place = "prod\\u001b[2J\\u202e"',
-        "gate      rule tier.irreversible · a person lets it go on",
+        "gate      rule tier.irreversible · a person has to approve it",
         "bound by  never on Fridays",
     ):
         assert part in shown

@@ -404,7 +404,7 @@ def test_a_refused_call_of_a_root_stays_refused() -> None:
     resumed = desk.relay.resume(desk.lead.id)
 
     for _ in range(2):
-        with pytest.raises(CallDeniedError, match="user:ana did not let deploy be made"):
+        with pytest.raises(CallDeniedError, match="user:ana denied deploy"):
             resumed.call(deploy, "prod")
     assert ["tier.irreversible"] * 2 == [body.rule for body in bodies(desk.relay, "tool.denied")]
 
@@ -476,7 +476,7 @@ def test_material_names_everything_once() -> None:
         "to        mailer · lead-to-worker",
         f"asked by  lead {desk.lead.id[-4:]} ← user:ana",
         "who wants Ship the release",
-        "gate      held by whoever handed it off · whoever has an approver's key lets it go on",
+        "gate      held by whoever handed it off · a person has to approve it with their key",
         "bound by  no attachments",
         "excluded  the press",
         "may       mail:**",

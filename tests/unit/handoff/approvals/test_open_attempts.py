@@ -82,7 +82,7 @@ def test_it_is_refused_for_good() -> None:
     run = an_open_attempt(desk)
     desk.relay.held_call(held_call(run)).deny(by=ANA, reason="never")
 
-    with pytest.raises(CallDeniedError, match="user:ana did not let deploy be made"):
+    with pytest.raises(CallDeniedError, match="user:ana denied deploy"):
         run.call(deploy, "prod")
 
 

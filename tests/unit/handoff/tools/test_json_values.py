@@ -163,7 +163,7 @@ def test_what_stands_in_itself_is_described_once() -> None:
     parent = Node("parent")
     parent.children = [Node(str(number), parent) for number in range(50)]
 
-    assert {"shown": "what it stands in"} == plain(around)["self"]
+    assert {"shown": "<circular reference>"} == plain(around)["self"]
     assert 50 == len(plain(parent)["children"])
 
 

@@ -259,7 +259,7 @@ def test_a_time_limit_refuses_the_call_of_a_root() -> None:
         clock.tick(timedelta(hours=1))
         with pytest.raises(CallDecidedError):
             relay.held_call(held.call).approve(by=ANA)
-        with pytest.raises(CallDeniedError, match="service:time-limit did not let deploy be made"):
+        with pytest.raises(CallDeniedError, match="service:time-limit denied deploy"):
             lead.call(deploy, "prod")
 
         assert ["service:time-limit"] == [body.by for body in bodies(relay, "tool.refused")]
