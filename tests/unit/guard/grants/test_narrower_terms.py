@@ -81,5 +81,5 @@ def test_the_sentence_says_what_to_do() -> None:
 def test_a_chain_ends_where_its_terms_say() -> None:
     """The last one who may hand off is the one before the greatest depth."""
     assert 2 == narrow(LEAD, Grant(), depth=1).max_depth
-    with pytest.raises(GrantDepthError, match="at depth 2 and its chain may go to 2"):
+    with pytest.raises(GrantDepthError, match="at depth 2, and its chain may go to 2"):
         narrow(LEAD, Grant(), depth=2)
