@@ -115,17 +115,6 @@ class Document(Struct, frozen=True, kw_only=True):
         return DocumentPlace(self, (name,), self.content.get(name, {}))
 
 
-def find_document(path: Path) -> Document | None:
-    """Return the document in a file; None if there is no such file. Raises `PolicyFileError` like `read_document`."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        pass  # it may exist; reading it gives the reason
-    return read_document(path)
-
-
 def read_document(path: Path) -> Document:
     """Return the document in a file. Raises `PolicyFileError` if it cannot be read or has an unknown table."""
     try:

@@ -15,7 +15,7 @@ from batonpass.model.base.kinds import Gate, Relation
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.policy_rules import Demand, Policy, Rule, Subject, Tier
-from batonpass.policy.document import TABLES, find_document, parse_document
+from batonpass.policy.document import TABLES, parse_document
 from batonpass.policy.file_place import find_file
 from batonpass.policy.policy_table import policy_of, read_policy
 
@@ -266,7 +266,7 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
 
 def test_without_a_file_the_shipped_policy_holds(tmp_path: Path) -> None:
     """Nothing has to be written before the first run."""
-    assert (None, None) == (find_document(tmp_path / "batonpass.toml"), find_file(tmp_path))
+    assert None is find_file(tmp_path)
 
 
 def test_a_file_that_is_there_and_cannot_be_read_is_refused(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_file_that_is_there_and_cannot_be_read_is_refused(tmp_path: Path) -> N
     (tmp_path / "batonpass.toml").mkdir()
 
     with pytest.raises(PolicyFileError, match=r"^batonpass.toml:1: cannot be read"):
-        find_document(tmp_path / "batonpass.toml")
+        read_policy(tmp_path / "batonpass.toml")
     with pytest.raises(PolicyFileError, match="cannot be read"):
         read_policy(tmp_path / "none.toml")
 

@@ -45,11 +45,6 @@ def shell_intent(text: str, place: str | os.PathLike[str], root: Path) -> Intent
     return Intent(writes=tuple(islice(reading.writes(), _MOST_WRITES)), brings=reading.brings)
 
 
-def words_intent(words: Sequence[str], place: str | os.PathLike[str], root: Path) -> Intent:
-    """Return what a program with these arguments, without a shell, is told to write."""
-    return shell_intent(" ".join("'" + word.replace("'", "'\\''") + "'" for word in words), place, root)
-
-
 class _Reading(Struct):
     root: str
     is_grouped: bool  # a `cd` may end with a group of commands, and nobody knows which

@@ -44,13 +44,6 @@ class Limits(Struct, frozen=True, kw_only=True):
             if mine is not None and (theirs is None or theirs > mine):
                 yield unit
 
-    def find_used_up(self, used: "Limits") -> Iterator[str]:
-        """Yield the units of which more was used than these limits allow."""
-        for unit in UNITS:
-            mine, theirs = _amount(self, unit), _amount(used, unit)
-            if mine is not None and theirs is not None and theirs > mine:
-                yield unit
-
     def meet(self, other: "Limits") -> "Limits":
         """Return the lower limit of both in every unit."""
         if self is other or other is UNLIMITED:

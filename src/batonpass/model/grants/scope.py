@@ -37,11 +37,6 @@ class Scope(Struct, frozen=True):
     def __str__(self) -> str:
         return " | ".join(self.lines) or "nothing"
 
-    def find_permits(self, call: Call, at: datetime) -> Iterator[Permit]:
-        """Yield the permits that allow a call, in order."""
-        place = call.place
-        return (permit for permit in self.permits if permit.allows(call, at, place))
-
     def find_permit(self, call: Call, at: datetime) -> Permit | None:
         """Return the first permit that allows a call; None if none does."""
         place = call.place

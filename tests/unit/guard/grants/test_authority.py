@@ -86,7 +86,6 @@ def test_what_let_a_call_through_is_told_hop_by_hop() -> None:
     call = calls("src/a")
 
     assert ["write:**; at most 9 calls", "write:src/**"] == [str(one) for one in authorise((lead, EDITOR), call, NOON)]
-    assert lead.may_delegate.lines == tuple(map(str, lead.may_delegate.find_permits(call, NOON)))
 
 
 def test_a_long_scope_is_shown_in_part_and_what_is_alike_first() -> None:

@@ -7,7 +7,7 @@ import pytest
 from batonpass.attribution.changes.change import Certainty, digest_of
 from batonpass.attribution.worktree.tree_difference import Difference
 from batonpass.attribution.worktree.write_intent import Intent, told_apart
-from batonpass.handoff.shell.command_intent import shell_intent, words_intent
+from batonpass.handoff.shell.command_intent import shell_intent
 
 PATCH = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -247,13 +247,6 @@ def test_what_a_command_does_not_write_by_name_is_not(root: Path, command: str, 
 def test_what_git_brings_is_known_by_its_command(root: Path, command: str, brings: bool) -> None:  # noqa: FBT001 - a table
     """A revert writes anew, and so does a patch; a branch that begins here brings nothing."""
     assert brings == shell_intent(command, root, root).brings
-
-
-def test_a_program_without_a_shell_is_read_the_same(root: Path) -> None:
-    """Words are words, with whatever is in them."""
-    found = words_intent(["sed", "-i", "s/it's/b c/", "a file.py"], root / "src", root)
-
-    assert [True, False] == [found.names("src/a file.py"), found.names("a file.py")]
 
 
 def a_difference(before: str | None, after: str | None, path: str = "a.py") -> Difference:

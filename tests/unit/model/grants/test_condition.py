@@ -101,12 +101,10 @@ def test_a_decimal_has_one_spelling(given: str | int | Decimal, spelled: str) ->
     assert spelled == as_decimal("most", given)
 
 
-def test_limits_meet_and_are_used_up() -> None:
-    """The lesser of both holds, money is compared as money, and what is used beyond is named."""
+def test_limits_meet() -> None:
+    """The lesser of both holds, and money is compared as money."""
     one, other = Limits(calls=5, spend="10"), Limits(spend="9.5", rows=3)
 
     assert Limits(calls=5, spend="9.5", rows=3) == one.meet(other) == other.meet(one)
     assert one == one.meet(UNLIMITED) == UNLIMITED.meet(one)
     assert ["calls"] == list(one.find_excess(other))
-    assert ["calls", "spend"] == list(one.find_used_up(Limits(calls=6, spend="10.01", rows=99)))
-    assert [] == list(one.find_used_up(Limits(calls=5, spend="10.00")))
