@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -24,6 +25,8 @@ from batonpass.store.port import LedgerView
 
 NOT_TOUCHED: Final = "expects.untouched"
 NOT_RECORDED: Final = "outputs.unrecorded"
+
+_VALUE: Final = attrgetter("value")
 
 # What names a file, and is no sentence: a path, or a name with an ending.
 _FILE: Final = re.compile(r"(?:[\w.~@+-]+/)+[\w.@+-]+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
@@ -66,6 +69,10 @@ NONE: Final = Differences()
 
 def compare(desk: Desk, holding: Holding, changed: Iterable[str], *, completed: bool) -> Differences:
     """Return how the effects of a run differ from what it should change, if it completed, and says that it made."""
+    # The usual case first: a run that claims nothing, and was told of nothing that it should change.
+    expects = completed and holding.baton is not None and holding.baton.brief.expects
+    if holding.report is None and not expects and WorkItem not in map(type, map(_VALUE, [*holding.notes.values()])):
+        return NONE
     untouched = find_untouched(holding) if completed else ()
     unrecorded = find_unrecorded(desk, holding, changed)
     if not untouched and not unrecorded:
