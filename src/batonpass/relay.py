@@ -282,7 +282,7 @@ class Relay:
         return Recording(self._store, ledger, self._run_keys, self._clock)
 
     def _furnished(self) -> "Desk":
-        recording = self._recording()
+        self._membership.join()
         with self._furnishing:
             if self._desk is None:
                 from batonpass.handoff.runtime.desk_setup import furnish  # noqa: PLC0415 - as above
@@ -290,7 +290,7 @@ class Relay:
 
                 self._desk = furnish(
                     self._store,
-                    recording,
+                    self._recording(),
                     self._membership,
                     clock=self._clock,
                     gates=given_policy(self._policy),
