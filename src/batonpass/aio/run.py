@@ -26,8 +26,11 @@ from batonpass.handoff.shell.commands import KEPT, Finished
 from batonpass.handoff.tools.call_context import entered
 from batonpass.handoff.tools.declaration import ToolCall, declare, declared_of, is_async
 from batonpass.handoff.tools.returned_value import drained, drained_async, is_lazy
+from batonpass.model.base.checks import as_member
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId
+from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Item, Report
 from batonpass.model.baton.session import SessionState
@@ -146,21 +149,32 @@ class AsyncHandoff(Face[LiveHandoff]):
         pause = child.sync._holding.tried_again_after  # noqa: SLF001 - as above
         return await in_thread(self.sync._learned), pause  # noqa: SLF001 - as above
 
-    async def wait(self, timeout: timedelta | None = None) -> Result:  # noqa: ASYNC109 - the synchronous face has it
+    async def wait(
+        self,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the synchronous face has it
+        *,
+        until: WaitUntil | str = WaitUntil.SETTLED,
+    ) -> Result:
         """Return the result. Run the handoff here if this process should, else wait until it ends or needs somebody.
 
-        Raises `TimeoutError`. Nothing is lost by that: wait again.
+        With `until="decided"` it also waits while somebody has to approve or answer, and goes on after that. Raises
+        `TimeoutError`. Nothing is lost by that: wait again.
         """
+        until = as_member("until", until, WaitUntil)
         runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - a face of the same object
-        if runner is not None and (result := await self.run(runner)).settled:
+        if runner is not None and (result := await self.run(runner)).is_over(until):
             return result
-        if timeout is None and (settled := await in_thread(self.sync._find_settled)) is not None:  # noqa: SLF001 - as above
-            return settled
-        if timeout is None:
-            await in_thread(self.sync._suspend)  # noqa: SLF001 - as above
+        if timeout is None and runner is None:
+            settled = await in_thread(functools.partial(self.sync._find_settled, until))  # noqa: SLF001 - as above
+            if settled is not None:
+                return settled
+            await in_thread(functools.partial(self.sync._suspend, until))  # noqa: SLF001 - as above
         for pause in pauses(timeout):
             await asyncio.sleep(pause)
-            if (settled := await in_thread(self.sync._find_settled)) is not None:  # noqa: SLF001 - as above
+            if runner is not None and await self.state() is State.OFFERED:
+                await self.run(runner)  # somebody has approved it, or answered
+            settled = await in_thread(functools.partial(self.sync._find_settled, until))  # noqa: SLF001 - as above
+            if settled is not None:
                 return settled
         raise TimeoutError(f"{self.id} is {await self.state()} after {timeout}")
 

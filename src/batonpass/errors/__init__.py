@@ -41,6 +41,7 @@
     │   ├── OutOfScopeError        handoff.out_of_scope
     │   ├── FourEyesError          handoff.four_eyes
     │   ├── UnprovenError          handoff.unproven
+    │   ├── ApprovalExpiredError   handoff.approval_expired
     │   ├── HoldChangedError       handoff.hold_changed
     │   ├── NotPersonError         handoff.not_person
     │   └── RunnerError            handoff.runner

@@ -1,6 +1,7 @@
 """Errors of handoffs: refused, held, asked back, declined or already over. Nothing that was recorded is lost."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from batonpass.errors.base import BatonpassError
@@ -323,6 +324,20 @@ class UnprovenError(HandoffError):
             f"`batonpass approver add {by}`, then approve in a terminal",
         )
         self.held = held
+        self.by = by
+
+
+class ApprovalExpiredError(HandoffError):
+    """The handoff was approved, and was not begun in time. It has expired."""
+
+    code = "handoff.approval_expired"
+
+    def __init__(self, handoff: str, by: str, at: datetime) -> None:
+        super().__init__(
+            f"{by} approved {handoff}, but it was not begun until {at:%Y-%m-%d %H:%M:%S}Z, so it has expired; "
+            "hand it off again under another key",
+        )
+        self.handoff = handoff
         self.by = by
 
 

@@ -98,6 +98,7 @@ def _duration(place: DocumentPlace) -> timedelta:
 _OWN: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "enforce": DocumentPlace.boolean,
     "hold_for": _duration,
+    "approval_lasts": _duration,
     "proven": DocumentPlace.boolean,
     "commit_endorses": DocumentPlace.boolean,
     "renew_every": lambda place: place.integer(1),

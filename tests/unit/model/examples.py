@@ -82,6 +82,7 @@ from batonpass.model.bodies.body import (
     RunSettled,
     RunSpent,
     RunStarted,
+    RunSuspended,
     RunTainted,
     Sanitising,
     ScanFound,
@@ -163,9 +164,10 @@ _SHOWN: Final[Any] = {
     "measured_ms": 1500,
     "proof": PROOF,
     "flags": ("approval.unproven",),
+    "expires": LATER,
 }
 _OF_CHILD: Final[Any] = {**_ON, "parent": PARENT, "run": CHILD, "attempt": 1}
-_CLOSED: Final[Any] = {"children": (HEAD,), "effects": (CALL,), "unverified": (DECLINED,)}
+_CLOSED: Final[Any] = {"children": (HEAD,), "effects": (CALL,), "unverified": (DECLINED,), "waiting": (DECLINED,)}
 _JUDGED: Final[Any] = {
     **_BY_ANA,
     "attempt": 1,
@@ -198,7 +200,15 @@ BODIES: Final[dict[Kind, Body]] = {
         RunEndorsed(run=PARENT, source=CALL, by=ANA),
         RunGap(run=PARENT, calls=2),
         RunSpent(run=PARENT, tokens=1_200, cost=30_000, charges=(CHARGED,)),
-        RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED, **_LABELLED, flags=("would_deny.constraint",)),
+        RunSuspended(run=PARENT, call=CALL, awaits=HANDOFF),
+        RunClosed(
+            run=PARENT,
+            outcome=Outcome.FAILED,
+            **_CLOSED,
+            **_LABELLED,
+            flags=("would_deny.constraint",),
+            waiting_calls=(CALL,),
+        ),
         CheckpointSaved(run=CHILD, after=CALL, **_LABELLED),
         HandoffInitiated(
             handoff=HANDOFF,

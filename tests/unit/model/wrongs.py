@@ -68,6 +68,7 @@ _ROOT_CLOSED: Final[Wrong] = {
     "children": NOT_HEADS,
     "effects": NOT_LISTS_OF_CALLS,
     "unverified": NOT_LISTS_OF_HANDOFFS,
+    "waiting": NOT_LISTS_OF_HANDOFFS,
     "flags": NOT_LISTS_OF_CODES,
 }
 _CLOSE_OUT: Final[Wrong] = {
@@ -117,6 +118,7 @@ _DECISION: Final[Wrong] = {
     "measured_ms": NOT_OPTIONAL_NUMBERS,
     "flags": NOT_LISTS_OF_CODES,
     "proof": ("ab" * 64, 7, {"key": RELAY}),
+    "expires": NOT_OPTIONAL_TIMES,
 }
 
 _NOT_GATES: Final = tuple(wrong for wrong in NOT_MEMBERS if wrong is not None)
@@ -147,7 +149,14 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_ENDORSED: {"run": NOT_IDS, "source": NOT_SOURCES, "by": NOT_PRINCIPALS},
     Kind.RUN_GAP: {"run": NOT_IDS, "calls": NOT_COUNTS},
     Kind.RUN_SPENT: {"run": NOT_IDS, "tokens": NOT_NUMBERS, "cost": NOT_NUMBERS, "charges": _NOT_CHARGES},
-    Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, **_ROOT_CLOSED, **_LABELLED},
+    Kind.RUN_SUSPENDED: {"run": NOT_IDS, "call": NOT_OPTIONAL_IDS, "awaits": NOT_OPTIONAL_IDS},
+    Kind.RUN_CLOSED: {
+        "run": NOT_IDS,
+        "outcome": NOT_MEMBERS,
+        **_ROOT_CLOSED,
+        **_LABELLED,
+        "waiting_calls": NOT_LISTS_OF_CALLS,
+    },
     Kind.CHECKPOINT_SAVED: {"run": NOT_IDS, "after": NOT_OPTIONAL_IDS, **_LABELLED},
     Kind.HANDOFF_INITIATED: {
         "handoff": NOT_IDS,

@@ -25,7 +25,7 @@ from batonpass.errors import (
 from batonpass.guard.policy.gates import GateDecision, is_for_approvers
 from batonpass.handoff.approvals.decision_sheet import Material
 from batonpass.handoff.approvals.entitlement import is_enough, require_entitled
-from batonpass.handoff.history.holds import approvers_of, is_proven, needs_proof, require_opened
+from batonpass.handoff.history.holds import approvers_of, has_expired, is_proven, needs_proof, require_opened
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.ledger.position import standing
 from batonpass.model.base.content_names import REASON
@@ -99,6 +99,7 @@ def decide_handoff(
                 shown=_digest(shown),
                 looked_ms=looked_ms,
                 measured_ms=measured_ms,
+                expires=_expiry(desk) if last_one else None,
             )
             body = _decided(desk, view, hold, said, by=by, shown=shown)
         try:
@@ -149,6 +150,7 @@ def decide_call(
             shown=_digest(shown),
             looked_ms=looked_ms,
             measured_ms=measured_ms,
+            expires=_expiry(desk) if last_one else None,
         )
         body = _decided(desk, view, hold, said, by=by, shown=shown)
     try:
@@ -157,6 +159,35 @@ def decide_call(
         with desk.store.view() as view:
             _require_undecided(view, call)
         raise
+    if isinstance(body, ToolBacked):
+        _complete(desk, hold, body)
+
+
+def _complete(desk: Desk, hold: Hold, backed: ToolBacked) -> None:
+    """Approve a call if those who backed it are enough by now: somebody else may have backed it at the same moment.
+
+    Each relay writes into its own stream, so none of them could see the other. Whoever wrote last sees both here. The
+    approval repeats the ruling that this person has just made, with its signature; if both repeat theirs, one counts.
+    """
+    with desk.store.view() as view:
+        people = {body.by for body in find_backers(view, hold)}
+    if len(people) < hold.approvals:
+        return
+    said = {name: getattr(backed, name) for name in backed.__struct_fields__}
+    with suppress(DuplicateReceiptError):
+        desk.recording.note(ToolApproved(**{**said, "expires": _expiry(desk)}))
+
+
+def _expiry(desk: Desk) -> datetime:
+    """Return until when an approval that is given now must be used."""
+    return desk.clock.now() + desk.gates.approval_lasts
+
+
+def is_void(desk: Desk, held: ToolHeld, *, covers: bool) -> bool:
+    """Return whether a call of a run that goes on was approved, and the approval has expired or does not cover it."""
+    with desk.store.view() as view:
+        found = find_decision(view, held.call)
+    return found is not None and is_approval(found[1]) and (not covers or has_expired(found[1], desk.clock.now()))
 
 
 def refuse_overdue(desk: Desk, call: CallId) -> None:

@@ -5,7 +5,7 @@ They are checked after grant, limits and constraints, so that no approver is ask
 
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.policy.gates import CallFacts, GateDecision, decide, is_silent, judge_call, tiers_of_call
-from batonpass.handoff.approvals.decision import heed
+from batonpass.handoff.approvals.decision import heed, is_void
 from batonpass.handoff.approvals.gate_facts import depth_of, hold_takes_proof, hold_until
 from batonpass.handoff.calls.pending_call import PendingCall
 from batonpass.handoff.calls.taint_gate import judge_taint
@@ -44,7 +44,7 @@ def pass_gates(pending: PendingCall) -> None:
         pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, decision.sentence))
     # The key is the same in every attempt. So a call that is made again after its hold finds the ruling about it.
     held = holding.find_held(pending.key)
-    if held is None:
+    if held is None or is_void(desk, held, covers=_still_covers(pending, held)):
         _refuse_denied_before(pending, decision)
         fill_gap(desk, holding)
         raise _hold(pending, decision)
@@ -68,7 +68,8 @@ def _refuse_denied_before(pending: PendingCall, decision: GateDecision) -> None:
 def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
     """Return the decisions of taint, of the door's own rules and of the policy; none for a call that was approved."""
     desk, holding, declared = pending.desk, pending.holding, pending.declared
-    if holding.is_approved(pending.key):
+    approved = holding.find_approved(pending.key, desk.clock)
+    if approved is not None and _still_covers(pending, approved):
         return ()
     tiers, policy = tiers_of(declared), desk.gates
     if not holding.taint.entered and is_silent(policy, tiers):
@@ -92,6 +93,11 @@ def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
         depth=depth_of(desk, holding),
     )
     return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, policy))
+
+
+def _still_covers(pending: PendingCall, held: ToolHeld) -> bool:
+    """Return whether an approval covers the call as it is now: content from outside that came since was not shown."""
+    return not pending.holding.taint.entered or held.label == pending.label
 
 
 def tiers_of(declared: Declared) -> tuple[Tier, ...]:

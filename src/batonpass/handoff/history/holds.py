@@ -1,10 +1,12 @@
 """Holds, read back from receipts, and whether the rulings about them are proven."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
-from batonpass.errors import FourEyesError, UnprovenError
+from batonpass.errors import ApprovalExpiredError, FourEyesError, UnprovenError
 from batonpass.guard.policy.gates import takes_proof
 from batonpass.model.base.ids import StreamId
+from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate, HandoffApproved, HandoffInitiated, Kind
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.ruling import Decided, Hold, hold_of_offer, ruling_of
@@ -34,6 +36,11 @@ def require_opened(view: LedgerView, hold: Hold, last: Decided) -> None:
     if hold.proven and not is_proven(view, hold, last):
         raise UnprovenError(hold.name, last.by)
     raise FourEyesError(hold.name, last.by, approvals=hold.approvals, because="fewer approved it")
+
+
+def has_expired(body: Decided, at: datetime) -> bool:
+    """Return whether an approval could only be used until a time that has passed."""
+    return body.expires is not None and body.expires <= at
 
 
 def has_approver(view: LedgerView) -> bool:
@@ -66,20 +73,24 @@ def is_proven(view: LedgerView, hold: Hold, body: Decided) -> bool:
     return key is not None and is_proof(body.proof, ruling, key.public_key)
 
 
-def require_proven(view: LedgerView, handoff: Handoff, offer: HandoffInitiated) -> None:
-    """Refuse to begin a handoff that was held at its offer, if it has too few approvals or unproven ones.
+def require_proven(view: LedgerView, handoff: Handoff, offer: HandoffInitiated, at: datetime) -> None:
+    """Refuse to begin a handoff that was held at its offer, if it has too few approvals, unproven or expired ones.
 
-    Raises `UnprovenError` and `FourEyesError`.
+    Raises `UnprovenError`, `FourEyesError` and `ApprovalExpiredError`.
     """
-    if not offer.proven and offer.approvals == 1:
+    if offer.state is not State.HELD:
         return
     hold = hold_of_offer(offer, handoff.initiated, principal=view.get_run(handoff.parent).principal)
     query = ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_APPROVED)
-    bodies = (decode_receipt(stored.payload).body for stored in view.find_receipts(query))
+    # All of them: a query that is not read to its end stays open as long as an error that we raise refers to it.
+    bodies = [decode_receipt(stored.payload).body for stored in view.find_receipts(query)]
     first = next((body for body in bodies if isinstance(body, HandoffApproved)), None)
     if first is None:
         raise UnprovenError(handoff.id, "anybody")
-    require_opened(view, hold, first)
+    if offer.proven or offer.approvals > 1:
+        require_opened(view, hold, first)
+    if handoff.attempt == 0 and first.expires is not None and first.expires <= at:
+        raise ApprovalExpiredError(handoff.id, first.by, first.expires)
 
 
 def approvers_of(view: LedgerView, principal: str) -> Iterator[Key]:

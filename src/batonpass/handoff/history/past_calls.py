@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -48,7 +48,8 @@ class Resumption(Struct, frozen=True, kw_only=True):
     messages: ContentRef | None = None
     checkpoint: ReceiptId | None = None  # the receipt that names those messages
     held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, waiting
-    approved: frozenset[Digest] = frozenset()  # the keys of held calls that somebody approved
+    # Held calls that somebody approved, by key: the hold, and until when the approval can be used.
+    approved: Mapping[Digest, tuple[ToolHeld, datetime | None]] = field(default_factory=lambda: MappingProxyType({}))
     taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # sources from outside
     endorsed: frozenset[Source] = frozenset()
 
@@ -128,7 +129,7 @@ def _read(view: LedgerView, done: Iterable[Receipt], attempts: int, stream: Stre
         elif call.is_made and not call.idempotent:
             # An approval is used up by the call that it allowed, whatever became of that call.
             held = {known: body for known, body in held.items() if body.key != call.key}
-    let = set(_approved(view, stream))
+    let = dict(_approved(view, stream))
     return Resumption(
         attempts=attempts,
         finished=tuple(call for call in finished if call.id not in outdated),
@@ -144,7 +145,7 @@ def _read(view: LedgerView, done: Iterable[Receipt], attempts: int, stream: Stre
         messages=messages,
         checkpoint=checkpoint,
         held=MappingProxyType(held),
-        approved=frozenset(body.key for call, body in held.items() if call in let),
+        approved=MappingProxyType({body.key: (body, let[call]) for call, body in held.items() if call in let}),
         taint=MappingProxyType(taint),
         endorsed=frozenset(endorsed),
     )
@@ -164,15 +165,15 @@ def _is_outdated(view: LedgerView, call: CallRecord, revisions: Sequence[Receipt
     return arguments is not None and any(json.dumps(name)[1:-1].encode() in arguments for name in names)
 
 
-def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
-    """Yield the calls for which an attempt was suspended and that somebody approved."""
+def _approved(view: LedgerView, stream: StreamId) -> Iterator[tuple[CallId, datetime | None]]:
+    """Yield the calls for which an attempt was suspended and that somebody approved, and until when that counts."""
     if not stream.startswith(HANDOFF):
         return
     for record in find_handoff_holds(view, view.get_handoff(HandoffId(stream))):
         said = [approval.body for approval in record.approvals if approval.is_for]
         # The state in the store is not enough: the recorded approvals, with their keys, must suffice too.
         if record.is_let and record.hold.call is not None and is_opened(view, record.hold, said):
-            yield record.hold.call
+            yield record.hold.call, said[-1].expires
 
 
 def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:

@@ -62,7 +62,7 @@ from batonpass.handoff.transfer.run_items import (
     relax,
     state_intent,
 )
-from batonpass.handoff.transfer.wait import resume_above, suspend
+from batonpass.handoff.transfer.wait import leave, resume_above, suspend
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId, require_agent
@@ -89,6 +89,7 @@ from batonpass.model.grants.grant_request import GrantRequest, grant_asked
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.offer_options import Answerer, ChangedInputs, Handling
+from batonpass.records.wait import is_wait_over
 from batonpass.signing.approver_key import Approver
 
 __all__ = ["LiveHandoff", "Result", "Runner", "pauses"]
@@ -237,24 +238,28 @@ class LiveHandoff:
                 return self._learned()
             time.sleep(holding.tried_again_after.total_seconds())
 
-    def wait(self, timeout: timedelta | None = None) -> Result:
+    def wait(self, timeout: timedelta | None = None, *, until: WaitUntil | str = WaitUntil.SETTLED) -> Result:
         """Return its result: run it here if its caller has to run it, else wait until it ended or needs somebody.
 
+        With `until="decided"` it also waits while somebody has to approve or answer, and goes on after that.
         Raises `TimeoutError`. The handoff goes on then, and can be waited for again. Raises `HandoffSuspendedError` in
         a run that a worker carries, if a worker has to run this one too: the attempt ends here, and no worker waits.
         The next attempt comes to this point from the record, and gets the result. With a timeout, the worker waits.
         """
         self._warn_if_repeated()
+        until = as_member("until", until, WaitUntil)
         runner = self._find_own()
-        if runner is not None and (result := self.run(runner)).settled:
+        if runner is not None and (result := self.run(runner)).is_over(until):
             return result
-        if timeout is None and (settled := self._find_settled()) is not None:
-            return settled
-        if timeout is None:
-            self._suspend()
+        if timeout is None and runner is None:
+            if (settled := self._find_settled(until)) is not None:
+                return settled
+            self._suspend(until)
         for pause in pauses(timeout):
             time.sleep(pause)
-            if (settled := self._find_settled()) is not None:
+            if runner is not None and self.state() is State.OFFERED:
+                self.run(runner)  # somebody has approved it, or answered
+            if (settled := self._find_settled(until)) is not None:
                 return settled
         raise TimeoutError(f"{self.id} is {self.state()} after {timeout}")
 
@@ -272,6 +277,7 @@ class LiveHandoff:
         """Answer the question of the receiver; the answer becomes part of the baton."""
         taint = () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
         accepting.answer(self._desk, self.id, text, by=by or self._caller(), taint=taint)
+        resume_above(self._desk, self.id)
 
     def decline(
         self, reason: str, *, code: str = "declined", by: str | None = None, lease: Lease | None = None
@@ -414,6 +420,7 @@ class LiveHandoff:
     def cancel(self, *, by: str | None = None, reason: str) -> None:
         """Cancel it, and every handoff below it; runs that work on them are fenced."""
         retries.cancel(self._desk, self.id, by=by or self._caller(), reason=reason)
+        resume_above(self._desk, self.id)
 
     def _decide(
         self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
@@ -439,16 +446,18 @@ class LiveHandoff:
         ours = known.carrier is Carrier.CALLER and known.state not in DELIVERED
         return (self._runner or self._runners.get(known.to)) if ours else None
 
-    def _suspend(self) -> None:
+    def _suspend(self, until: WaitUntil) -> None:
         """Stop the attempt that waits, if workers carry both: those who wait could keep all workers from the rest."""
         waits = self._parent
         if waits is None or waits.lease is None or self.info().carrier is not Carrier.WORKER:
             return
-        raise suspend(self._desk, waits, self.id, WaitUntil.SETTLED)
+        raise suspend(self._desk, waits, self.id, until)
 
-    def _find_settled(self) -> Result | None:
+    def _find_settled(self, until: WaitUntil) -> Result | None:
         """Return its result if waiting longer would change nothing; else None."""
-        return self._learned() if self.result().settled else None
+        with self._desk.store.view() as view:
+            over = is_wait_over(view, view.get_handoff(self.id), until)
+        return self._learned() if over else None
 
     def _learned(self) -> Result:
         self._learn()
@@ -776,12 +785,13 @@ class LiveRun(RunCalls):
         self._end(outcome, None)
 
     def fail(self, error: BaseException) -> None:
-        """End the run as failed, with the error."""
+        """End the run as failed, with the error. If the error says that somebody has to decide, the run waits."""
         self._end(Outcome.FAILED, error)
 
     def _end(self, outcome: Outcome, error: BaseException | None) -> None:
         if not self._closed:
-            close_run(self._desk, self._holding, outcome, error=error)
+            if not leave(self._desk, self._holding, error):
+                close_run(self._desk, self._holding, outcome, error=error)
             self._closed = True
 
     def as_current(self) -> RunScope:

@@ -212,9 +212,15 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
         own = (call for call in reversed(held) if call.run == self.id and (call.stays or self.id == self.root))
         return next((call for call in own if call.key == key), None)
 
-    def is_approved(self, key: Digest) -> bool:
-        """Return whether this call was approved before this attempt began, and was not made since."""
-        return key in self.resumption.approved and key not in self.used_up
+    def find_approved(self, key: Digest, clock: Clock) -> ToolHeld | None:
+        """Return the hold of this call, if somebody approved it before this attempt began, and that still counts.
+
+        None if it was made since, or the approval has expired.
+        """
+        held, expires = self.resumption.approved.get(key, (None, None))
+        if held is None or key in self.used_up or (expires is not None and expires <= self.present(clock)):
+            return None
+        return held
 
     def use_up(self, key: Digest, *, idempotent: bool) -> None:
         """Remember that a call is made: its approval is used up.

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.errors import (
+    ApprovalExpiredError,
     HandoffAskedError,
     HandoffDeclinedError,
     HandoffEndedError,
@@ -37,6 +38,7 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.runtime.run_taint import Taint
 from batonpass.handoff.transfer.attempt_limit import attempts_allowed, count_begun
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, take_over
+from batonpass.handoff.transfer.close import expire
 from batonpass.handoff.transfer.retry import retry
 from batonpass.ledger.act_receipts import AttemptOpening, Standing
 from batonpass.ledger.position import UNGRANTED, Working, anchor_of, mode_of_child
@@ -150,6 +152,9 @@ def accept(
     taking = _Taking(desk=desk, handoff=handoff, lease=lease, parent=parent, asks=asks, beside=beside)
     try:
         return _accept(taking)
+    except ApprovalExpiredError as late:
+        expire(desk, handoff, reason=str(late))
+        raise
     except (StaleHeadError, IllegalTransitionError):
         # Somebody acted on it between our look and our commit. Look once more: the new state decides what happens now.
         return _accept(taking)
@@ -213,7 +218,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
 def _read_ground(desk: Desk, view: LedgerView, offer: Offer) -> _Ground:
     # The state of a handoff is only a row in the store. So an approval that takes a key, or several people, is verified
     # here once more from its signed receipt, before anything runs.
-    require_proven(view, offer.handoff, offer.initiated)
+    require_proven(view, offer.handoff, offer.initiated, desk.clock.now())
     offered = offer.offered
     if offered is None:
         raise InvalidValueError("offer", "was not read back from its receipt")

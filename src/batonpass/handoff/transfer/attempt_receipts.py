@@ -74,6 +74,8 @@ def close_out(
     error: str | None = None,
     label: Label | None = None,
     taint: tuple[Source, ...] = (),
+    waiting: tuple[HandoffId, ...] = (),
+    waiting_calls: tuple[CallId, ...] = (),
 ) -> Body:
     """Return the last receipt of a run: how a root run ended, or whether an attempt delivered."""
     if run.handoff is None or run.parent is None:
@@ -85,6 +87,8 @@ def close_out(
             unverified=unverified,
             flags=flags,
             label=label,
+            waiting=waiting,
+            waiting_calls=waiting_calls,
         )
     if outcome is Outcome.COMPLETED:
         return _completed(
@@ -101,6 +105,7 @@ def close_out(
             flags=flags,
             label=label,
             taint=taint,
+            waiting=waiting,
         )
     return HandoffFailed(
         handoff=run.handoff,

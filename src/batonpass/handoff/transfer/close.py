@@ -1,6 +1,7 @@
 """Close a run with its last receipt, and end handoffs from above: withdraw, expire, lapse, cancel.
 
-A close withdraws the handoffs of the run that are not over, because nobody waits for their results any more.
+A close withdraws the handoffs of the run that are not over, because nobody waits for their results any more. What
+somebody has to decide about outlives a run that completed: the person may come back long after it.
 """
 
 import json
@@ -12,7 +13,6 @@ from msgspec import structs
 from batonpass.errors import AttemptsExhaustedError, ConstraintViolatedError, IllegalTransitionError
 from batonpass.guard.constraints.constraints import find_broken_by_result
 from batonpass.guard.policy.trust import require_verified
-from batonpass.handoff.approvals.decision import decide_handoff
 from batonpass.handoff.calls.unexplained import find_unexplained, list_unexplained
 from batonpass.handoff.history.grant_use import describe_use, read_use
 from batonpass.handoff.history.written_files import OUTSIDE
@@ -28,7 +28,7 @@ from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.handoff.transfer.wait import resume_above
 from batonpass.ledger.position import child_head, need
 from batonpass.model.base.content_names import MESSAGE, REPORT, USE
-from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.ids import CallId, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import named_sources
 from batonpass.model.base.lifecycle import State
@@ -43,11 +43,11 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.run import Handoff
+from batonpass.records.wait import find_blocker
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
 
-_WITHDRAWABLE: Final = frozenset({State.OFFERED, State.READY, State.CLAIMED, State.RUNNING})
-_WAITING_FOR_SOMEBODY: Final = frozenset({State.HELD, State.ASKED})
+_WITHDRAWABLE: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
 
 def close_run(
@@ -61,7 +61,8 @@ def close_run(
 ) -> None:
     """End a run with its last receipt, and withdraw its handoffs that are not over.
 
-    A failed attempt withdraws nothing: the next attempt takes its children up. A door adds its own contents with
+    A failed attempt withdraws nothing: the next attempt takes its children up. A completed run leaves what waits for
+    somebody, and lists it; a root that failed or was cancelled withdraws that too. A door adds its own contents with
     `beside`. `over` says that the agent has ended already, as in another program: then nothing refuses the close, and
     nothing is withdrawn, because the work goes on whatever we write. Raises `ConstraintViolatedError` if the result of
     an enforced run breaks a constraint, and `UnverifiedError` if the policy requires verified results.
@@ -78,6 +79,7 @@ def close_run(
     flags = (*flags, *differences.flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
     unverified: tuple[HandoffId, ...] = ()
     children: tuple[ChildHead, ...] = ()
+    waiting: tuple[HandoffId, ...] = ()
     if holding.handed_off or holding.offers or holding.resumed:
         if outcome is Outcome.COMPLETED:
             with desk.store.view() as view:
@@ -86,8 +88,7 @@ def close_run(
                 require_verified(unverified, desk.policy)
         # A failed attempt leaves its children to the next attempt, which finds them again by key.
         if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
-            for handoff in _handed_off(desk, holding):
-                withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
+            waiting = _withdraw_all(desk, holding, outcome)
         children = _children(desk, holding)
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
     fault, again = _fault(desk, holding, outcome, error)
@@ -111,6 +112,8 @@ def close_run(
             error=None if fault is None else fault.code,
             label=holding.taint.label,
             taint=named_sources(holding.id, holding.taint.entered),
+            waiting=waiting,
+            waiting_calls=_undecided(desk, holding) if holding.held or holding.resumption.held else (),
         )
         holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
     desk.files.unwatch(holding.id)
@@ -156,6 +159,26 @@ def _tried_again(desk: Desk, holding: Holding, error: Exception) -> tuple[Fault,
     return structs.replace(exhausted, words=f"{exhausted.words}\n{Fault.of(error).words}"), None
 
 
+def _withdraw_all(desk: Desk, holding: Holding, outcome: Outcome) -> tuple[HandoffId, ...]:
+    """Withdraw the handoffs of a run that ends; return those that stay because somebody has to decide about them."""
+    waiting = []
+    for handoff in _handed_off(desk, holding):
+        if outcome is Outcome.COMPLETED:
+            with desk.store.view() as view:
+                stays = find_blocker(view, view.get_handoff(handoff)) is not None
+            if stays:
+                waiting.append(handoff)
+                continue
+        withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
+    return tuple(waiting)
+
+
+def _undecided(desk: Desk, holding: Holding) -> tuple[CallId, ...]:
+    """Return the held calls of a run that nobody has decided about."""
+    with desk.store.view() as view:
+        return tuple(held.call for held in view.find_waiting_calls() if held.run == holding.id)
+
+
 def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
     """Yield how a run used its grant and what was refused, as content; nothing for a run without a grant."""
     if not holding.bounds.chain:
@@ -180,20 +203,16 @@ def _flags(holding: Holding, *, refuses: bool) -> tuple[str, ...]:
 
 
 def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
-    """End a handoff that is not over, and every handoff below it. A held one is denied, one with a question expires."""
+    """Cancel a handoff that is not over, and every handoff below it, whether it works or waits for somebody."""
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
     try:
         if known.state in _WITHDRAWABLE:
             cancel_handoff(desk, handoff, by=by, reason=reason)
-        elif known.state is State.HELD:
-            decide_handoff(desk, handoff, approved=False, by=by, reason=reason)
-        elif known.state is State.ASKED:
-            expire(desk, handoff, reason=reason)
     except IllegalTransitionError:
         # It ended, or was answered, in the meantime. Look again: only if it is still not over, try once more.
         with desk.store.view() as view:
-            if view.get_handoff(handoff).state in _WITHDRAWABLE | _WAITING_FOR_SOMEBODY:
+            if view.get_handoff(handoff).state in _WITHDRAWABLE:
                 withdraw(desk, handoff, by=by, reason=reason)
                 return
     withdraw_below(desk, known, by=by, reason=reason)

@@ -16,6 +16,7 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.taint.intake import find_sources, given_by, take_in, take_result
 from batonpass.model.base.content_names import EVIDENCE, REPORT
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source, SourceType
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Item, Report
@@ -29,27 +30,14 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.wait import find_blocker
+from batonpass.records.wait import ENDED, find_blocker
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 _NOBODY: Final = "user:nobody"
 EXTERNAL: Final = Label(SourceType.EXTERNAL)
 DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
-SETTLED: Final = frozenset(
-    {
-        State.COMPLETED,
-        State.VERIFIED,
-        State.REFUTED,
-        State.FAILED,
-        State.DECLINED,
-        State.DENIED,
-        State.CANCELLED,
-        State.EXPIRED,
-        State.HELD,
-        State.ASKED,
-    },
-)
+SETTLED: Final = ENDED | {State.HELD, State.ASKED}
 _CLOSED: Final = frozenset({*DELIVERED, State.REFUTED, State.FAILED})
 _SAID_WHY: Final = {
     State.DECLINED: Kind.HANDOFF_DECLINED,
@@ -86,6 +74,10 @@ class Result(Struct, frozen=True, kw_only=True):
         """Return whether waiting longer would change nothing: it ended, or somebody has to act."""
         # A handoff that waits for one below it is held too, and goes on by itself.
         return self.state in SETTLED and (self.state is not State.HELD or self.blocked_by is not None)
+
+    def is_over(self, until: WaitUntil) -> bool:
+        """Return whether a wait for it is over."""
+        return self.state in ENDED or (until is WaitUntil.SETTLED and self.settled)
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - whatever the runner returned

@@ -13,7 +13,7 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.close import cancel_handoff, withdraw
 from batonpass.handoff.transfer.inputs import find_fallen, revise
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId
-from batonpass.model.base.lifecycle import HandoffEvent, State, advance
+from batonpass.model.base.lifecycle import HandoffEvent, advance
 from batonpass.model.bodies.body import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.offer_options import ChangedInputs
@@ -101,10 +101,7 @@ def settle_own(
 
 def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
     """Cancel a handoff and everything below it; runs that work on them are fenced. Raises `IllegalTransitionError`."""
-    with desk.store.view() as view:
-        waits = view.get_handoff(handoff).state in {State.HELD, State.ASKED}
-    if not waits:  # `withdraw` denies a held one, and lets a question expire
-        cancel_handoff(desk, handoff, by=by, reason=reason)
+    cancel_handoff(desk, handoff, by=by, reason=reason)
     withdraw(desk, handoff, by=by, reason=reason)
 
 

@@ -8,15 +8,25 @@ between, the next sweep does it.
 
 from typing import Final
 
-from batonpass.errors import HandoffSuspendedError, IllegalTransitionError, StaleHeadError
+from batonpass.errors import (
+    CallSuspendedError,
+    HandoffAskedError,
+    HandoffHeldError,
+    HandoffSuspendedError,
+    IllegalTransitionError,
+    StaleHeadError,
+)
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.ledger.position import need
-from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.ids import CallId, HandoffId
 from batonpass.model.base.kinds import WaitUntil
-from batonpass.model.bodies.body import Body, ChildHead, HandoffHeld, HandoffResumed
+from batonpass.model.bodies.body import Body, ChildHead, HandoffHeld, HandoffResumed, RunSuspended
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.wait import StoppedAttempt, find_wait, find_waiting, is_wait_over
+from batonpass.records.wait import StoppedAttempt, find_step_below, find_wait, find_waiting, is_wait_over
+
+# The errors with which a run is left because somebody has to decide.
+_WAITS: Final = (CallSuspendedError, HandoffHeldError, HandoffAskedError, HandoffSuspendedError)
 
 AWAITS: Final = "handoff.awaits"  # the reason in `handoff.held`
 
@@ -46,6 +56,35 @@ def suspend(desk: Desk, holding: Holding, awaits: HandoffId, until: WaitUntil) -
     if wait is not None:
         _resume(desk, wait)
     return HandoffSuspendedError(handoff, awaits)
+
+
+def leave(desk: Desk, holding: Holding, error: BaseException | None) -> bool:
+    """Let a run wait, instead of failing, if it is left because somebody has to decide. Return whether it waits.
+
+    An attempt stops until the handoff below it is decided, and so it goes up, level by level. A root is left open, and
+    can be resumed. A run that fails for any other reason does not wait.
+    """
+    if not isinstance(error, _WAITS) or holding.replaying or holding.stays_open:
+        return False
+    own, named = holding.working.run.handoff, error.handoff
+    if named is not None and named == own:
+        return True  # its own attempt has stopped already
+    if isinstance(error, CallSuspendedError) and named is None:
+        is_own = own is None and CallId(error.call) in {*holding.held, *holding.resumption.held}
+        if is_own:
+            desk.recording.record(holding.working, RunSuspended(run=holding.id, call=CallId(error.call)))
+        return is_own
+    with desk.store.view() as view:
+        # The error may come from far below. What we wait for is our own handoff on the way down to it.
+        step = None if named is None else find_step_below(view, holding.id, HandoffId(named))
+        # If that one does not wait itself, it would let us go on at once, to the same error, for ever.
+        if step is None or is_wait_over(view, step, WaitUntil.DECIDED):
+            return False
+    if own is None:
+        desk.recording.record(holding.working, RunSuspended(run=holding.id, awaits=step.id))
+    else:
+        suspend(desk, holding, step.id, WaitUntil.DECIDED)
+    return True
 
 
 def resume_above(desk: Desk, handoff: HandoffId) -> int:

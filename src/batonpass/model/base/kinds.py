@@ -30,6 +30,7 @@ class Kind(StrEnum):
     RUN_ENDORSED = "run.endorsed"
     RUN_GAP = "run.gap"
     RUN_SPENT = "run.spent"
+    RUN_SUSPENDED = "run.suspended"
     RUN_CLOSED = "run.closed"
     CHECKPOINT_SAVED = "checkpoint.saved"
     HANDOFF_INITIATED = "handoff.initiated"

@@ -84,6 +84,7 @@ from batonpass.model.bodies.run_bodies import (
     RunSettled,
     RunSpent,
     RunStarted,
+    RunSuspended,
     RunTainted,
 )
 from batonpass.model.bodies.session_bodies import SessionPruned, SessionResumed, SessionSaved
@@ -156,6 +157,7 @@ __all__ = [
     "RunSettled",
     "RunSpent",
     "RunStarted",
+    "RunSuspended",
     "RunTainted",
     "Sanitising",
     "ScanFound",
@@ -201,6 +203,7 @@ Body: TypeAlias = (
     | RunEndorsed
     | RunGap
     | RunSpent
+    | RunSuspended
     | RunClosed
     | CheckpointSaved
     | HandoffInitiated

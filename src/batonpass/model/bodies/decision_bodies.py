@@ -57,6 +57,7 @@ class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     measured_ms: int | None = None  # from showing it to the answer, measured by the relay; None: it did not show it
     proof: RulingProof | None = None  # None: only a name says whose decision it is
     flags: tuple[str, ...] = ()  # for instance `approval.unproven`
+    expires: datetime | None = None  # of an approval that lets something go on: it must be used by then
 
     def __post_init__(self) -> None:
         require_principal("by", self.by)
@@ -71,6 +72,8 @@ class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_codes("flags", self.flags)
         if self.proof is not None:
             require_instance("proof", self.proof, RulingProof)
+        if self.expires is not None:
+            require_utc("expires", self.expires)
 
     @property
     def proven(self) -> bool:

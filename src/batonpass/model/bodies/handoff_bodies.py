@@ -174,11 +174,13 @@ class _CloseOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
     flags: tuple[str, ...] = ()  # problems of the result: a constraint that it breaks, a target that it left untouched
     label: Label | None = None  # of its report
     taint: tuple[Source, ...] = ()  # sources that reached it, and that nobody endorsed
+    waiting: tuple[HandoffId, ...] = ()  # its handoffs that somebody still has to approve or answer
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
         require_id("parent", self.parent, RUN)
         require_id("run", self.run, RUN)
+        require_ids("waiting", self.waiting, HANDOFF)
         require_integer("attempt", self.attempt, least=0 if isinstance(self, HandoffFailed) else 1)
         require_children(self.children)
         require_ids("effects", self.effects, CALL)

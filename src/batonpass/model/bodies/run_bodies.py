@@ -184,6 +184,22 @@ class RunGap(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_integer("calls", self.calls, least=1)
 
 
+class RunSuspended(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A root run was left open, because somebody has to decide before it can go on."""
+
+    kind: ClassVar = Kind.RUN_SUSPENDED
+    run: RunId
+    call: CallId | None = None  # its call that waits for a ruling
+    awaits: HandoffId | None = None  # its handoff that waits, or that leads down to the one that does
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        if self.call is not None:
+            require_id("call", self.call, CALL)
+        if self.awaits is not None:
+            require_id("awaits", self.awaits, HANDOFF_PREFIX)
+
+
 class RunSpent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run used something that no tool call counts, such as the tokens of its model."""
 
@@ -211,10 +227,14 @@ class RunClosed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unverified: tuple[HandoffId, ...] = ()  # results that it used, and that are neither verified nor waived
     flags: tuple[str, ...] = ()  # problems of its result
     label: Label | None = None  # of its result
+    waiting: tuple[HandoffId, ...] = ()  # its handoffs that somebody still has to approve or answer
+    waiting_calls: tuple[CallId, ...] = ()  # its calls that nobody has decided about
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_label("label", self.label)
+        require_ids("waiting", self.waiting, HANDOFF_PREFIX)
+        require_ids("waiting_calls", self.waiting_calls, CALL)
         require_member("outcome", self.outcome, Outcome)
         require_children(self.children)
         require_ids("effects", self.effects, CALL)

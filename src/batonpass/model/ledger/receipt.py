@@ -80,6 +80,7 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.RUN_ENDORSED,
         Kind.RUN_GAP,
         Kind.RUN_SPENT,
+        Kind.RUN_SUSPENDED,
         Kind.RUN_CLOSED,
         Kind.CHECKPOINT_SAVED,
         Kind.HANDOFF_ACCEPTED,

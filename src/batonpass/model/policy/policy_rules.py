@@ -232,6 +232,9 @@ TIERS: Final[Mapping[Tier, Gate]] = MappingProxyType(
 )
 
 
+DAY: Final = timedelta(days=1)
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """All rules of a relay. Without a file it is the shipped table, which only reports."""
 
@@ -241,6 +244,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     rules: tuple[Rule, ...] = ()
     enforce: bool = False  # gates also hold and deny in observed runs
     hold_for: timedelta | None = None  # a hold that nobody has approved by then is denied
+    approval_lasts: timedelta = DAY  # an approval that was not used by then is void
     proven: bool | None = None  # whether an approval needs the person's key; None: once an approver's key is enrolled
     approvers: Mapping[PrincipalId, ApproverScope] = field(
         default_factory=lambda: MappingProxyType({})
@@ -269,6 +273,8 @@ class Policy(Struct, frozen=True, kw_only=True):
         require_instance("commit_endorses", self.commit_endorses, bool)
         if self.hold_for is not None and require_instance("hold_for", self.hold_for, timedelta) <= timedelta(0):
             raise InvalidValueError("hold_for", "a hold lasts for a while")
+        if require_instance("approval_lasts", self.approval_lasts, timedelta) <= timedelta(0):
+            raise InvalidValueError("approval_lasts", "an approval lasts for a while")
         if self.renew_every is not None:
             require_integer("renew_every", self.renew_every, least=1)
         if self.renewal not in {Gate.APPROVE, Gate.DENY}:

@@ -101,7 +101,7 @@ def test_what_is_below_an_expired_handoff_is_withdrawn(relay: Relay, lead: LiveR
     deepest = leaf.hand_off("leaf", "deepest", hold=True)
     relay.sweep()
 
-    assert [State.EXPIRED, State.CANCELLED, State.CANCELLED, State.DENIED] == [
+    assert [State.EXPIRED, State.CANCELLED, State.CANCELLED, State.CANCELLED] == [
         one.state() for one in (handoff, running, ready, deepest)
     ]
 

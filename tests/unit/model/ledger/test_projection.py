@@ -152,6 +152,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_GAP: NOTHING,
     Kind.RUN_ACKNOWLEDGED: NOTHING,
     Kind.SESSION_PRUNED: NOTHING,
+    Kind.RUN_SUSPENDED: NOTHING,
     Kind.RUN_SPENT: Projection(charges=(CHARGED,)),
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
     Kind.CHECKPOINT_SAVED: NOTHING,
