@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from batonpass.agents.agent_relay import relay_of
 from batonpass.agents.agent_tools import Work
+from batonpass.agents.current_run import depth_within
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.handoff_tool import HandoffExecutor
 from batonpass.agents.key_turn import turn_for
@@ -191,7 +192,8 @@ class Crew:
     ) -> CrewResult:
         """Let the crew work as the child of a run."""
         # The allowlist of a crew is about its members. Whether the crew may be asked is up to the policy of the relay.
-        policy = replace(self._executor.policy, allowed_agents=None)
+        own = self._executor.policy
+        policy = replace(own, allowed_agents=None, max_depth=depth_within(own.max_depth))
         handoff = await parent.hand_off(
             self._name, task, items=items, grant=grant, handling=Handling(policy=policy, key=key)
         )

@@ -22,6 +22,15 @@ class Current:
 
 CURRENT: Final[ContextVar[Current | None]] = ContextVar("batonpass_agents_run", default=None)
 
+# The most agents that a chain may have, as those above allow it. Who hands on may be stricter, and not laxer.
+DEPTH: Final[ContextVar[int | None]] = ContextVar("batonpass_agents_depth", default=None)
+
+
+def depth_within(own: int | None) -> int | None:
+    """Return how many agents a chain may have by a policy and by those above; None if nobody limits it."""
+    above = DEPTH.get()
+    return own if above is None else above if own is None else min(own, above)
+
 
 def current() -> Current:
     """Return the current run. Raises `InvalidValueError` outside of a running agent."""

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from batonpass.agents.agent_tools import ToolDefinition
-from batonpass.agents.current_run import current
+from batonpass.agents.current_run import DEPTH, current, depth_within
 from batonpass.agents.registry import AgentRegistry
 from batonpass.aio import AsyncRun
 from batonpass.briefing.quotes import new_marker, quoted
@@ -134,14 +134,19 @@ class HandoffExecutor:
                 await handoff.cancel(reason="the caller that waited for it was cancelled")
                 raise
 
-        return await handoff.run(work)
+        inside = DEPTH.set(depth_within(self.policy.max_depth))
+        try:
+            return await handoff.run(work)
+        finally:
+            DEPTH.reset(inside)
 
     def _under_policy(self, handling: Handling | None) -> Handling:
+        policy = replace(self.policy, max_depth=depth_within(self.policy.max_depth))
         if handling is None:
-            return Handling(policy=self.policy)
+            return Handling(policy=policy)
         if handling.policy is not None:
             raise InvalidValueError("policy", "is given by handling= and to this executor; say it in one place")
-        return replace(handling, policy=self.policy)
+        return replace(handling, policy=policy)
 
 
 def _with_context(brief: BriefRequest | None, context: str | None) -> BriefRequest | None:

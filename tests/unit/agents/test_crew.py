@@ -71,6 +71,31 @@ def test_the_depth_of_a_run_holds_in_its_crews() -> None:
         assert 1 == len({run.root for run in view.find_runs()})
 
 
+def test_a_crew_is_not_laxer_than_whoever_handed_to_its_member() -> None:
+    """A crew without a policy, started inside a chain that may have three agents, adds none to it."""
+    house, asked = House(HandoffPolicy(max_depth=3)), list[str]()
+
+    async def again() -> str:
+        """Let the crew work on it."""
+        return (await crew.run("Think harder")).output
+
+    def thinker(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        asked.append(turn.prompt)
+        return turn.returned[-1][1] if turn.returned else {"again": {}}
+
+    house.agent("thinker", thinker, again)
+    house.agent(
+        "lead",
+        lambda turn: turn.returned[0][1] if turn.returned else {"handoff_to_thinker": {"task": "Think"}},
+        house.to("thinker"),
+    )
+    crew = crew_of(house, "thinker")
+    said = house.ask("lead", WORDS)
+
+    # lead → thinker → crew; the next thinker would be the fourth.
+    assert (2, True) == (len(asked), "this lineage already has 3 agents, and the policy allows 3" in said)
+
+
 def test_the_grant_of_a_run_holds_in_its_crews() -> None:
     """Nobody in the crew may do what the run cannot pass on."""
     house, told = House(), list[str]()
