@@ -26,6 +26,7 @@ _NOUNS: Final = {
     "key": "Manage the keys of relays.",
     "approver": "Manage the keys of people who approve.",
     "worker": "Run handoffs that wait for an agent.",
+    "notify": "Run your command whenever something waits for a person.",
     "mcp-proxy": "Record every call between an MCP client and a server.",
     "init": "Set up recording for Claude Code and MCP clients.",
     "hook": "Record one event of another program by hand.",

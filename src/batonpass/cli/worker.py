@@ -2,17 +2,11 @@
 
 import importlib
 import re
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from queue import SimpleQueue
-from types import FrameType
 from typing import Final
 
 import click
@@ -20,6 +14,7 @@ import click
 from batonpass.aio import AsyncRelay
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.options import checked, json_option
+from batonpass.cli.input.stop_signals import stopped_by_signals
 from batonpass.cli.output.exits import NO, tell_trouble
 from batonpass.cli.output.terminal import paint, say_json, tell
 from batonpass.cli.output.units import elapsed
@@ -29,7 +24,6 @@ from batonpass.model.base.ids import require_agent
 from batonpass.model.base.lifecycle import State
 from batonpass.relay import Relay
 
-_STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 _GOOD: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
@@ -75,7 +69,7 @@ def command(app: str, agents: str | None, lease: float, name: str | None, *, onc
             finished=_print_facts if as_json else _tell_words,
             troubled=tell_trouble,
         )
-        with _stopped_by_signals() as stop:
+        with stopped_by_signals() as stop:
             if not once:
                 tell(f"{worker.name} works for {', '.join(chosen or sorted(relay.runners))}")
                 worker.run_until(stop)
@@ -130,32 +124,6 @@ def _said_of(error: Exception, module: str, attribute: str) -> str:
     for frame in own:
         tell(f"  {frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line}")
     return f"it failed with {type(error).__name__}: {error}"
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Yield an event that the first signal sets; the second signal ends the process."""
-    stop = threading.Event()
-    signals: SimpleQueue[None] = SimpleQueue()
-
-    def note(*_: int | FrameType | None) -> None:
-        for number in _STOPPING:
-            signal.signal(number, signal.SIG_DFL)
-        # An event has a lock, which the interrupted code may hold right now; this queue has none.
-        signals.put(None)
-
-    def pass_on() -> None:
-        signals.get()
-        stop.set()
-
-    before = {number: signal.signal(number, note) for number in _STOPPING}
-    threading.Thread(target=pass_on, daemon=True).start()
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        signals.put(None)
 
 
 def _print_facts(worked: Worked) -> None:

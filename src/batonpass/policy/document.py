@@ -24,7 +24,8 @@ CLAUDE_CODE: Final = "claude-code"
 MCP: Final = "mcp"
 GRANT: Final = "grant"
 APPROVERS: Final = "approvers"
-TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP, GRANT, APPROVERS)
+NOTIFY: Final = "notify"
+TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP, GRANT, APPROVERS, NOTIFY)
 
 _MOST_BYTES: Final = 1024 * 1024
 
