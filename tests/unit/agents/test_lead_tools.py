@@ -122,3 +122,26 @@ def test_only_a_lead_has_these_tools() -> None:
 
     assert [()] == offered
     assert {"verify_result", "accept_unverified", "refute_result", "send_back"} <= set(Judged("verify_result").offered)
+
+
+def test_what_an_earlier_run_of_the_session_left_unverified_is_verified_later() -> None:
+    """The next runs of a session are told which result nobody verified; once one has verified it, none is asked."""
+    house, known = House(), list[str]()
+    house.agent("billing", lambda _: "invoice 42 is paid")
+
+    def support(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        if not turn.returned:
+            known.append(turn.known)
+        if turn.prompt == "first" and not turn.returned:
+            return {"handoff_to_billing": {"task": "Look up invoice 42"}}
+        if turn.prompt == "second" and not turn.returned:
+            return {"verify_result": {"handoff": "billing", "evidence": SEEN}}
+        return "done"
+
+    house.agent("support", support, house.to("billing"))
+    for words in ("first", "between", "second", "third"):
+        house.ask("support", words, session_id="s", by="user:ana")
+
+    assert [False, True, True, False] == ["nobody has verified it" in words for words in known]
+    assert 1 == len(house.told("verification.passed"))
+    house.relay.verify()

@@ -65,7 +65,7 @@ from batonpass.handoff.transfer.run_items import (
 from batonpass.handoff.transfer.wait import leave, resume_above, suspend
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after
-from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId, require_agent
+from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, RunId, SessionId, require_agent
 from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source, named_sources
 from batonpass.model.base.lifecycle import Carrier, State
@@ -91,9 +91,11 @@ from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.offer_options import Answerer, ChangedInputs, Handling
 from batonpass.records.wait import is_wait_over
 from batonpass.signing.approver_key import Approver
+from batonpass.store.port import LedgerView
 
 __all__ = ["LiveHandoff", "Result", "Runner", "pauses"]
 
+_MOST_ROOTS: Final = 64  # of a session, in which a handoff is looked for
 _FIRST_LOOK: Final = 0.002
 _LAST_LOOK: Final = 0.25
 
@@ -713,18 +715,27 @@ class LiveRun(RunCalls):
         refuse_offer(self._desk, self._holding, require_agent("to", AgentId(to)), task, refusal)
 
     def handoff(self, handoff: str) -> LiveHandoff:
-        """Return a handoff that this run made, to judge its result or to have it done again.
+        """Return a handoff that this run or an earlier one of its session made, to judge it or have it done again.
 
         Name it by its id, the end of its id, or its agent. Raises `NotFoundError` and `AmbiguousIdError`.
         """
         with self._desk.store.view() as view:
             own = [view.get_handoff(one) for one in sorted(self._holding.handed_off)]
+            own += [one for root in self._earlier_roots(view) for one in view.find_handoffs(parent=root)]
         found = [one for one in own if one.to == handoff or (handoff and one.id.endswith(handoff))]
         if not found:
             raise NotFoundError("handoff of this run", handoff)
         if len(found) > 1:
             raise AmbiguousIdError("handoff", handoff, tuple(one.id for one in found))
         return LiveHandoff(self._desk, found[0].id, self._open, runners=self._runners, parent=self._holding)
+
+    def _earlier_roots(self, view: LedgerView) -> Iterable[RunId]:
+        """Return the roots that this one goes on from: all of its session, or else those whose state it inherited."""
+        session = self._holding.working.session
+        if session is None or self.parent is not None:
+            return self._holding.session.roots
+        latest = view.find_runs(session=session, roots=True, limit=_MOST_ROOTS)
+        return [root.id for root in latest if root.id != self.id]
 
     def _open(self, holding: Holding) -> "LiveRun":
         return LiveRun(self._desk, holding, self._runners)
