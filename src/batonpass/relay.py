@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from batonpass.audit.short_ids import LAST
 from batonpass.clock import Clock, SystemClock
 from batonpass.config import find_settings
-from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
+from batonpass.errors import (
+    ContentErasedError,
+    LeaseLostError,
+    StoreReadOnlyError,
+    StoreRefusedError,
+    StreamClosedError,
+)
 from batonpass.model.base.checks import as_member, require_code
 from batonpass.model.base.durations import read_duration
 from batonpass.model.base.ids import (
@@ -465,10 +471,19 @@ class Relay:
     def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Renew a lease.
 
-        Raises `LeaseLostError`, and a `GrantError` if the grant of its run has ended or was revoked.
+        Raises `LeaseLostError`, also if the deadline of the handoff has passed; and a `GrantError` if the grant of its
+        run has ended or was revoked.
         """
         from batonpass.handoff.grants.certificate_renewal import renew_lease  # noqa: PLC0415 - as above
 
+        holding = None if self._desk is None else self._desk.leased.get(lease.handoff)
+        if self._desk is not None and holding is not None and holding.ended is None:
+            from batonpass.handoff.transfer.close import end_out_of_time  # noqa: PLC0415 - as above
+
+            try:
+                end_out_of_time(self._desk, holding)
+            except StreamClosedError:
+                raise LeaseLostError(lease.handoff) from None
         return renew_lease(self._store, self._desk, lease, lease_for)
 
     def release(self, lease: Lease) -> None:

@@ -55,6 +55,7 @@
     │   ├── ConstraintViolatedError  call.constraint
     │   ├── CallProtectedError     call.protected
     │   ├── GuardFailedError       call.guard_failed
+    │   ├── DeadlinePassedError    call.deadline
     │   └── CallReplayError        call.replay
     ├── CallOutcomeError
     │   ├── CommandTimeoutError    call.timeout

@@ -119,6 +119,20 @@ class GuardFailedError(CallError):
         self.tool = tool
 
 
+class DeadlinePassedError(CallError):
+    """The deadline of the handoff has passed, so its run makes no more calls."""
+
+    code = "call.deadline"
+
+    def __init__(self, tool: str, handoff: str, deadline: str) -> None:
+        super().__init__(
+            f"{tool} was not called: the deadline of {handoff} passed at {deadline}; close the run, and hand the rest "
+            "off again with more time"
+        )
+        self.tool = tool
+        self.handoff = handoff
+
+
 class CallReplayError(CallError):
     """A finished handoff is replayed and makes a call that it never made before."""
 

@@ -40,6 +40,17 @@ class AgentNotAllowedError(PolicyRefusedError):
         self.agent = agent
 
 
+class UnknownAgentWarning(UserWarning):
+    """Workers are to run an agent that nobody has registered or introduced, so it may wait for ever."""
+
+    def __init__(self, agent: str, alike: tuple[str, ...]) -> None:
+        meant = f"; did you mean {' or '.join(alike)}?" if alike else ""
+        super().__init__(
+            f"nobody has registered or introduced {agent}, and it never ran in this ledger: it waits until a worker "
+            f"comes that runs it{meant}",
+        )
+
+
 class HandoffLoopError(PolicyRefusedError):
     """An agent higher up in the lineage was given exactly this task and is waiting for it."""
 

@@ -113,6 +113,7 @@ _SHARED: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "questions": DocumentPlace.integer,
     "hops_between_questions": DocumentPlace.integer,
     "oldest": _duration,
+    "known_agents": DocumentPlace.boolean,
     "refuse_loops": DocumentPlace.boolean,
     "sanitize_context": DocumentPlace.boolean,
     "trust_degradation": DocumentPlace.boolean,

@@ -77,6 +77,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     ended: Ended | None = None
     settled: Settled | None = None  # the decision about it, if it was in doubt
     late: HandoffLate | None = None  # its outcome arrived after its attempt was over
+    late_result: ContentRef | None = None  # what it returned then
     given: ContentRef | None = None  # the cached result, if the call was answered from the cache
     again: CallId | None = None  # another completed call with the same key: this one was repeated
     is_over: bool = True  # no outcome can arrive any more: its run, or the process that made it, has ended
@@ -233,7 +234,7 @@ class Calls:
         self._asked: dict[CallId, tuple[Receipt, Asked]] = {}
         self._ended: dict[CallId, tuple[Receipt, Ended]] = {}
         self._settled: dict[CallId, Settled] = {}
-        self._late: dict[CallId, HandoffLate] = {}
+        self._late: dict[CallId, tuple[Receipt, HandoffLate]] = {}
         self._epochs: dict[RunId, int] = {}
 
     def take(self, receipt: Receipt) -> None:
@@ -246,7 +247,7 @@ class Calls:
             case HandoffSettled() | RunSettled() as body:
                 self._settled[body.call] = body
             case HandoffLate() as body:
-                self._late[body.call] = body
+                self._late[body.call] = receipt, body
             case _:
                 pass
         if receipt.stream.startswith("run_"):
@@ -268,6 +269,7 @@ class Calls:
     def _record(self, call: CallId, completed: Mapping[Digest, CallId]) -> CallRecord:
         receipt, asked = self._asked[call]
         ending, ended = self._ended.get(call, (None, None))
+        came, late = self._late.get(call, (None, None))
         key = self._key(call)
         # Once a process is lost or a run has ended, no outcome can arrive any more.
         is_over = asked.run not in self._open or receipt.epoch < self._epochs.get(asked.run, receipt.epoch)
@@ -277,7 +279,8 @@ class Calls:
             ending=ending,
             ended=ended,
             settled=self._settled.get(call),
-            late=self._late.get(call),
+            late=late,
+            late_result=None if came is None else came.content.get(RESULT),
             again=completed.get(key) if key is not None and ended is None else None,
             is_over=is_over,
         )

@@ -198,13 +198,19 @@ def _outcome(trail: Trail, call: Called) -> Iterator[TrailNote]:
             yield _without_outcome(trail, call)
 
 
+_DECIDED: Final = {
+    Settlement.SKIP: "no outcome: taken as done",
+    Settlement.REPEAT: "no outcome: to be made again",
+    Settlement.LATE: "its outcome came late, and was accepted",
+}
+
+
 def _without_outcome(trail: Trail, call: Called) -> TrailNote:
     record = call.record
     if record.in_doubt:
         return TrailNote("in doubt: requested, and nobody knows whether it happened", Tone.BAD)
     if record.settlement is not None:
-        decided = "taken as done" if record.settlement is Settlement.SKIP else "to be made again"
-        return TrailNote(f"no outcome: {decided}", Tone.WARN)
+        return TrailNote(_DECIDED[record.settlement], Tone.WARN)
     if record.again is not None:
         return TrailNote(f"no outcome: made again as {ending(record.again)}", Tone.WARN)
     known = trail.runs.get(record.run)

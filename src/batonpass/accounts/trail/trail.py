@@ -208,7 +208,7 @@ def _mark_kept(runs: Sequence[Run], streams: Streams, calls: dict[CallId, Called
     finished: dict[HandoffId, list[CallId]] = defaultdict(list)
     made: dict[RunId, list[CallId]] = defaultdict(list)
     for call in calls.values():
-        if call.record.outcome is CallOutcome.COMPLETED or call.record.settlement is Settlement.SKIP:
+        if call.record.outcome is CallOutcome.COMPLETED or call.record.settlement in {Settlement.SKIP, Settlement.LATE}:
             made[call.record.run].append(call.record.id)
     for run in runs:
         if run.handoff is None:

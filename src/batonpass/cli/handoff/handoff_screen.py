@@ -75,6 +75,7 @@ _GONE: Final = "the words are no longer here"
 _SETTLED: Final = {
     Settlement.SKIP: "no outcome, taken as done",
     Settlement.REPEAT: "no outcome, to be made again",
+    Settlement.LATE: "its late outcome was accepted",
 }
 _RUN_COLOURS: Final = {RunState.OPEN: "cyan", RunState.COMPLETED: "green", RunState.FAILED: "red"}
 

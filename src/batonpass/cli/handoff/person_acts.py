@@ -196,15 +196,16 @@ def replace(
 @click.argument("call", metavar="CALL")
 @click.option("--repeat", "settlement", flag_value=Settlement.REPEAT.value, help="Make the call again.")
 @click.option("--skip", "settlement", flag_value=Settlement.SKIP.value, help="Treat the call as done.")
+@click.option("--late", "settlement", flag_value=Settlement.LATE.value, help="Take the outcome that came late.")
 @_decision_options(reason=False)
 def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: str | None, as_json: bool) -> None:
-    """Settle a call in doubt: repeat it or skip it.
+    """Settle a call in doubt: repeat it, skip it, or take the outcome that came late.
 
     It was requested and has no recorded outcome. Find out whether it happened, then decide. CALL is the last characters
     of its id, or the name of its tool.
     """
     if settlement is None:
-        raise click.UsageError("give --repeat or --skip")
+        raise click.UsageError("give --repeat, --skip or --late")
     with chosen(handoff) as (relay, live):
         (meant,) = _calls(account_of(relay, live).doubts, [call])
         live.settle(meant, Settlement(settlement), by=by, reason=reason)

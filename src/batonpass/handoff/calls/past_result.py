@@ -10,28 +10,41 @@ from batonpass.errors import (
     CallInDoubtError,
     CallReplayError,
     ContentErasedError,
+    DeadlinePassedError,
     FencedError,
     InvalidValueError,
     StreamClosedError,
 )
 from batonpass.handoff.calls.pending_call import PendingCall, Replayed
 from batonpass.handoff.history.past_calls import read_settlement
+from batonpass.handoff.runtime.deadlines import is_out_of_time
 from batonpass.handoff.tools.json_values import give_back
-from batonpass.model.base.ids import StreamId
+from batonpass.model.base.ids import CallId, StreamId
 from batonpass.model.bodies.body import Settlement
+from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.run import RunState
 from batonpass.records.call import CallRecord
 
+DEADLINE = "deadline"
 IN_DOUBT = "call.in-doubt"
 TARGET_CHANGED = "target-changed"
 
 
 def require_open(pending: PendingCall) -> None:
-    """Refuse a run that is over or was taken over. Raises `StreamClosedError` and `FencedError`.
+    """Refuse a run that is over, out of time or was taken over.
+
+    Raises `StreamClosedError`, `DeadlinePassedError` and `FencedError`.
 
     A commit finds that out by itself. But a result from an earlier attempt is returned without a commit, so this looks.
     """
     holding = pending.holding
+    baton = holding.baton
+    if baton is not None and baton.deadline is not None and is_out_of_time(pending.desk, holding):
+        late = DeadlinePassedError(pending.declared.name, baton.handoff, f"{baton.deadline:%Y-%m-%d %H:%M:%S} UTC")
+        if not pending.made:
+            pending.deny(DEADLINE, late)
+        pending.flags.append(f"would_deny.{DEADLINE}")
+        pending.reasons.append(str(late))
     if holding.replaying or holding.find_past(pending.key) is None:
         return
     with pending.desk.store.view() as view:
@@ -61,13 +74,16 @@ def find_finished(pending: PendingCall) -> Replayed | None:
         return None
     if past.is_finished:
         _keep(pending, past)
-        return Replayed(_result(pending, past))
+        return Replayed(_result(pending, past.result, past.id))
     if pending.declared.idempotent:
         return None
     settled = read_settlement(pending.desk.store, pending.holding.scope, past.id)
     if settled is Settlement.SKIP:
         _keep(pending, past)
         return Replayed(None)
+    if settled is Settlement.LATE:
+        _keep(pending, past)
+        return Replayed(_result(pending, past.late_result, past.id))
     if settled is None and not pending.made:
         # In an observed run too: making the call a second time is no way to find out whether it happened.
         pending.deny(IN_DOUBT, CallInDoubtError(pending.declared.name, past.id))
@@ -95,11 +111,11 @@ def _keep(pending: PendingCall, past: CallRecord) -> None:
         pending.holding.changed.add(target)
 
 
-def _result(pending: PendingCall, past: CallRecord) -> Any:  # noqa: ANN401 - a tool's own result
-    if past.result is None:
-        raise InvalidValueError("result", f"of {past.id} was not kept")
+def _result(pending: PendingCall, result: ContentRef | None, of: CallId) -> Any:  # noqa: ANN401 - a tool's own result
+    if result is None:
+        raise InvalidValueError("result", f"of {of} was not kept")
     with pending.desk.store.view() as view:
-        stored = view.get_content(past.result.id)
+        stored = view.get_content(result.id)
     if stored.body is None:
-        raise ContentErasedError(past.result.id)
-    return give_back(stored.body, past.result.media_type, pending.declared.decode)
+        raise ContentErasedError(result.id)
+    return give_back(stored.body, result.media_type, pending.declared.decode)

@@ -36,6 +36,7 @@ from batonpass.handoff.history.offers import Offer
 from batonpass.handoff.live.run_calls import RunCalls
 from batonpass.handoff.live.run_scope import RunScope, get_current
 from batonpass.handoff.programs.runners import Runner, run_to_end
+from batonpass.handoff.runtime.deadlines import is_overdue
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.agent_memory import remember
@@ -45,7 +46,7 @@ from batonpass.handoff.taint.intake import endorse, take_in
 from batonpass.handoff.transfer import accept as accepting
 from batonpass.handoff.transfer import retry as retries
 from batonpass.handoff.transfer import verdict as verdict_of
-from batonpass.handoff.transfer.close import close_run
+from batonpass.handoff.transfer.close import close_run, end_overdue
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.pending_offer import refuse_offer
@@ -458,7 +459,12 @@ class LiveHandoff:
     def _find_settled(self, until: WaitUntil) -> Result | None:
         """Return its result if waiting longer would change nothing; else None."""
         with self._desk.store.view() as view:
-            over = is_wait_over(view, view.get_handoff(self.id), until)
+            known = view.get_handoff(self.id)
+            over = is_wait_over(view, known, until)
+        # Nobody may be sweeping: whoever waits ends it at its deadline, and waits no longer.
+        if not over and is_overdue(self._desk, self.id, known.deadline):
+            end_overdue(self._desk, self.id)
+            over = True
         return self._learned() if over else None
 
     def _learned(self) -> Result:

@@ -60,6 +60,7 @@ class Desk:
     protected: Protected  # files that no call may touch
     leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # under work here
     revised: set[HandoffId] = field(default_factory=set)  # revised here while somebody may be working on them
+    known_agents: set[AgentId] = field(default_factory=set)  # that ran in this ledger, or were warned about
     showings: Showings = field(default_factory=Showings)  # decision sheets that were shown here
     _tree: WorkTreePaths | None = field(default=None, init=False)
     files: Files = field(init=False)  # the files of the work tree, shared by all runs here

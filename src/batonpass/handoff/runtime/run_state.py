@@ -166,7 +166,13 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
             # If all notes together are few enough, nothing has to be counted.
             if only is not None or len(self.notes) <= MOST_CARRIED:
                 return False
-            return sum(item.part not in INHERITED for item in self.notes.values()) > MOST_CARRIED
+            # Up to the first that is too many: a lead with a thousand children does not count all their notes.
+            others = 0
+            for item in self.notes.values():
+                others += item.part not in INHERITED
+                if others > MOST_CARRIED:
+                    return True
+            return False
 
     def found(self) -> tuple[Item, ...]:
         """Return the items that it found beyond its baton, without inherited parts: a parent inherits from no child."""

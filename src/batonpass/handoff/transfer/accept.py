@@ -33,12 +33,13 @@ from batonpass.handoff.history.lineage import read_lineage
 from batonpass.handoff.history.offers import Offer, author_of, is_intact, read_offer, read_words
 from batonpass.handoff.history.past_calls import NOTHING, Resumption, read_resumption
 from batonpass.handoff.runtime.bounds import Bounds
+from batonpass.handoff.runtime.deadlines import is_overdue
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.runtime.run_taint import Taint
 from batonpass.handoff.transfer.attempt_limit import attempts_allowed, count_begun
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, take_over
-from batonpass.handoff.transfer.close import expire
+from batonpass.handoff.transfer.close import end_overdue, expire
 from batonpass.handoff.transfer.retry import retry
 from batonpass.ledger.act_receipts import AttemptOpening, Standing
 from batonpass.ledger.position import UNGRANTED, Working, anchor_of, mode_of_child
@@ -144,7 +145,7 @@ def accept(
     Raises `HandoffAskedError`, `HandoffHeldError`, `HandoffDeclinedError`, `HandoffEndedError`, and `InvalidValueError`
     if the offer was tampered with or a worker has no lease.
     """
-    if written_here is not None and parent is not None and written_here.handoff.state is State.OFFERED:
+    if written_here is not None and parent is not None and _is_open(desk, written_here.handoff):
         try:
             return _accept_own(desk, written_here, parent)
         except (StaleHeadError, IllegalTransitionError):
@@ -158,6 +159,11 @@ def accept(
     except (StaleHeadError, IllegalTransitionError):
         # Somebody acted on it between our look and our commit. Look once more: the new state decides what happens now.
         return _accept(taking)
+
+
+def _is_open(desk: Desk, written: Handoff) -> bool:
+    """Return whether an offer that this process has written can be taken at once: it is not held, and in time."""
+    return written.state is State.OFFERED and not is_overdue(desk, written.id, written.deadline)
 
 
 class _Taking(Struct, frozen=True, kw_only=True):
@@ -242,6 +248,9 @@ def _accept(taking: _Taking) -> Holding:
     if examined.offer.tampered:
         raise InvalidValueError("task", "is not what was offered; run `batonpass ledger verify`")
     state = examined.offer.handoff.state
+    if is_overdue(desk, handoff, examined.offer.handoff.deadline):
+        end_overdue(desk, handoff)
+        raise HandoffEndedError(handoff, State.EXPIRED)
     if state in _DONE:
         return replayed(desk, handoff)
     if lease is None and state in {State.READY, State.CLAIMED}:

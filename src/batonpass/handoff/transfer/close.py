@@ -6,16 +6,23 @@ somebody has to decide about outlives a run that completed: the person may come 
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from msgspec import structs
 
-from batonpass.errors import AttemptsExhaustedError, ConstraintViolatedError, IllegalTransitionError
+from batonpass.errors import (
+    AttemptsExhaustedError,
+    ConstraintViolatedError,
+    IllegalTransitionError,
+    StreamClosedError,
+)
 from batonpass.guard.constraints.constraints import find_broken_by_result
 from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.calls.unexplained import find_unexplained, list_unexplained
 from batonpass.handoff.history.grant_use import describe_use, read_use
 from batonpass.handoff.history.written_files import OUTSIDE
+from batonpass.handoff.runtime.deadlines import is_out_of_time
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.faults import Fault
 from batonpass.handoff.runtime.record_gaps import fill_gap
@@ -47,6 +54,8 @@ from batonpass.records.wait import find_blocker
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
 
+DEADLINE: Final = "service:deadline"  # in whose name handoffs are withdrawn that are out of time
+
 _WITHDRAWABLE: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
 
@@ -69,6 +78,7 @@ def close_run(
     """
     if holding.replaying:
         return
+    end_out_of_time(desk, holding, over=over)
     fill_gap(desk, holding)
     # Everything that can refuse the close comes first. A run that is refused stays open, and must not have withdrawn
     # its children already.
@@ -231,6 +241,23 @@ def expire(desk: Desk, handoff: HandoffId, *, reason: str = "its deadline has pa
         lambda _, ended: HandoffExpired(handoff=handoff, ended=ended),
         (desk.text("reason", reason),),
     )
+
+
+def end_overdue(desk: Desk, handoff: HandoffId) -> None:
+    """End a handoff whose deadline has passed, and everything below it, unless somebody else has just done so."""
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+    with suppress(IllegalTransitionError):
+        expire(desk, handoff)
+    withdraw_below(desk, known, by=DEADLINE, reason="the deadline of what it was for has passed")
+
+
+def end_out_of_time(desk: Desk, holding: Holding, *, over: bool = False) -> None:
+    """End the handoff of a run that is out of time, unless its agent has ended already. Raises `StreamClosedError`."""
+    baton = holding.baton
+    if baton is not None and baton.deadline is not None and not over and is_out_of_time(desk, holding):
+        end_overdue(desk, baton.handoff)
+        raise StreamClosedError(holding.id)
 
 
 def lapse(desk: Desk, handoff: HandoffId) -> None:

@@ -38,6 +38,7 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.handoff_gates import judge_offer
 from batonpass.handoff.transfer.inputs import find_fallen, find_renewed
+from batonpass.handoff.transfer.known_agent import require_known
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.pending_offer import PendingOffer
 from batonpass.handoff.transfer.verdict import find_unverified
@@ -45,7 +46,7 @@ from batonpass.model.base.content_names import BRIEF, TASK, TERMS
 from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.base.kinds import CarriedFate, Mode
 from batonpass.model.base.label import Label, Source, SourceType, named_sources
-from batonpass.model.base.lifecycle import WAITING, State
+from batonpass.model.base.lifecycle import WAITING, Carrier, State
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.baton.baton import ABRIDGED, Baton, Brief, missing_parts
 from batonpass.model.baton.items import Item
@@ -280,6 +281,8 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
 def _check_policies(pending: PendingOffer) -> None:
     """Refuse a hop that a policy forbids, or whose baton lacks a required part. Raises `PolicyRefusedError`."""
     asked = pending.asked
+    if asked.carrier is Carrier.WORKER and asked.to not in pending.desk.cards:
+        require_known(pending.desk, asked.to, refuses=any(policy.known_agents for policy in pending.policies))
     for policy in pending.policies:
         require_hop(asked.to, asked.task, pending.lineage, policy)
         require_complete(asked.relation, pending.missing, policy)

@@ -68,11 +68,17 @@ def replace_agent(
 def settle(
     desk: Desk, handoff: HandoffId, call: CallId, settlement: Settlement, *, by: str, reason: str | None = None
 ) -> None:
-    """Settle a call in doubt: repeat it or skip it. Raises `NotFoundError` if it is not in doubt."""
+    """Settle a call in doubt: repeat it, skip it, or take the outcome that came late.
+
+    Raises `NotFoundError` if it is not in doubt, or if no result of it came late.
+    """
     with desk.store.view() as view:
-        doubts = read_resumption(view, view.get_handoff(handoff)).in_doubt
-    if call not in {doubt.id for doubt in doubts}:
+        doubts = {doubt.id: doubt for doubt in read_resumption(view, view.get_handoff(handoff)).in_doubt}
+    if call not in doubts:
         raise NotFoundError("call in doubt", call)
+    late = doubts[call].late
+    if settlement is Settlement.LATE and (late is None or not late.completed):
+        raise NotFoundError("late result of call", call)
     body = HandoffSettled(handoff=handoff, by=PrincipalId(by), call=call, settlement=settlement)
     desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text("reason", reason),))
 

@@ -7,7 +7,7 @@ from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundErr
 from batonpass.handoff.approvals.decision import TIME_LIMIT, decide_handoff, out_of_time
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.transfer.attempt_limit import RETRIES, is_last, park, pause_after
-from batonpass.handoff.transfer.close import expire, lapse, withdraw_below
+from batonpass.handoff.transfer.close import DEADLINE, expire, lapse, withdraw_below
 from batonpass.handoff.transfer.wait import resume_all
 from batonpass.model.base.ids import HandoffId
 from batonpass.model.base.lifecycle import State
@@ -16,7 +16,6 @@ from batonpass.records.hold import find_hold
 
 # Long enough to write one receipt. If the sweeper dies in between, the next sweep finds the lease run out again.
 _FOR_ONE_RECEIPT: Final = timedelta(seconds=10)
-_DEADLINE: Final = "service:deadline"  # in whose name a sweep withdraws handoffs
 
 
 def sweep(desk: Desk, *, holder: str) -> int:
@@ -38,7 +37,7 @@ def sweep(desk: Desk, *, holder: str) -> int:
             expire(desk, handoff.id)
         except IllegalTransitionError:
             continue
-        withdraw_below(desk, handoff, by=_DEADLINE, reason="the deadline of what it was for has passed")
+        withdraw_below(desk, handoff, by=DEADLINE, reason="the deadline of what it was for has passed")
         ended += 1
     return ended + _deny_unanswered(desk) + resume_all(desk)
 

@@ -157,10 +157,14 @@ class WaitUntil(StrEnum):
 
 
 class Settlement(StrEnum):
-    """Somebody's decision about a call in doubt: make it again (`repeat`), or take it as done (`skip`)."""
+    """Somebody's decision about a call in doubt: make it again (`repeat`), or take it as done (`skip`).
+
+    Or, if its outcome came after its attempt was over, take that as its outcome (`late`).
+    """
 
     REPEAT = "repeat"
     SKIP = "skip"
+    LATE = "late"
 
 
 class ScanFound(Struct, frozen=True, kw_only=True):

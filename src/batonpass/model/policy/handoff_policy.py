@@ -27,6 +27,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
     max_attempts: int = 5  # the most that begin by themselves; then the handoff has failed until somebody retries it
     allowed_agents: Collection[str] | None = None  # ids of possible receivers; None: everybody, (): nobody
+    known_agents: bool = False  # refuse work for workers to an agent that nobody registered, introduced or ran
     refuse_loops: bool = False  # refuse a task that its receiver already got further up, and waits for
     sanitize_context: bool = True  # scan free text; what looks like an injection is quarantined
     trust_degradation: bool = True  # a sender's words have a model's label, even if they repeat the human's
@@ -54,6 +55,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
             force_setattr(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
             for agent in self.allowed_agents:
                 require_agent("allowed_agents", agent)
+        require_instance("known_agents", self.known_agents, bool)
         require_instance("refuse_loops", self.refuse_loops, bool)
         require_instance("sanitize_context", self.sanitize_context, bool)
         require_instance("trust_degradation", self.trust_degradation, bool)

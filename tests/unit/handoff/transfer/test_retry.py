@@ -1,9 +1,11 @@
 """Trying again: the same baton, what was finished kept, what is in doubt put before whoever goes on."""
 
+from datetime import timedelta
+
 import pytest
 
 from batonpass import Brief, Decision
-from batonpass.errors import IllegalTransitionError, InvalidValueError, NotFoundError
+from batonpass.errors import IllegalTransitionError, InvalidValueError, NotFoundError, StreamClosedError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import CallId
 from batonpass.model.base.lifecycle import Carrier, State
@@ -119,3 +121,36 @@ def test_somebody_has_to_decide(relay: Relay, lead: LiveRun) -> None:
     for act in (handoff.retry, lambda: handoff.cancel(reason="no"), lambda: handoff.verify(verdict="x")):
         with pytest.raises(InvalidValueError, match="say who decides"):
             act()
+
+
+def test_a_late_outcome_is_accepted_in_one_step(relay: Relay, lead: LiveRun) -> None:
+    """The attempt lapsed while its call was under way; the result that came afterwards is the next attempt's result."""
+    handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER)
+    lease = relay.claim(holder="w", lease_for=timedelta(0))
+    first = handoff.accept(lease=lease)
+    made: list[str] = []
+
+    def slow(name: str) -> dict[str, str]:
+        made.append(name)
+        relay.sweep()
+        return {"wrote": name}
+
+    with pytest.raises(StreamClosedError):
+        first.call(slow, "a")
+    (late,) = bodies(relay, "handoff.late")
+    handoff.settle(late.call, "late", by=ANA, reason="the bank's list has it")
+    second = handoff.accept(lease=relay.claim(holder="w", lease_for=LONG))
+
+    assert ({"wrote": "a"}, ["a"]) == (second.call(slow, "a"), made)
+    second.close()
+    assert (1, State.COMPLETED) == (bodies(relay, "handoff.completed")[0].kept, handoff.state())
+
+
+def test_only_a_result_that_came_late_is_accepted_late(relay: Relay, lead: LiveRun) -> None:
+    """A call of which nobody ever heard has no late outcome."""
+    handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER)
+    begun = begin_only(handoff.accept(lease=relay.claim(holder="w", lease_for=timedelta(0))), len, "a")
+    relay.sweep()
+
+    with pytest.raises(NotFoundError, match="late result of call"):
+        handoff.settle(CallId(begun), "late", by=ANA)

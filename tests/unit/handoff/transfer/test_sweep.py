@@ -23,6 +23,12 @@ def claimed(relay: Relay, lease_for: timedelta) -> LiveRun:
     return relay.handoff(lease.handoff).accept(lease=lease)
 
 
+@pytest.fixture
+def relay(places: Places) -> Relay:
+    """Return a relay whose clock is years behind the store's: what is overdue there can still be accepted here."""
+    return places.relay(clock=FrozenClock(PAST - timedelta(days=1)))
+
+
 def test_a_dead_workers_attempt_lapses_and_the_handoff_goes_on(relay: Relay, lead: LiveRun) -> None:
     """Its run takes nothing more; the next worker claims the same handoff."""
     handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER)

@@ -1,0 +1,29 @@
+"""Whether anybody knows the agent that workers are to run: a misspelled name would wait for ever."""
+
+import warnings
+from difflib import get_close_matches
+from typing import Final
+
+from batonpass.errors import UnknownAgentError
+from batonpass.errors.handoff import UnknownAgentWarning
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.model.base.ids import AgentId
+
+_MOST_ALIKE: Final = 3
+
+
+def require_known(desk: Desk, agent: AgentId, *, refuses: bool) -> None:
+    """Warn, once for each agent, if nobody has registered or introduced an agent here and it never ran in this ledger.
+
+    Raises `UnknownAgentError` instead if a policy refuses that.
+    """
+    if agent in desk.known_agents:
+        return
+    with desk.store.view() as view:
+        ran = next(iter(view.find_runs(agent=agent, limit=1)), None) is not None
+    if not ran:
+        alike = tuple(get_close_matches(agent, desk.cards, _MOST_ALIKE))
+        if refuses:
+            raise UnknownAgentError(agent, tuple(desk.cards), alike)
+        warnings.warn(UnknownAgentWarning(agent, alike), stacklevel=2)
+    desk.known_agents.add(agent)
