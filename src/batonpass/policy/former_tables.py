@@ -10,7 +10,7 @@ from msgspec import structs
 from batonpass.errors import InvalidValueError, PolicyFileError
 from batonpass.model.base.ids import as_agent
 from batonpass.model.base.kinds import Gate
-from batonpass.model.policy.policy_rules import LONGEST_NAME, NOT, Door, Rule, Subject
+from batonpass.model.policy.policy_rules import LONGEST_NAME, NOT, DoorName, Rule, Subject
 from batonpass.model.policy.tool_pattern import read_tools
 from batonpass.policy.document import CLAUDE_CODE, Document, DocumentPlace
 
@@ -117,7 +117,7 @@ def _rule(
         agent=agent,
         tool=tool,
         unless=unless,
-        door=Door.CLAUDE_CODE,
+        door=DoorName.CLAUDE_CODE,
         line=place.line,
     )
 

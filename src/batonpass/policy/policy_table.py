@@ -23,7 +23,7 @@ from batonpass.model.policy.policy_rules import (
     VERBATIM,
     VERIFICATION,
     Demand,
-    Door,
+    DoorName,
     Policy,
     Posture,
     Requirement,
@@ -169,7 +169,7 @@ _RULE: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "relation": lambda place: place.member(Relation),
     "tier": lambda place: place.member(Tier),
     "depth": lambda place: place.integer(1),
-    "door": lambda place: place.member(Door),
+    "door": lambda place: place.member(DoorName),
     "approvals": lambda place: place.integer(1),
 }
 _NAMED: Final = {"except": "unless"}  # a word of Python

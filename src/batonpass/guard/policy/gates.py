@@ -26,7 +26,7 @@ from batonpass.model.policy.policy_rules import (
     VERBATIM,
     VERIFICATION,
     Demand,
-    Door,
+    DoorName,
     Policy,
     Rule,
     Subject,
@@ -66,7 +66,7 @@ class GateDecision(Value, frozen=True, kw_only=True):
 class DoorFacts(Value, frozen=True, kw_only=True):
     """What the door of a call tells rules about it."""
 
-    door: Door
+    door: DoorName
     agent: AgentId | None = None  # who makes the call, if the door knows better than the run
     used: UsedOn | None = None  # None: as the declaration of the tool says
 
@@ -77,7 +77,7 @@ class CallFacts(Value, frozen=True, kw_only=True):
     agent: AgentId
     tool: str
     kin: tuple[str, ...] = ()  # other names by which rules that hold or deny mean this tool
-    door: Door | None = None
+    door: DoorName | None = None
     used: UsedOn | None = None  # what the tool is used on; None: nothing that can be named, or no rule asks
     reads: bool = False
     action: str | None = None  # its action as a grant names it, if the tool declares one

@@ -80,7 +80,7 @@ class Demand(StrEnum):
     REFUSE = "refuse"
 
 
-class Door(StrEnum):
+class DoorName(StrEnum):
     """The way in by which calls of other programs come. Calls of our own runs have none."""
 
     CLAUDE_CODE = "claude-code"
@@ -109,7 +109,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     relation: Relation | None = None
     tier: Tier | None = None
     depth: int | None = None  # matches from this many hops below the root
-    door: Door | None = None  # through which the call comes
+    door: DoorName | None = None  # through which the call comes
     approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
     line: int | None = None  # its line in the policy file
 
@@ -128,7 +128,7 @@ class Rule(Struct, frozen=True, kw_only=True):
             if not found and getattr(self, name) is not None:
                 raise InvalidValueError(name, "is an empty list, which never matches; leave it out, or name one")
         force_setattr(self, "unless", require_texts("except", self.unless))
-        for name, kinds in (("relation", Relation), ("tier", Tier), ("door", Door)):
+        for name, kinds in (("relation", Relation), ("tier", Tier), ("door", DoorName)):
             if (given := getattr(self, name)) is not None:
                 require_member(name, given, kinds)
         if self.depth is not None:

@@ -20,7 +20,7 @@ from batonpass.model.base.ids import AgentId, CallId, HandoffId, SessionId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import Outcome
 from batonpass.model.grants.grant import Grant
-from batonpass.model.policy.policy_rules import Door
+from batonpass.model.policy.policy_rules import DoorName
 
 if TYPE_CHECKING:
     from batonpass.handoff.approvals.decision_sheet import Material
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024
 
 
-_DOOR: Final = DoorFacts(door=Door.MCP)
+_DOOR: Final = DoorFacts(door=DoorName.MCP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from batonpass.handoff.tools.declaration import Declared
 from batonpass.handoff.tools.foreign_call import ForeignCall, find_mcp, split_mcp
 from batonpass.handoff.tools.json_values import readable
 from batonpass.model.base.ids import AgentId, as_agent
-from batonpass.model.policy.policy_rules import Door
+from batonpass.model.policy.policy_rules import DoorName
 
 RUN: Final = "run"
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -115,7 +115,7 @@ class HookedCall(ForeignCall):
     @property
     def told_by_door(self) -> DoorFacts:
         """Return who makes the call, and what it is used on."""
-        return DoorFacts(door=Door.CLAUDE_CODE, agent=self.agent, used=_used(self.event, self.project))
+        return DoorFacts(door=DoorName.CLAUDE_CODE, agent=self.agent, used=_used(self.event, self.project))
 
 
 def call_of(
