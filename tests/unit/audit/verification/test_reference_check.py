@@ -15,6 +15,7 @@ from batonpass.model.base.ids import (
     ContentId,
     Digest,
     HandoffId,
+    PrincipalId,
     ReceiptId,
     RunId,
     StreamId,
@@ -47,6 +48,7 @@ from batonpass.model.bodies.body import (
     Outcome,
     RunAcknowledged,
     Sanitising,
+    SessionPruned,
     ToolHeld,
     VerificationFailed,
     WaitUntil,
@@ -234,6 +236,18 @@ def acknowledges_the_revision_of_another(hand: Hand) -> None:
     revised = hand.act(other, HandoffRevised(handoff=other, by=ANA, revision=1))
     run = hand.accept(hand.offer())
     hand.forger.scribe.recording.record(run, RunAcknowledged(run=run.run.id, revision=1, baton=revised))
+
+
+def prunes_what_is_no_root(hand: Hand) -> None:
+    """Take something out of what a child leaves."""
+    child = hand.accept(hand.offer())
+    hand.forger.scribe.recording.note(SessionPruned(root=child.run.id, by=ANA, count=1))
+
+
+def prunes_as_an_agent(hand: Hand) -> None:
+    """Take something out of what a root leaves, and be no person."""
+    root = hand.forger.scribe.start()
+    hand.forger.scribe.recording.note(SessionPruned(root=root.run.id, by=PrincipalId("agent:lead"), count=1))
 
 
 def takes_the_offer_though_it_was_revised(hand: Hand) -> None:
@@ -469,6 +483,8 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "an acceptance of a retry": (takes_a_retry_for_the_baton, Kind.HANDOFF_ACCEPTED, "baton"),
     "a revision that there is not": (acknowledges_what_nobody_revised, Kind.RUN_ACKNOWLEDGED, "baton"),
     "a revision of another": (acknowledges_the_revision_of_another, Kind.RUN_ACKNOWLEDGED, "baton"),
+    "a child whose session is pruned": (prunes_what_is_no_root, Kind.SESSION_PRUNED, "root"),
+    "an agent that prunes": (prunes_as_an_agent, Kind.SESSION_PRUNED, "by"),
     "a baton revised with a gap": (revises_with_a_gap, Kind.HANDOFF_REVISED, "revision"),
     "an acceptance of the unrevised offer": (takes_the_offer_though_it_was_revised, Kind.HANDOFF_ACCEPTED, "baton"),
     "a revision with an item of nobody": (gives_what_nobody_recorded, Kind.HANDOFF_REVISED, "carries"),
