@@ -77,6 +77,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     refutations: int = 0  # refuted results in its tree, as last read
     looked_for_news: datetime | None = None  # when it last looked whether its baton was revised
     relaxed: set[ContentId] = field(default_factory=set)
+    claims_work: bool = False  # it recorded work as done
     report: Report | None = None
     flags: tuple[str, ...] = ()  # problems of that report, in codes
     ended: SignedReceipt | None = None  # its last receipt, if it was closed here

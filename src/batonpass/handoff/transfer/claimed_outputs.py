@@ -73,6 +73,10 @@ def compare(desk: Desk, holding: Holding, changed: Iterable[str], *, completed: 
     expects = completed and holding.baton is not None and holding.baton.brief.expects
     if holding.report is None and not expects and WorkItem not in map(type, map(_VALUE, [*holding.notes.values()])):
         return NONE
+    reported = holding.report is not None and holding.report.completed
+    expects = holding.baton is not None and holding.baton.brief.expects
+    if not reported and not expects and not holding.claims_work and not holding.resumed:
+        return NONE  # most runs: nothing to compare
     untouched = find_untouched(holding) if completed else ()
     unrecorded = find_unrecorded(desk, holding, changed)
     if not untouched and not unrecorded:

@@ -37,6 +37,7 @@ def record_items(
     items = tuple(item for item, _ in noted)
     write_items(desk, holding, items, tuple(content for _, content in noted), by=author)
     holding.add(*items)
+    holding.claims_work = holding.claims_work or any(item.part is Part.COMPLETED for item in items)
     return items
 
 

@@ -225,3 +225,12 @@ def test_what_a_child_made_or_an_argument_names_is_accounted_for(lead: LiveRun, 
         editor.report("done", completed=[WorkItem("all of it", outputs=("plain.txt", "deep/below.txt"))])
 
     assert [] == told_at_close(relay, "unrecorded")
+
+
+def test_work_that_was_noted_is_compared_too(lead: LiveRun, relay: Relay) -> None:
+    """Not only what stands in the report."""
+    with lead.hand_off("editor", "Write it") as editor:
+        editor.record(WorkItem("wrote it", outputs=("src/ghost.py",)))
+        editor.report("done")
+
+    assert ["src/ghost.py"] == told_at_close(relay, "unrecorded")
