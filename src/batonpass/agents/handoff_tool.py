@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.kinds import Relation
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.brief_request import BriefRequest
-from batonpass.model.baton.items import Report
+from batonpass.model.baton.items import OpenQuestion, Report, WorkItem
 from batonpass.model.grants.grant_request import GrantRequest, grant_asked, grant_unless_nothing
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.model.policy.offer_options import Handling
@@ -43,7 +43,8 @@ def show_result(agent: str, result: Result) -> str:
     if result.state is State.HELD and result.attempt == 0:
         return sentence_for(HandoffHeldError(result.handoff))
     if result.question is not None:
-        return f"{agent} asks before it begins: {json.dumps(result.question)} Hand the task over again with the answer."
+        asked = quoted(new_marker([result.question]), "question", result.question)
+        return f"{agent} asks before it begins. {_READING} Hand the task over again with what it needs.\n{asked}"
     why = f" {quoted(new_marker([result.reason]), 'reason', result.reason)}" if result.reason else ""
     return f"{agent} gave back nothing: the handoff {result.handoff} is {result.state}.{why}"
 
@@ -59,6 +60,21 @@ def _report(report: Report) -> str:
 
 PREFIX: Final = "handoff_to_"
 
+# The parts of a baton that a sender can declare to be empty.
+EmptyPart = Literal[
+    "rationale",
+    "criteria",
+    "constraint",
+    "exclusion",
+    "completed",
+    "question",
+    "rejected",
+    "decision",
+    "assumption",
+    "claim",
+    "artifact",
+]
+
 # Models tend to delegate in circles, so there is a default policy.
 DEFAULT_POLICY: Final = HandoffPolicy(max_depth=8, refuse_loops=True)
 
@@ -69,6 +85,32 @@ class FileGiven:
 
     name: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkGiven:
+    """Work that is done: what it gave, and how it was checked."""
+
+    what: str
+    outputs: list[str] = field(default_factory=list)
+    checked_how: str | None = None  # None: nobody has checked it
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGiven:
+    """An open question; a blocking one has to be answered before anybody goes on."""
+
+    text: str
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the agent needs for the task."""
+
+    inputs: list[str] = field(default_factory=list)  # names of artifacts
+    tools: list[str] = field(default_factory=list)
+    skills: list[str] = field(default_factory=list)
 
 
 class HandoffExecutor:
@@ -177,13 +219,15 @@ def create_handoff_tool(
         context: str | None = None,
         constraints: list[str] | None = None,
         exclusions: list[str] | None = None,
-        completed: list[str] | None = None,
+        completed: list[WorkGiven | str] | None = None,
         decisions: list[str] | None = None,
-        open_questions: list[str] | None = None,
+        open_questions: list[QuestionGiven | str] | None = None,
         rejected_paths: list[str] | None = None,
         assumptions: list[str] | None = None,
         criteria: list[str] | None = None,
         artifacts: list[FileGiven] | None = None,
+        needs: Needs | None = None,
+        none: list[EmptyPart] | None = None,
     ) -> str:
         """Hand a task over.
 
@@ -193,24 +237,27 @@ def create_handoff_tool(
             context: Further background, in free text.
             constraints: Conditions that must be met.
             exclusions: Things that are out of scope.
-            completed: Work that is already done.
+            completed: Work that is already done, its outputs, and how you checked it if you did.
             decisions: Decisions so far, and why.
-            open_questions: Things that are not known.
+            open_questions: Things that are not known; a blocking one stops the work until it is answered.
             rejected_paths: Approaches that were rejected and must not be tried again.
             assumptions: Assumptions that nobody has checked.
             criteria: How to tell that the task is done well.
             artifacts: Files or results that they need.
+            needs: Artifacts, tools and skills without which the task cannot be done.
+            none: Parts that are empty on purpose. Say so here; do not fill a field with "n/a".
 
         """
-        listed = {
-            "constraints": constraints,
-            "exclusions": exclusions,
-            "completed": completed,
-            "open_questions": open_questions,
-            "rejected_paths": rejected_paths,
-            "decisions": decisions,
-            "assumptions": assumptions,
+        listed: dict[str, list[Any]] = {
+            "constraints": _said(constraints),
+            "exclusions": _said(exclusions),
+            "completed": [_work(one) for one in completed or ()],
+            "open_questions": [_question(one) for one in open_questions or ()],
+            "rejected_paths": _said(rejected_paths),
+            "decisions": _said(decisions),
+            "assumptions": _said(assumptions),
         }
+        wanted = needs or Needs()
         result = await handoff_executor.execute(
             target_agent_id,
             task,
@@ -219,9 +266,15 @@ def create_handoff_tool(
             may=may,
             grant=grant,
             brief=BriefRequest(
-                rationale=(rationale or "").strip() or None, criteria=_said(criteria), relation=relation
+                rationale=(rationale or "").strip() or None,
+                criteria=_said(criteria),
+                inputs=_said(wanted.inputs),
+                needs_tools=_said(wanted.tools),
+                needs_skills=_said(wanted.skills),
+                none=none or (),
+                relation=relation,
             ),
-            items=items_by_part({name: _said(texts) for name, texts in listed.items()}),
+            items=items_by_part({name: [one for one in given if one] for name, given in listed.items()}),
         )
         return show_result(target_agent_id, result)
 
@@ -232,6 +285,21 @@ def create_handoff_tool(
         hands_off=True,
         work_of=handoff_executor.registry.work_of,
     )
+
+
+def _work(given: WorkGiven | str) -> WorkItem | None:
+    """Return completed work. Only the relay knows who says that it was checked: never a name that a model gives."""
+    work = WorkGiven(given) if isinstance(given, str) else given
+    if not work.what.strip():
+        return None
+    how = (work.checked_how or "").strip() or None
+    by = None if how is None else f"agent:{current().run.agent}"
+    return WorkItem(work.what, outputs=tuple(_said(work.outputs)), verified_by=by, how=how)
+
+
+def _question(given: QuestionGiven | str) -> OpenQuestion | None:
+    asked = QuestionGiven(given) if isinstance(given, str) else given
+    return OpenQuestion(asked.text, blocking=asked.blocking) if asked.text.strip() else None
 
 
 def _said(texts: list[str] | None) -> list[str]:

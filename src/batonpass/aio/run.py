@@ -85,6 +85,8 @@ class AsyncHandoff(Face[LiveHandoff]):
     accept = opens(LiveHandoff.accept, lambda run: AsyncRun(run), end_cancelled)  # noqa: PLW0108 - it is defined below
     ask = twin(LiveHandoff.ask)
     answer = twin(LiveHandoff.answer)
+    problems = twin(LiveHandoff.problems)
+    waive = twin(LiveHandoff.waive)
     decline = twin(LiveHandoff.decline)
     material = twin(LiveHandoff.material)
     approve = twin(LiveHandoff.approve)

@@ -169,19 +169,20 @@ def _around(piece: Piece) -> str:
 
 def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
     said = baton.brief
-    for label, values in (
-        ("It serves", (said.serves,) if said.serves else ()),
-        ("It is done well when", said.criteria),
-        ("It needs", said.inputs),
-        ("Afterwards these must have changed", said.expects),
-        ("Stop when", said.stop_when),
-        ("You will need", (*said.needs_tools, *said.needs_skills)),
+    for name, label, values in (
+        ("serves", "It serves", (said.serves,) if said.serves else ()),
+        ("criteria", "It is done well when", said.criteria),
+        ("inputs", "It needs", said.inputs),
+        ("expects", "Afterwards these must have changed", said.expects),
+        ("stop_when", "Stop when", said.stop_when),
+        ("needs_tools", "You will need", said.needs_tools),
+        ("needs_skills", "You will need the skills", said.needs_skills),
         # What the sender asked for. A grant decides, if there is one, and has its own section.
-        ("You should be allowed", () if granted else said.may),
+        ("may", "You should be allowed", () if granted else said.may),
     ):
-        if values:
+        if values and name not in baton.suspect:
             yield f"{label}: " + "; ".join(map(on_one_line, values))
-    if said.verify_by:
+    if said.verify_by and "verify_by" not in baton.suspect:
         yield f"It will be verified by: {' '.join(map(inline, said.verify_by))}"
     if baton.deadline is not None:
         yield f"Deadline: {baton.deadline:%Y-%m-%d %H:%M:%S} UTC"

@@ -25,6 +25,7 @@
     │   │   ├── HandoffRefusedError    handoff.refused
     │   │   ├── TaskInFlightError      handoff.in_flight
     │   │   └── UnverifiedError        handoff.unverified
+    │   ├── IncompleteReportError  handoff.report_incomplete
     │   ├── InputsChangedError     handoff.inputs_changed
     │   ├── TurnsExhaustedError    handoff.turns_exhausted
     │   ├── CrewFailedError        handoff.crew_failed

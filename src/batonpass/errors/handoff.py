@@ -111,6 +111,19 @@ class CrewFailedError(HandoffError):
         self.missing = tuple(missing)
 
 
+class IncompleteReportError(HandoffError):
+    """The policy requires parts of a report that the agent left out, or filled with placeholders."""
+
+    code = "handoff.report_incomplete"
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__(
+            f"a report must say {', '.join(missing)}; report again with them, or say explicitly that there are none "
+            f"with none={list(missing)!r}",
+        )
+        self.missing = missing
+
+
 class KeyReusedError(HandoffError):
     """The idempotency key was already used for a different task."""
 
@@ -169,24 +182,35 @@ class InputsChangedError(HandoffError):
 
 
 class NotEntitledError(HandoffError):
-    """Only the author of a constraint or the root's principal may relax it."""
+    """Only some may relax a constraint or waive a problem: its author, the sender, the root's principal, a person."""
 
     code = "handoff.not_entitled"
 
-    def __init__(self, item: str, by: str, entitled: tuple[str, ...]) -> None:
-        super().__init__(f"{by} may not relax {item}; ask {' or '.join(entitled)}")
+    def __init__(self, item: str, by: str, entitled: tuple[str, ...], act: str = "relax") -> None:
+        super().__init__(f"{by} may not {act} {item}; ask {' or '.join(entitled)}")
         self.item = item
 
 
 class HandoffAskedError(HandoffError):
-    """The receiver has a question before it starts; answer it, and the handoff continues."""
+    """The receiver has a question before it starts; settle it, and the handoff continues.
+
+    `again` says that it was answered before, and the answer did not settle it.
+    """
 
     code = "handoff.asked"
 
-    def __init__(self, handoff: str, question: str) -> None:
-        super().__init__(f"{handoff} asks: {question} Answer with `batonpass handoff answer {handoff[-6:]} TEXT`")
+    def __init__(self, handoff: str, question: str, *, again: bool = False) -> None:
+        short = handoff[-6:]
+        settle = f"Answer with `batonpass handoff answer {short} TEXT`"
+        if again:
+            settle = (
+                f"The last answer does not settle it: see `batonpass handoff check {short}`, give what is missing with "
+                f"`batonpass handoff answer {short} TEXT --attach FILE`, or waive it with a reason"
+            )
+        super().__init__(f"{handoff} asks: {question} {settle}")
         self.handoff = handoff
         self.question = question
+        self.again = again
 
 
 class HandoffDeclinedError(HandoffError):

@@ -1,7 +1,7 @@
 """Items, briefs and reports as content: canonical JSON with a version, in which unknown fields are refused."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
@@ -14,6 +14,7 @@ from batonpass.model.base.value import defaults_of
 from batonpass.model.baton.baton import Brief
 from batonpass.model.baton.items import VALUE_TYPES, ItemValue, Report
 from batonpass.model.bodies.reasoning import ReasoningPlace
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.wire.canonical import encode, encode_typed
 
 JSON: Final = "application/json"
@@ -44,28 +45,57 @@ class DocumentReader(Generic[Document]):
         return value
 
 
+class _Work(msgspec.Struct, frozen=True, kw_only=True):
+    """The role of an author, and the phase of the work, when something was written."""
+
+    role: str | None = None
+    phase: str | None = None
+
+
+class _WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A policy for handoffs in types that JSON has."""
+
+    require: dict[str, tuple[str, ...]] = {}
+    verified_only: bool = False
+    asks: bool = False
+    questions: int = 1
+    hops_between_questions: int = 5
+    oldest: int | None = None  # in milliseconds
+    max_depth: int | None = None
+    allowed_agents: tuple[str, ...] | None = None
+    refuse_loops: bool = False
+    known_agents: bool = False
+    sanitize_context: bool = True
+    trust_degradation: bool = True
+
+
 _ITEMS: Final[Mapping[str, DocumentReader[ItemValue]]] = {kind.__name__: DocumentReader(kind) for kind in VALUE_TYPES}
 _BRIEFS: Final = DocumentReader(Brief)
 _REPORTS: Final = DocumentReader(Report)
+_POLICIES: Final = DocumentReader(_WrittenPolicy)
+_WORKS: Final = DocumentReader(_Work)
+_WORK: Final = frozenset({"work"})
+_WORK_MARK: Final = b',"work":{'
 _REASONING: Final = DocumentReader(ReasoningPlace)
 
 
-def encode_item(value: ItemValue, by: PrincipalId, at: datetime) -> bytes:
+def encode_item(
+    value: ItemValue, by: PrincipalId, at: datetime, *, role: str | None = None, phase: str | None = None
+) -> bytes:
     """Return an item as the bytes of its content."""
-    return encode(
-        {
-            "v": VERSION,
-            "type": type(value).__name__,
-            "by": by,
-            "at": at.isoformat(),
-            "value": _sparse(value),
-        },
-    )
+    document = {
+        "v": VERSION,
+        "type": type(value).__name__,
+        "by": by,
+        "at": at.isoformat(),
+        "value": _sparse(value),
+    }
+    return encode(document | _work(role, phase))
 
 
 def decode_item(data: bytes) -> tuple[ItemValue, PrincipalId, datetime]:
     """Return an item, its author and its time. Raises `InvalidValueError`."""
-    document = _open(data, {"v", "type", "by", "at", "value"})
+    document = _open(data, {"v", "type", "by", "at", "value"}, _WORK)
     items = _ITEMS.get(str(document["type"]))
     if items is None:
         raise InvalidValueError("type", f"{shorten(document['type'])} is no item")
@@ -75,6 +105,19 @@ def decode_item(data: bytes) -> tuple[ItemValue, PrincipalId, datetime]:
         raise InvalidValueError("at", "is not a time") from None
     by = require_principal("by", PrincipalId(document["by"]))
     return items.read(document["value"], "value"), by, require_utc("at", at)
+
+
+def decode_work(data: bytes) -> tuple[str | None, str | None]:
+    """Return the role and the phase in which an item or a report was written. Raises `InvalidValueError`."""
+    if _WORK_MARK not in data:
+        return None, None
+    said = _WORKS.read(msgspec.json.decode(data).get("work", {}), "work")
+    return said.role, said.phase
+
+
+def _work(role: str | None, phase: str | None) -> dict[str, Any]:
+    # The name sorts behind the others, so that a report still begins with `report`.
+    return {"work": _sparse(_Work(role=role, phase=phase))} if role or phase else {}
 
 
 def encode_brief(brief: Brief) -> bytes:
@@ -99,14 +142,32 @@ def decode_reasoning(data: bytes) -> ReasoningPlace:
     return _REASONING.read(_open(data, {"v", "reasoning"})["reasoning"], "reasoning")
 
 
-def encode_report(report: Report) -> bytes:
+def encode_report(report: Report, *, role: str | None = None, phase: str | None = None) -> bytes:
     """Return a report as the bytes of its content."""
-    return encode({"v": VERSION, "report": _sparse(report)})
+    return encode({"v": VERSION, "report": _sparse(report)} | _work(role, phase))
 
 
 def decode_report(data: bytes) -> Report:
     """Return a report. Raises `InvalidValueError`."""
-    return _REPORTS.read(_open(data, {"v", "report"})["report"], "report")
+    return _REPORTS.read(_open(data, {"v", "report"}, _WORK)["report"], "report")
+
+
+def encode_policy(policy: HandoffPolicy) -> bytes:
+    """Return the policy of one offer as the bytes of its content."""
+    said: dict[str, Any] = {name: getattr(policy, name) for name in HandoffPolicy.__struct_fields__}
+    said["require"] = {str(relation): list(parts) for relation, parts in policy.require.items()}
+    said["oldest"] = None if policy.oldest is None else policy.oldest // timedelta(milliseconds=1)
+    if policy.allowed_agents is not None:
+        said["allowed_agents"] = tuple(policy.allowed_agents)
+    return encode({"v": VERSION, "policy": _sparse(_WrittenPolicy(**said))})
+
+
+def decode_policy(data: bytes) -> HandoffPolicy:
+    """Return the policy of one offer. Raises `InvalidValueError`."""
+    written = _POLICIES.read(_open(data, {"v", "policy"})["policy"], "policy")
+    said: dict[str, Any] = {name: getattr(written, name) for name in _WrittenPolicy.__struct_fields__}
+    said["oldest"] = None if written.oldest is None else timedelta(milliseconds=written.oldest)
+    return HandoffPolicy(**said)
 
 
 def is_report(data: bytes) -> bool:
@@ -120,7 +181,7 @@ def to_document(value: object) -> Any:  # noqa: ANN401 - JSON
     return _sparse(value)
 
 
-def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
+def _open(data: bytes, wanted: set[str], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -128,7 +189,7 @@ def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("v") is False or document.get("v") != VERSION:
         raise InvalidValueError("v", f"is not version {VERSION}; was it written by a newer version?")
     if document.keys() != wanted:
-        for unknown in sorted(document.keys() - wanted):
+        for unknown in sorted(document.keys() - wanted - optional):
             raise UnknownFieldError(unknown)
         for absent in sorted(wanted - document.keys()):
             raise InvalidValueError(absent, "is missing")

@@ -172,7 +172,7 @@ def test_a_reference_that_leads_nowhere_is_an_answer_to_the_model() -> None:
         pytest.param(
             {"state": State.VERIFIED, "report": Report(result="7")}, "billing reports (verified", id="verified"
         ),
-        pytest.param({"state": State.ASKED, "question": "Which?"}, 'asks before it begins: "Which?"', id="a question"),
+        pytest.param({"state": State.ASKED, "question": "Which?"}, "question]]\nWhich?\n[[", id="a question"),
         pytest.param({"state": State.HELD}, "gave back nothing: the handoff h is held.", id="held"),
     ],
 )

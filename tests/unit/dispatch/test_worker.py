@@ -137,7 +137,7 @@ def test_what_validation_asks_about_is_no_crash() -> None:
 
     assert (True, State.ASKED, []) == (worker.work_one(), offered.state(), fleet.leases())
     assert [("editor", "asked", 0)] == fleet.states()
-    offered.answer("src/invoice.py", by="user:ana")
+    offered.answer("src/invoice.py", by="user:ana", files={"the file": "total = 1"})
     assert (True, State.COMPLETED) == (worker.work_one(), offered.state())
 
 

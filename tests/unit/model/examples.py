@@ -230,6 +230,7 @@ BODIES: Final[dict[Kind, Body]] = {
             **_TAINTED,
             **_HELD | {"terms": DIGEST, "flags": ("would_hold.renew",), "rule": "renew"},
             reasoning=ReasoningPointer(checkpoint=ReceiptId(an_id("receipt")), digest=DIGEST, message=3),
+            suspect=("task",),
         ),
         HandoffContextSanitized(
             **_ON,
@@ -272,7 +273,7 @@ BODIES: Final[dict[Kind, Body]] = {
         HandoffApproved(**_BY_ANA, **_SHOWN),
         HandoffDenied(**_BY_ANA, **_SHOWN),
         HandoffAsked(**_BY_ANA, error=ErrorType.DATA_GAP, check="gap.inputs", question=DIGEST),
-        HandoffAnswered(**_BY_ANA, revision=1, taint=(CALL,)),
+        HandoffAnswered(**_BY_ANA, revision=1, taint=(CALL,), waives="data-gap.input-missing"),
         HandoffDeclined(**_BY_ANA, code="no-time"),
         HandoffLapsed(**_ON, attempt=1, ended=HEAD),
         HandoffExpired(**_ON, ended=HEAD),

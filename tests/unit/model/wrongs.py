@@ -184,6 +184,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         **_TAINTED,
         "terms": NOT_OPTIONAL_DIGESTS,
         "reasoning": (DIGEST, 7, ()),
+        "suspect": NOT_LISTS_OF_CODES,
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,
@@ -230,7 +231,12 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.HANDOFF_APPROVED: {**_BY_WHOM, **_DECISION},
     Kind.HANDOFF_DENIED: {**_BY_WHOM, **_DECISION},
     Kind.HANDOFF_ASKED: {**_BY_WHOM, "error": NOT_MEMBERS, "check": NOT_CODES, "question": NOT_DIGESTS},
-    Kind.HANDOFF_ANSWERED: {**_BY_WHOM, "revision": NOT_COUNTS, "taint": NOT_LISTS_OF_SOURCES},
+    Kind.HANDOFF_ANSWERED: {
+        **_BY_WHOM,
+        "revision": NOT_COUNTS,
+        "taint": NOT_LISTS_OF_SOURCES,
+        "waives": NOT_OPTIONAL_CODES,
+    },
     Kind.HANDOFF_DECLINED: {**_BY_WHOM, "code": NOT_CODES},
     Kind.HANDOFF_LAPSED: {"handoff": NOT_IDS, "attempt": NOT_COUNTS, "ended": (*NOT_A_HEAD, None)},
     Kind.HANDOFF_EXPIRED: {"handoff": NOT_IDS, "ended": NOT_A_HEAD},

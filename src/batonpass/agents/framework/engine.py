@@ -14,12 +14,12 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from batonpass.agents.agent_tools import ToolDefinition
-from batonpass.agents.current_run import CURRENT, Current
+from batonpass.agents.current_run import CURRENT, Current, current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig
 from batonpass.agents.framework.agent_recorder import AgentRecorder
 from batonpass.agents.framework.patient_model import PatientModel
 from batonpass.briefing.reports import DESCRIPTION, NAME, SCHEMA, plain_report, read_report
-from batonpass.errors import InvalidValueError, TurnsExhaustedError
+from batonpass.errors import IncompleteReportError, InvalidValueError, TurnsExhaustedError
 from batonpass.model.baton.items import Report
 
 
@@ -108,9 +108,11 @@ def read_history(messages: object | None) -> list[ModelMessage]:
 
 
 def _checked(output: Any) -> Any:  # noqa: ANN401 - a text, or a report as it was given
-    if isinstance(output, dict):
-        try:
-            read_report(output)
-        except InvalidValueError as error:
-            raise ModelRetry(str(error)) from None
+    run = current().run
+    try:
+        report = read_report(output) if isinstance(output, dict) else plain_report(output)
+        if run.parent is not None:
+            run.report(report)  # refused if it lacks what the policy requires: then the model reports again
+    except (InvalidValueError, IncompleteReportError) as error:
+        raise ModelRetry(str(error)) from None
     return output

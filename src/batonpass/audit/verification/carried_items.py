@@ -87,6 +87,10 @@ class CarriedItems(Struct):
             case HandoffInitiated() as body:
                 self._learn(receipt, body.carries)
                 self.offers[body.handoff] = body.carries
+            case HandoffRevised() as body:
+                # It can bring new items along: what came with an answer.
+                self._learn(receipt, body.carries)
+                self.offers[body.handoff] = (*self.offers.get(body.handoff, ()), *body.carries)
             case HandoffAccepted() as body:
                 self._bind(body.run, self.offers.get(body.handoff, ()))
             case HandoffCompleted() | HandoffFailed() | RunClosed():

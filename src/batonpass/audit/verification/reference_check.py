@@ -161,8 +161,10 @@ def _require_acknowledged(facts: Facts, body: RunAcknowledged) -> None:
 
 def _require_sanitised(facts: Facts, body: HandoffContextSanitized) -> None:
     handoff = facts.derived.handoffs.get(body.handoff)
-    if handoff is None or handoff.parent != body.run:
-        raise UnlinkedError("it is about a handoff that its run did not offer", field="handoff")
+    run = facts.derived.runs.get(body.run)
+    reports = run is not None and run.handoff == body.handoff
+    if handoff is None or (handoff.parent != body.run and not reports):
+        raise UnlinkedError("it is about a handoff that its run neither offered nor works on", field="handoff")
 
 
 def _require_offer(facts: Facts, body: HandoffInitiated) -> None:

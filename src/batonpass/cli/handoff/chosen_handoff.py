@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from batonpass.relay import Relay
 
 JUDGEABLE: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})
+WAIVABLE: Final = frozenset({State.OFFERED, State.ASKED})  # problems of the baton, before the work has begun
 JUDGEMENTS: Final = (HandoffEvent.VERIFY, HandoffEvent.REFUTE)
 
 _ACTS: Final = (
@@ -63,9 +64,9 @@ def possible_acts(handoff: Handoff) -> list[str]:
     steps = [event for state, event, carrier in TRANSITIONS if (state, carrier) == (handoff.state, handoff.carrier)]
     # A result that has a verdict keeps it; another verdict may be added.
     judged = [*JUDGEMENTS, "waive"] if handoff.state is State.COMPLETED else [*JUDGEMENTS]
-    return list(
-        dict.fromkeys([*(step for step in _ACTS if step in steps), *(judged if handoff.state in JUDGEABLE else ())])
-    )
+    waived = ("check", "waive") if handoff.state is State.ASKED else ()
+    later = judged if handoff.state in JUDGEABLE else waived
+    return list(dict.fromkeys([*(step for step in _ACTS if step in steps), *later]))
 
 
 def account_of(relay: "Relay", live: "LiveHandoff") -> Account:

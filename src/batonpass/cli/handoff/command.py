@@ -12,6 +12,7 @@ _HOMES: Final = {
     "approve": "handoff.approval:approve",
     "brief": "handoff.brief:show_briefing",
     "cancel": "handoff.person_acts:cancel",
+    "check": "handoff.check:check",
     "decline": "handoff.person_acts:decline",
     "deny": "handoff.approval:deny",
     "endorse": "handoff.person_acts:endorse",

@@ -1,6 +1,7 @@
 """The commands by which a person acts on a handoff: answer, verify, retry, settle, cancel, endorse."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -8,7 +9,7 @@ import click
 from batonpass.accounts.handoff.account import Account, CallInWords, HandoffAct
 from batonpass.audit.meant_ids import choose, get_handoff
 from batonpass.audit.short_ids import ending
-from batonpass.cli.handoff.chosen_handoff import JUDGEABLE, account_of, chosen, say_done, tell_next
+from batonpass.cli.handoff.chosen_handoff import JUDGEABLE, WAIVABLE, account_of, chosen, say_done, tell_next
 from batonpass.cli.handoff.handoff_facts import account_facts
 from batonpass.cli.handoff.handoff_screen import kept_of
 from batonpass.cli.handoff.verdict_rows import verdict_line
@@ -53,14 +54,22 @@ def _decision_options(*, reason: bool | None = None) -> Callable[[Command], Comm
 
 @_handoff_command
 @click.argument("text")
+@click.option(
+    "--attach",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Let this file travel with the handoff; it replaces one of the same name.",
+)
 @_decision_options()
-def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
+def answer(handoff: str, text: str, *, attach: tuple[Path, ...], by: str, as_json: bool) -> None:
     """Answer the receiver's question.
 
-    The answer becomes part of the baton, as its next revision.
+    The answer becomes part of the baton, as its next revision. What blocks the work is not settled by words such as
+    "dunno": then the receiver asks again.
     """
     with chosen(handoff) as (relay, live):
-        live.answer(text, by=by)
+        live.answer(text, by=by, files={path.name: path.read_bytes() for path in attach})
         revision = live.baton().revision
         account = say_done(relay, live, f"answered by {by} · revision {revision}", as_json=as_json)
     tell_next(account)
@@ -108,10 +117,20 @@ def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 
 
 @_handoff_command
+@click.option("--check", metavar="CODE", help="The problem, as `batonpass handoff check` names it.")
 @_decision_options(reason=True)
-def waive(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Accept a result that nobody verified."""
+def waive(handoff: str, *, check: str | None, by: str, reason: str, as_json: bool) -> None:
+    """Go on without a check: accept a result that nobody verified, or a baton with a problem.
+
+    Before the work has begun, the problem is waived that the receiver asked about, or the one that --check names. The
+    agent that is to do the work cannot waive it.
+    """
     with chosen(handoff) as (relay, live):
+        if live.state() in WAIVABLE or check is not None:
+            live.waive(reason, check=check, by=by)
+            account = say_done(relay, live, f"waived by {by}", as_json=as_json)
+            tell_next(account)
+            return
         live.accept_unverified(reason, by=by)
         account = account_of(relay, live)
     _say_verdict(account, as_json=as_json)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from batonpass.guard.baton.known_facts import KnownFacts
-from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.card import Card
@@ -34,6 +34,7 @@ def find_missing_tools(baton: Baton, card: Card) -> Iterator[Problem]:
             "capability-gap.tool-missing",
             f"The task needs the tool {quote(tool)}, and {quote(card.agent)} does not have it.",
             _elsewhere(baton, f"has the tool {quote(tool, words=3)}"),
+            settles=Settles.NO,
         )
 
 
@@ -44,6 +45,7 @@ def find_missing_skills(baton: Baton, card: Card) -> Iterator[Problem]:
             "capability-gap.skill-missing",
             f"The task needs the skill {quote(skill)}, and {quote(card.agent)} does not have it.",
             _elsewhere(baton, f"has the skill {quote(skill, words=3)}"),
+            settles=Settles.NO,
         )
 
 
@@ -55,6 +57,7 @@ def find_unaccepted_media_types(baton: Baton, card: Card) -> Iterator[Problem]:
             "capability-gap.media-type",
             f"{quote(card.agent)} does not accept {quote(media_type)}.",
             _elsewhere(baton, f"accepts {quote(media_type)}"),
+            settles=Settles.NO,
         )
 
 
@@ -114,7 +117,7 @@ def _lacking(needed: tuple[str, ...], there: tuple[str, ...] | None) -> Iterator
     return (name for name in dict.fromkeys(needed) if name not in has)
 
 
-def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Problem:
+def _gap(check: str, about: str, question: str, *, blocking: bool = True, settles: Settles = Settles.YES) -> Problem:
     return Problem(
         error=ErrorType.CAPABILITY_GAP,
         check=check,
@@ -122,4 +125,5 @@ def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Pro
         blocking=blocking,
         question=question,
         whom=Whom.ROUTER,
+        settles=settles,
     )

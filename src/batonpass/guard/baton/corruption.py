@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
-from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
 from batonpass.guard.constraints.comparison import ORDERING, Fit, Reading, compare, read_text
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
@@ -52,6 +52,7 @@ def find_corruption(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> I
     yield from find_other_sizes(baton, known)
     yield from find_other_bytes(baton, known)
     yield from find_other_media_types(baton, known)
+    yield from find_unreadable(baton, known)
     yield from find_other_units(baton)
     yield from find_broken_types(baton)
     yield from find_broken_ranges(baton)
@@ -71,6 +72,7 @@ def find_changed_items(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
                 "signal-corruption.item-digest",
                 f"The bytes of {item.part} {item.id} do not have the digest under which they were recorded.",
                 f"Can you record the {item.part} {item.id} again?",
+                settles=Settles.CHECK,
             )
 
 
@@ -82,6 +84,7 @@ def find_changed_bodies(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
                 "signal-corruption.artifact-digest",
                 f"The bytes of {quote(artifact.name)} do not have the digest under which they were recorded.",
                 f"Can you attach {quote(artifact.name)} again, unchanged?",
+                settles=Settles.CHECK,
             )
 
 
@@ -93,6 +96,7 @@ def find_other_sizes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
                 "signal-corruption.artifact-size",
                 f"{quote(artifact.name)} has {kept.size} bytes and is said to have {artifact.size}.",
                 f"Is {kept.size} the right size of {quote(artifact.name)} in bytes, or is {artifact.size}?",
+                settles=Settles.CHECK,
             )
 
 
@@ -105,6 +109,7 @@ def find_other_bytes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
                 "signal-corruption.artifact-sha256",
                 f"The sha256 of {quote(artifact.name)} begins with {found} and is said to begin with {said}.",
                 f"Does the sha256 of {quote(artifact.name)} begin with {found}, or with {said}?",
+                settles=Settles.CHECK,
             )
 
 
@@ -117,6 +122,21 @@ def find_other_media_types(baton: Baton, known: KnownFacts) -> Iterator[Problem]
                 "signal-corruption.media-type",
                 f"{quote(artifact.name)} is {found} and is said to be {said}.",
                 f"Is {quote(artifact.name)} of type {found} or {said}?",
+            )
+
+
+def find_unreadable(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
+    """Yield the artifacts that are declared as JSON or CSV and are not. An input that nobody can read blocks."""
+    for artifact, kept in _reachable(baton, known):
+        if kept.fault is not None:
+            needed = artifact.name in baton.brief.inputs
+            yield _corruption(
+                "signal-corruption.unreadable",
+                f"{quote(artifact.name)} {kept.fault}.",
+                f"Can you attach {quote(artifact.name)} again, complete?",
+                blocking=needed,
+                doubtful=not needed,
+                settles=Settles.CHECK if needed else Settles.ANSWER,
             )
 
 
@@ -178,6 +198,7 @@ def find_unverified_work(baton: Baton, policy: HandoffPolicy) -> Iterator[Proble
                 "signal-corruption.unverified",
                 f"{quote(work.what)} is completed, and nobody has verified it.",
                 f"Has anybody verified {quote(work.what)}?",
+                settles=Settles.CHECK,
             )
 
 
@@ -197,14 +218,24 @@ def find_missing_outputs(baton: Baton) -> Iterator[Problem]:
             )
 
 
-def _corruption(check: str, about: str, question: str, *, blocking: bool = True) -> Problem:
+def _corruption(
+    check: str,
+    about: str,
+    question: str,
+    *,
+    blocking: bool = True,
+    doubtful: bool = False,
+    settles: Settles = Settles.ANSWER,
+) -> Problem:
     return Problem(
         error=ErrorType.SIGNAL_CORRUPTION,
         check=check,
         about=about,
         blocking=blocking,
+        doubtful=doubtful,
         question=question,
         whom=Whom.PRODUCER,
+        settles=settles,
     )
 
 

@@ -1,15 +1,20 @@
 """Data gaps: whether a baton has everything that the receiver needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Final
 
 from batonpass.errors import IncompleteBatonError
 from batonpass.guard.baton.known_facts import KnownFacts
-from batonpass.guard.baton.problem import Problem, Whom, quote
-from batonpass.model.base.kinds import ErrorType, Relation
-from batonpass.model.baton.baton import CRITERIA, EXPECTED, RATIONALE, Baton
-from batonpass.model.baton.items import OpenQuestion
+from batonpass.guard.baton.placeholder import find_hollow, says_nothing
+from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
+from batonpass.model.base.kinds import ErrorType, Part, Relation
+from batonpass.model.baton.baton import CRITERIA, EXPECTED, RATIONALE, Baton, Brief
+from batonpass.model.baton.items import Item, OpenQuestion, Report, parts_of
 from batonpass.model.policy.handoff_policy import HandoffPolicy
+
+_NOTHING_SAID: Final = Brief()
+_REPORTABLE: Final = frozenset(map(str, Part))
 
 
 def required_parts(relation: Relation, policy: HandoffPolicy) -> tuple[str, ...]:
@@ -26,13 +31,32 @@ def require_complete(relation: Relation, missing: tuple[str, ...], policy: Hando
         raise IncompleteBatonError(refused, relation)
 
 
+def report_gaps(
+    report: Report | None, task: str, items: Iterable[Item], wanted: Iterable[str]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the wanted parts that neither a report nor the items of its run have, and parts with only placeholders.
+
+    A part with only placeholders is missing. A report has no rationale and no criteria, so it never lacks these.
+    """
+    values = [item.value for item in items if item.value is not None]
+    if report is not None:
+        values.append(report)
+    hollow = find_hollow(task, _NOTHING_SAID, values)
+    said = {part for value in values for part in parts_of(value)} - hollow
+    if report is not None:
+        if not report.result.strip() and report.value is None and not report.completed:
+            said.discard(Part.COMPLETED)  # there is a report, and it reports nothing
+        said.update(part for part in Part if part in report.none)
+    return tuple(part for part in dict.fromkeys(wanted) if part in _REPORTABLE and part not in said), hollow
+
+
 def find_gaps(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield every data gap of a baton."""
     # Checks of parts that a baton does not have are skipped: most have no artifacts and no questions.
     if policy.require.get(baton.relation):
         yield from find_missing_parts(baton, policy)
     if baton.brief.inputs:
-        yield from find_missing_inputs(baton)
+        yield from find_missing_inputs(baton, known)
     if baton.open_questions:
         yield from find_blocking_questions(baton)
     if baton.attached:
@@ -55,24 +79,31 @@ def find_missing_parts(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]
             )
 
 
-def find_missing_inputs(baton: Baton) -> Iterator[Problem]:
-    """Yield the inputs for which there is no artifact of that name and no claim with that key."""
+def find_missing_inputs(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
+    """Yield the inputs for which there is no artifact of that name and no claim with that key.
+
+    Words do not replace an input. An answer helps if it names an artifact or a claim that is carried, or a file that is
+    in the work tree.
+    """
     if not baton.brief.inputs:
         return
     there = {artifact.name for artifact in chain(baton.artifacts, baton.untrusted)}
     there |= {claim.key for claim in baton.claims if claim.key is not None}
+    named = {answer.question: answer.answer.strip() for answer in baton.answers}
     for name in dict.fromkeys(baton.brief.inputs):
-        if name not in there:
+        question = f"Which artifact or claim is the input {quote(name)}?"
+        if name not in there and (answer := named.get(question)) not in there and answer not in known.files:
             yield _gap(
                 "data-gap.input-missing",
                 f"The task needs {quote(name)}, and no artifact or claim of that name is carried.",
-                f"Which artifact or claim is the input {quote(name)}?",
+                question,
+                settles=Settles.CHECK,
             )
 
 
 def find_blocking_questions(baton: Baton) -> Iterator[Problem]:
     """Yield the blocking open questions without an answer, neither under their own words nor as we phrase them."""
-    answered = {answer.question for answer in baton.answers}
+    answered = {answer.question for answer in baton.answers if answer.waives or not says_nothing(answer.answer)}
     for item in baton.items:
         if not isinstance(item.value, OpenQuestion) or not item.value.blocking:
             continue
@@ -89,6 +120,7 @@ def find_unreachable_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Prob
                 "data-gap.artifact-unreachable",
                 f"The bytes of {quote(artifact.name)} cannot be reached.",
                 f"Can you attach {quote(artifact.name)} again?",
+                settles=Settles.CHECK,
             )
 
 
@@ -131,7 +163,7 @@ def find_missing_criteria(baton: Baton, policy: HandoffPolicy) -> Iterator[Probl
         )
 
 
-def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Problem:
+def _gap(check: str, about: str, question: str, *, blocking: bool = True, settles: Settles = Settles.ANSWER) -> Problem:
     return Problem(
         error=ErrorType.DATA_GAP,
         check=check,
@@ -139,6 +171,7 @@ def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Pro
         blocking=blocking,
         question=question,
         whom=Whom.PRODUCER,
+        settles=settles,
     )
 
 

@@ -22,6 +22,9 @@ class KeptContent(Value, frozen=True, kw_only=True):
     sha256: Digest  # of the body alone, as an artifact declares it
     digest_ok: bool  # salt and body still have the digest to which their receipt committed
     media_type: str | None = None  # the type of the bytes, as far as the relay knows
+    fault: str | None = None  # why the bytes cannot be read as what they are declared to be
+    text: str | None = None  # the words of a small text, if somebody refers to a part of it
+    rows: int | None = None  # of a table, without its header
 
     def __post_init__(self) -> None:
         require_integer("size", self.size)
@@ -44,9 +47,11 @@ class KnownFacts(Value, frozen=True, kw_only=True):
     contents: Mapping[ContentId, KeptContent] = MappingProxyType({})
     resolves: frozenset[str] = frozenset()
     references: Mapping[str, bool] | None = None
+    files: frozenset[str] = frozenset()  # answers that name a file of the work tree
 
     def __post_init__(self) -> None:
         require_utc("now", self.now)
         require_integer("depth", self.depth)
         require_instance("contents", self.contents, Mapping)
         require_instance("resolves", self.resolves, frozenset)
+        require_instance("files", self.files, frozenset)

@@ -28,15 +28,26 @@ class Whom(StrEnum):
     ROUTER = "router"
 
 
+class Settles(StrEnum):
+    """Which answer settles a problem. A waiver settles every problem."""
+
+    ANSWER = "answer"  # any answer that says something
+    YES = "yes"
+    NO = "no"
+    CHECK = "check"  # no words: the check itself has to pass
+
+
 class Problem(Value, frozen=True, kw_only=True):
     """One thing that is wrong, the check that found it, and the one closed question that would settle it."""
 
     error: ErrorType
     check: str  # a stable code, such as data-gap.input-missing
     about: str  # one sentence for people, which names the thing
-    blocking: bool  # the receiver cannot reliably go on
+    blocking: bool  # the receiver cannot reliably go on, so nothing begins before it is settled
     question: str  # answered by yes or no, by a choice, or by a single value
     whom: Whom
+    doubtful: bool = False  # it does not block, but the receiver asks about it if a question is left
+    settles: Settles = Settles.ANSWER
 
     def __post_init__(self) -> None:
         require_member("error", self.error, ErrorType)
@@ -44,6 +55,7 @@ class Problem(Value, frozen=True, kw_only=True):
         require_text("about", self.about)
         require_text("question", self.question)
         require_member("whom", self.whom, Whom)
+        require_member("settles", self.settles, Settles)
         if (words := len(self.question.split())) > LONGEST_QUESTION:
             raise InvalidValueError("question", f"has {words} words; at most {LONGEST_QUESTION} are asked")
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from batonpass.guard.baton.known_facts import KnownFacts
-from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
 from batonpass.guard.baton.vague_task import points_only
 from batonpass.model.base.kinds import ErrorType, Part
 from batonpass.model.baton.baton import Baton, within
@@ -93,7 +93,7 @@ def find_open_references(baton: Baton) -> dict[str, bool]:
     Look them up for `KnownFacts.resolves`, and pass them on as `KnownFacts.references`.
     """
     needed = [baton.task, *baton.brief.criteria]
-    told = _told(baton)
+    told = texts_of(baton, rationale=True)
     # All texts at once, because most batons refer to nothing; no reference goes beyond a line.
     if not _may_refer("\n".join((*needed, *told))):
         return {}
@@ -133,6 +133,7 @@ def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) ->
                 f"{quote(claim.what)} was so on {claim.as_of.strftime(_DATE)}, longer ago than the policy allows.",
                 f"Does this still hold: {quote(claim.what)}, as of {claim.as_of.strftime(_DATE)}?",
                 whom=Whom.RECEIVER,
+                settles=Settles.YES,
             )
 
 
@@ -148,7 +149,15 @@ def find_pointing_task(baton: Baton) -> Iterator[Problem]:
         )
 
 
-def _drift(check: str, about: str, question: str, *, blocking: bool = True, whom: Whom = Whom.PRODUCER) -> Problem:
+def _drift(
+    check: str,
+    about: str,
+    question: str,
+    *,
+    blocking: bool = True,
+    whom: Whom = Whom.PRODUCER,
+    settles: Settles = Settles.ANSWER,
+) -> Problem:
     return Problem(
         error=ErrorType.REFERENTIAL_DRIFT,
         check=check,
@@ -156,6 +165,7 @@ def _drift(check: str, about: str, question: str, *, blocking: bool = True, whom
         blocking=blocking,
         question=question,
         whom=whom,
+        settles=settles,
     )
 
 
@@ -177,9 +187,9 @@ def _clean(kind: str, name: str) -> str | None:
     return f"{kind}:{cleaned}"
 
 
-def _told(baton: Baton) -> list[str]:
-    """Return all texts of a baton besides its task and its criteria."""
-    told = [] if baton.brief.rationale is None else [baton.brief.rationale]
+def texts_of(baton: Baton, *, rationale: bool = False) -> list[str]:
+    """Return the texts of all items of a baton, and on request its rationale."""
+    told = [baton.brief.rationale] if rationale and baton.brief.rationale is not None else []
     for item in baton.items:
         value = item.value
         # Only reports contain other items; calling `within` for every item would cost a call each.

@@ -7,12 +7,12 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.base.content_names import ANSWER, BRIEF, QUESTION, REPORT, TASK
+from batonpass.model.base.content_names import ANSWER, BRIEF, POLICY, QUESTION, REPORT, TASK
 from batonpass.model.base.ids import AgentId, ContentId, Digest, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.base.kinds import Kind
 from batonpass.model.base.label import Source
 from batonpass.model.baton.baton import Answer, Baton, Brief
-from batonpass.model.baton.items import Item, Report, Statement
+from batonpass.model.baton.items import Item, ItemValue, Report, Statement
 from batonpass.model.bodies.body import (
     Carried,
     HandoffAnswered,
@@ -28,17 +28,18 @@ from batonpass.model.ledger.content import ContentRef, StoredContent, content_di
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import offered_taint
 from batonpass.model.ledger.run import Handoff, Run, Stated
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.records.fate import read_fates
 from batonpass.records.revision import travelling
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt
-from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
+from batonpass.wire.documents import decode_brief, decode_item, decode_policy, decode_report, decode_work, is_report
 
 GONE: Final = "(erased)"
 
 _REVISIONS: Final = (HandoffAnswered, HandoffRevised)  # each makes the next revision of the baton
-_READ: Final = frozenset({TASK, BRIEF, QUESTION, ANSWER})
+_READ: Final = frozenset({TASK, BRIEF, POLICY, QUESTION, ANSWER})
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -57,6 +58,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     taint: tuple[Source, ...] = ()  # sources that came with the offer or with an answer
     endorsed: frozenset[Source] = frozenset()  # those that people endorsed on the handoff
     terms: Signed[Terms] | None = None  # its terms, if this process made it
+    policy: HandoffPolicy | None = None  # what its sender demands besides the policy of the relay
     tampered: bool = False  # its task, its brief or an answer does not match the digest in its receipt
 
 
@@ -94,6 +96,7 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
             answers=answers,
             missing=body.missing,
             deadline=body.deadline,
+            suspect=frozenset(body.suspect),
         ),
         asked=tuple(known.body for known, _ in history if isinstance(known.body, HandoffAsked)),
         broken=broken,
@@ -103,6 +106,7 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
         parent=parent,
         taint=tuple(dict.fromkeys((*offered_taint(body), *_answered_taint(history)))),
         endorsed=frozenset(known.body.source for known, _ in history if isinstance(known.body, HandoffEndorsed)),
+        policy=_policy(receipt.content.get(POLICY), contents),
         tampered=any(_is_tampered(known, contents) for known in (receipt, *(known for known, _ in history))),
     )
 
@@ -217,9 +221,11 @@ def _item(ref: Carried, stored: StoredContent | None, view: LedgerView) -> Item:
         return Item(id=ref.item, digest=ref.digest, part=ref.part, by=by, at=at, value=None)
     if ref.part is Part.COMPLETED and is_report(stored.body):
         by, at = _origin(view, ref.item)
-        return Item(id=ref.item, digest=ref.digest, part=ref.part, by=by, at=at, value=decode_report(stored.body))
-    value, by, at = decode_item(stored.body)
-    return Item(id=ref.item, digest=ref.digest, part=ref.part, by=by, at=at, value=value)
+        value: ItemValue = decode_report(stored.body)
+    else:
+        value, by, at = decode_item(stored.body)
+    role, phase = decode_work(stored.body)
+    return Item(id=ref.item, digest=ref.digest, part=ref.part, by=by, at=at, value=value, role=role, phase=phase)
 
 
 def _origin(view: LedgerView, item: ContentId) -> tuple[PrincipalId, datetime]:
@@ -229,7 +235,7 @@ def _origin(view: LedgerView, item: ContentId) -> tuple[PrincipalId, datetime]:
         raise NotFoundError("receipt of content", item)
     receipt = decode_receipt(view.get_receipt(introduced).payload)
     match receipt.body:
-        case RunRecorded() as body:
+        case RunRecorded() | HandoffRevised() as body:
             return body.by, receipt.at
         case _:
             return author_of(view.get_run(RunId(receipt.stream)).agent), receipt.at
@@ -243,7 +249,8 @@ def _answers(history: Sequence[Receipt], contents: dict[ContentId, StoredContent
                 question = _words(receipt.content.get(QUESTION), contents)
             case HandoffAnswered() as body:
                 answer = _words(receipt.content.get(ANSWER), contents)
-                yield Answer(question=question, answer=answer, by=body.by, at=receipt.at)
+                waives = body.waives is not None
+                yield Answer(question=question, answer=answer, by=body.by, at=receipt.at, waives=waives)
             case _:
                 continue
 
@@ -261,6 +268,11 @@ def _open_question(history: Sequence[Receipt], contents: dict[ContentId, StoredC
 def _brief(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> Brief:
     stored = None if ref is None else contents.get(ref.id)
     return Brief() if stored is None or stored.body is None else decode_brief(stored.body)
+
+
+def _policy(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> HandoffPolicy | None:
+    stored = None if ref is None else contents.get(ref.id)
+    return None if stored is None or stored.body is None else decode_policy(stored.body)
 
 
 def read_brief(view: LedgerView, offered: Receipt) -> Brief:

@@ -20,12 +20,15 @@ from batonpass.errors import (
     FencedError,
     HandoffAskedError,
     HandoffError,
+    IncompleteReportError,
     InvalidValueError,
     NotFoundError,
     PolicyRefusedError,
     StreamClosedError,
 )
 from batonpass.errors.handoff import ReusedResultWarning, TaskInFlightWarning
+from batonpass.guard.baton.problem import Problem
+from batonpass.guard.baton.receiver_question import find_unsettled, is_settled
 from batonpass.handoff.approvals.decision import decide_handoff
 from batonpass.handoff.approvals.decision_sheet import Material, show_handoff
 from batonpass.handoff.calls.call_proof import prove_call
@@ -46,10 +49,11 @@ from batonpass.handoff.taint.intake import endorse, take_in
 from batonpass.handoff.transfer import accept as accepting
 from batonpass.handoff.transfer import retry as retries
 from batonpass.handoff.transfer import verdict as verdict_of
-from batonpass.handoff.transfer.close import close_run, end_overdue
+from batonpass.handoff.transfer.close import check_report, close_run, end_overdue
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.pending_offer import refuse_offer
+from batonpass.handoff.transfer.question import Enclosed, answer, ask, chosen_problem, waive
 from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
 from batonpass.handoff.transfer.retry import settle_own
 from batonpass.handoff.transfer.revisions import BatonRevision, acknowledge, find_unacknowledged, look_for_news
@@ -213,11 +217,12 @@ class LiveHandoff:
             )
         except HandoffAskedError as asked:
             self.result()  # the error shows the question, so the parent takes its taint
-            told = None if self._answerer is None else self._answerer(asked.question)
+            # Somebody whose answer settled nothing is not asked again: it waits for one who can settle it.
+            told = None if self._answerer is None or asked.again else self._answerer(asked.question)
             if told is None:
                 raise
             self.answer(told)
-            # This ends: each question is asked once, and the policy limits how many there are.
+            # This ends: each question is put to the answerer once, and a baton has only so many problems.
             return self.accept(lease=lease)
         self._taken = holding
         return self._opener(holding)
@@ -274,13 +279,43 @@ class LiveHandoff:
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask the sender one closed question before acting."""
-        accepting.ask(self._desk, self.id, question, by=by, lease=lease)
+        ask(self._desk, self.id, question, by=by, lease=lease)
 
-    def answer(self, text: str, *, by: str | None = None) -> None:
-        """Answer the question of the receiver; the answer becomes part of the baton."""
-        taint = () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
-        accepting.answer(self._desk, self.id, text, by=by or self._caller(), taint=taint)
+    def answer(
+        self,
+        text: str,
+        *,
+        by: str | None = None,
+        items: Iterable[Item | ItemValue] = (),
+        files: Mapping[str, bytes | str] | None = None,
+    ) -> None:
+        """Answer the question of the receiver; the answer becomes part of the baton, with the items and files given.
+
+        A file replaces the one of the same name. Raises `HandoffEndedError` if nothing was asked.
+        """
+        enclosed = Enclosed(items=tuple(items), files=files or {})
+        answer(self._desk, self.id, text, by=by or self._caller(), taint=self._taint(), enclosed=enclosed)
         resume_above(self._desk, self.id)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with its baton and not settled, blocking problems first. Nothing is recorded."""
+        examined = accepting.examine(self._desk, self.id)
+        return tuple(one for one in examined.problems if not is_settled(one, examined.offer.baton.answers))
+
+    def waive(self, reason: str, *, check: str | None = None, by: str | None = None) -> None:
+        """Let it go on although a problem is not settled, with a reason that is recorded.
+
+        `check` names the problem; without it, the one that was asked about is meant. Raises `NotEntitledError` for
+        anybody but its sender, its principal and people, and `InvalidValueError` if there is no such problem.
+        """
+        examined = accepting.examine(self._desk, self.id)
+        unsettled = find_unsettled(examined.problems, examined.offer.baton.answers)
+        problem = chosen_problem(unsettled, check, examined.offer.open_question)
+        waive(self._desk, examined.offer, problem, reason, by=by or self._caller(), taint=self._taint())
+        resume_above(self._desk, self.id)
+
+    def _taint(self) -> tuple[Source, ...]:
+        return () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
 
     def decline(
         self, reason: str, *, code: str = "declined", by: str | None = None, lease: Lease | None = None
@@ -764,7 +799,8 @@ class LiveRun(RunCalls):
         """Report the result of the task, with open questions, rejected paths, decisions and confidence.
 
         Instead of the parts, `result` can be a complete `Report`. `flags` are codes of known problems. Raises
-        `InvalidValueError` for an invalid part, for a `value` that is not JSON, and for parts beside a `Report`.
+        `InvalidValueError` for an invalid part, for a `value` that is not JSON, and for parts beside a `Report`, and
+        `IncompleteReportError` if it lacks what the policy requires.
         """
         parts: dict[str, Any] = {
             "value": value,
@@ -790,7 +826,15 @@ class LiveRun(RunCalls):
                 raise InvalidValueError("value", f"is not JSON: {error}") from None
         found = tuple(flags)
         require_codes("flags", found)
-        self._holding.report, self._holding.flags = made, found
+        holding = self._holding
+        before = holding.report, holding.flags
+        holding.report, holding.flags = made, found
+        if holding.baton is not None:
+            try:
+                check_report(self._desk, holding)  # at once, so that whoever reports can report again
+            except IncompleteReportError:
+                holding.report, holding.flags = before
+                raise
 
     @property
     def reported(self) -> Report | None:

@@ -17,7 +17,7 @@ from batonpass.grants.issuer import Issuer
 from batonpass.grants.resolved_paths import WorkTreePaths
 from batonpass.handoff.files.protected_paths import Protected
 from batonpass.handoff.files.work_tree import Files
-from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.runtime.run_state import NO_WORK, Holding, Work
 from batonpass.handoff.runtime.shown_sheets import Showings
 from batonpass.handoff.runtime.tree_secret import TreeSecrets
 from batonpass.handoff.tools.json_values import SHOWN
@@ -30,7 +30,7 @@ from batonpass.model.baton.items import VALUE_TYPES, Item, ItemValue, Statement,
 from batonpass.model.grants.grant import RelayEnrolment, Signed
 from batonpass.model.ledger.content import Content, new_content
 from batonpass.model.ledger.key import RunKeys
-from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
 from batonpass.model.policy.policy_rules import Policy
 from batonpass.scan import PatternScanner, Scanner
 from batonpass.store.port import LedgerStore
@@ -73,6 +73,12 @@ class Desk:
         """Return the policy for handoffs."""
         return self.gates.handoffs
 
+    def policy_with(self, own: HandoffPolicy | None) -> HandoffPolicy:
+        """Return the policy for a handoff whose sender brings a policy of its own: both count."""
+        if own is None:
+            return self.gates.handoffs
+        return own if self.gates.handoffs == UNRULED else self.gates.handoffs.joined(own)
+
     def resolve(self, path: str) -> str:
         """Return where a path leads, in the work tree or outside, if a tool follows it from the current directory."""
         if self._tree is None:
@@ -112,7 +118,13 @@ class Desk:
         return new_content(BODY, clean, self.clock.now(), media_type=media_type)
 
     def item(
-        self, value: ItemValue, by: PrincipalId, number: int, *, said_at: datetime | None = None
+        self,
+        value: ItemValue,
+        by: PrincipalId,
+        number: int,
+        *,
+        said_at: datetime | None = None,
+        work: Work = NO_WORK,
     ) -> tuple[Item, Content]:
         """Return a value as an item with its content; an item from elsewhere keeps its time (`said_at`)."""
         require_instance("item", value, VALUE_TYPES)
@@ -124,5 +136,15 @@ class Desk:
             # Only the words of the human, and nothing removed: they stay byte-identical wherever they go.
             content = new_content(name, value.text, at)
         else:
-            content = self.json(name, encode_item(value, by, at))
-        return Item(id=content.ref.id, digest=content.ref.digest, part=part, by=by, at=at, value=value), content
+            content = self.json(name, encode_item(value, by, at, role=work[0], phase=work[1]))
+        item = Item(
+            id=content.ref.id,
+            digest=content.ref.digest,
+            part=part,
+            by=by,
+            at=at,
+            value=value,
+            role=work[0],
+            phase=work[1],
+        )
+        return item, content

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct, field
 
@@ -27,6 +27,7 @@ from batonpass.model.base.ids import (
     RunId,
     StreamId,
 )
+from batonpass.model.base.kinds import ScanFound
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.baton.baton import INHERITED, Baton
 from batonpass.model.baton.items import Constraint, Item, Report
@@ -36,6 +37,7 @@ from batonpass.model.bodies.reasoning import Thought
 from batonpass.model.grants.grant import Certificate, Signed
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import SignedReceipt
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.records.call import CallRecord
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ _ID: Final = attrgetter("id")
 
 # An offer names at most so many items besides inherited ones, so that its size does not grow with the tree.
 MOST_CARRIED: Final = 200
+
+Work: TypeAlias = tuple[str | None, str | None]  # role and phase
+NO_WORK: Final[Work] = (None, None)
 
 
 class Holding(Struct, kw_only=True, weakref=True, eq=False):
@@ -60,6 +65,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     principal: PrincipalId = PrincipalId("")  # for whom it works
     scope: StreamId = StreamId("")  # keys are unique in it: one for all attempts at its handoff
     baton: Baton | None = None  # None for a root run
+    own_policy: HandoffPolicy | None = None  # that its sender brought along, besides the policy of the relay
     session: SessionState = NO_SESSION  # the state that it goes on from, if it continues a session
     resumption: Resumption = NOTHING
     bounds: Bounds = field(default_factory=Bounds)  # grants and limits, its own and those above it
@@ -76,6 +82,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     stated: tuple[Item, ...] | None = None  # statements of humans in its tree, as last read; None: unread
     refutations: int = 0  # refuted results in its tree, as last read
     looked_for_news: datetime | None = None  # when it last looked whether its baton was revised
+    scans: dict[ContentId, tuple[ScanFound, ...]] = field(default_factory=dict)  # what the scan found in items
     relaxed: set[ContentId] = field(default_factory=set)
     claims_work: bool = False  # it recorded work as done
     report: Report | None = None
@@ -113,6 +120,11 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
         run = self.working.run
         self.id, self.root, self.agent, self.principal = run.id, run.root, run.agent, run.principal
         self.scope = StreamId(run.handoff or run.root)
+
+    @property
+    def work(self) -> Work:
+        """Return the role and the phase of its work, as its sender gave them."""
+        return NO_WORK if self.baton is None else (self.baton.brief.role, self.baton.brief.phase)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:

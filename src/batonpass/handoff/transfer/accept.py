@@ -5,6 +5,7 @@ attempt on an offer that has changed since.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from typing import Final
@@ -22,9 +23,10 @@ from batonpass.errors import (
     NotFoundError,
     StaleHeadError,
 )
+from batonpass.guard.baton.declared_format import is_declared, parse_declared
 from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
 from batonpass.guard.baton.problem import Problem
-from batonpass.guard.baton.receiver_question import NOTHING_TO_ASK, Asking, choose_question
+from batonpass.guard.baton.receiver_question import NOTHING_TO_ASK, Asking, choose_question, is_settled
 from batonpass.guard.baton.referential_drift import find_open_references
 from batonpass.guard.baton.validation import validate_baton
 from batonpass.handoff.grants.attempt_certificate import Binding, binding_of, bounds_of, read_above
@@ -40,23 +42,19 @@ from batonpass.handoff.runtime.run_taint import Taint
 from batonpass.handoff.transfer.attempt_limit import attempts_allowed, count_begun
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, take_over
 from batonpass.handoff.transfer.close import end_overdue, expire
+from batonpass.handoff.transfer.question import answer, ask, find_answer
 from batonpass.handoff.transfer.retry import retry
 from batonpass.ledger.act_receipts import AttemptOpening, Standing
 from batonpass.ledger.position import UNGRANTED, Working, anchor_of, mode_of_child
 from batonpass.model.base.checks import require_text
-from batonpass.model.base.content_names import ANSWER, MESSAGE, QUESTION
+from batonpass.model.base.content_names import MESSAGE
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, SessionId, StreamId
 from batonpass.model.base.kinds import Mode
-from batonpass.model.base.label import Source
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.baton import Answer
 from batonpass.model.baton.items import Artifact
 from batonpass.model.bodies.body import (
     Body,
     ChildHead,
-    ErrorType,
-    HandoffAnswered,
-    HandoffAsked,
     HandoffDeclined,
     Kind,
     Part,
@@ -66,6 +64,7 @@ from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -84,12 +83,12 @@ def replayed(desk: Desk, handoff: HandoffId) -> Holding:
     return holding
 
 
-ASKED_BY_HAND: Final = "asked"
-
 _TAKEABLE: Final = frozenset({State.OFFERED, State.READY, State.CLAIMED})
 _AGAIN: Final = frozenset({State.FAILED, State.DECLINED, State.REFUTED})
 _DONE: Final = frozenset({State.COMPLETED, State.VERIFIED})
 _MOST_REFERENCES: Final = 20
+_LONGEST_NAME: Final = 255
+_MOST_READ: Final = 1 << 16  # bytes of a text in which parts are looked up
 
 
 class Examined(Struct, frozen=True, kw_only=True):
@@ -109,22 +108,26 @@ def examine(desk: Desk, handoff: HandoffId) -> Examined:
 def _examine(desk: Desk, view: LedgerView, handoff: HandoffId) -> Examined:
     known = view.get_handoff(handoff)
     offer = read_offer(view, known)
-    facts = _facts(desk, view, offer)
-    hops = _hops_since_question(view, known) if desk.policy.asks else None
-    return _judged(desk, offer, facts, hops)
+    policy = desk.policy_with(offer.policy)
+    facts = _facts(desk, view, offer, policy)
+    hops = _hops_since_question(view, known) if policy.asks else None
+    return _judged(desk, offer, facts, hops, policy)
 
 
 def examine_own(desk: Desk, offer: Offer) -> Examined:
     """Validate an offer that this process has just written, without reading it back from the store."""
     baton = offer.baton
-    policy = desk.gates.handoffs
+    policy = desk.policy_with(offer.policy)
     # If the ledger or the hops above are needed, it is validated like any other offer.
     if policy.asks or policy.max_depth is not None or find_open_references(baton):
+        return examine(desk, offer.handoff.id)
+    # The same if a file was declared as something that can be parsed, because its bytes are only in the store.
+    if baton.attached and any(map(is_declared, baton.attached)):
         return examine(desk, offer.handoff.id)
     contents = {}
     for artifact in baton.attached:
         contents[artifact.body] = KeptContent(size=artifact.size, sha256=artifact.sha256, digest_ok=True)
-    return _judged(desk, offer, KnownFacts(now=desk.clock.now(), contents=contents, references={}), None)
+    return _judged(desk, offer, KnownFacts(now=desk.clock.now(), contents=contents, references={}), None, policy)
 
 
 def accept(
@@ -262,13 +265,14 @@ def _accept(taking: _Taking) -> Holding:
     if taking.asks and (problem := examined.asking.question) is not None:
         ask(desk, handoff, problem.question, error=problem.error, check=problem.check, lease=lease)
         known = find_answer(desk, examined.offer.handoff, problem.question)
-        if known is not None:
+        if known is not None and is_settled(problem, (known[0],)):
             # The same question was answered elsewhere in the tree: nobody is asked twice.
             answer(desk, handoff, known[0].answer, by=known[0].by, taint=known[1])
-        if known is None or lease is not None:
-            # The question has ended the lease. Once it is answered, the handoff waits for a worker again.
-            raise HandoffAskedError(handoff, problem.question)
-        return accept(desk, handoff, parent=parent)
+            if lease is None:
+                return accept(desk, handoff, parent=parent)
+        # The question has ended the lease. Once it is answered, the handoff waits for a worker again.
+        again = any(known.question == problem.question for known in examined.offer.baton.answers)
+        raise HandoffAskedError(handoff, problem.question, again=again)
     if ground is None:
         raise StaleHeadError(handoff, 0)  # somebody acted on it again
     return _take(taking, examined, ground)
@@ -297,6 +301,7 @@ def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
         resumed=working.run.attempt > 1,
         taint=taint,
         bounds=bounds_of(ground.above, offer, working, ground.terms),
+        own_policy=offer.policy,
     )
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)
@@ -336,6 +341,7 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
         stated=parent.stated,
         refutations=parent.refutations,
         attempts_allowed=_allowed(desk, offer),
+        own_policy=offer.policy,
     )
     holding.add(*offer.baton.items)
     return holding
@@ -380,8 +386,8 @@ def _said(examined: Examined, policy: Digest | None, taint: Taint) -> Acceptance
     )
 
 
-def _judged(desk: Desk, offer: Offer, facts: KnownFacts, hops: int | None) -> Examined:
-    baton, policy = offer.baton, desk.gates.handoffs
+def _judged(desk: Desk, offer: Offer, facts: KnownFacts, hops: int | None, policy: HandoffPolicy) -> Examined:
+    baton = offer.baton
     problems = validate_baton(baton, known=facts, policy=policy, card=desk.cards.get(baton.to))
     if not problems:
         return Examined(offer=offer, problems=(), asking=NOTHING_TO_ASK)
@@ -390,60 +396,9 @@ def _judged(desk: Desk, offer: Offer, facts: KnownFacts, hops: int | None) -> Ex
         policy=policy,
         asked_here=len(offer.asked),
         hops_since_question=hops,
-        answered={answer.question: answer.answer for answer in baton.answers},
+        answers=baton.answers,
     )
     return Examined(offer=offer, problems=problems, asking=asking)
-
-
-def ask(
-    desk: Desk,
-    handoff: HandoffId,
-    question: str,
-    *,
-    error: ErrorType = ErrorType.DATA_GAP,
-    check: str = ASKED_BY_HAND,
-    by: str | None = None,
-    lease: Lease | None = None,
-) -> None:
-    """Ask the sender one closed question before acting; the handoff waits for the answer."""
-    require_text("question", question)
-    content = desk.text(QUESTION, question)
-
-    def asked(known: Handoff, _: ChildHead | None) -> Body:
-        return HandoffAsked(
-            handoff=handoff,
-            by=PrincipalId(by) if by else author_of(known.to),
-            error=error,
-            check=check,
-            question=desk.secrets.digest(known.root, b"question", question.encode()),
-        )
-
-    desk.recording.act(handoff, asked, (content,), token=None if lease is None else lease.token)
-
-
-def answer(desk: Desk, handoff: HandoffId, text: str, *, by: str, taint: tuple[Source, ...] = ()) -> None:
-    """Answer the question of the receiver: this makes the next revision of the baton, with the taint of the answer."""
-    require_text("answer", text)
-    with desk.store.view() as view:
-        revision = read_offer(view, view.get_handoff(handoff)).baton.revision + 1
-    body = HandoffAnswered(handoff=handoff, by=PrincipalId(by), revision=revision, taint=taint)
-    desk.recording.act(handoff, lambda _, __: body, (desk.text(ANSWER, text),))
-
-
-def find_answer(desk: Desk, handoff: Handoff, question: str) -> tuple[Answer, tuple[Source, ...]] | None:
-    """Return the answer to the same question elsewhere in the tree, and its taint; None if there is no answer.
-
-    Questions are compared by keyed digest, so that the signed bytes do not reveal them.
-    """
-    asked = desk.secrets.digest(handoff.root, b"question", question.encode())
-    with desk.store.view() as view:
-        for stored in view.find_receipts(ReceiptQuery(root=handoff.root, kind=Kind.HANDOFF_ASKED)):
-            body = decode_receipt(stored.payload).body
-            if isinstance(body, HandoffAsked) and body.question == asked and body.handoff != handoff.id:
-                offer = read_offer(view, view.get_handoff(body.handoff))
-                if found := [known for known in offer.baton.answers if known.question == question]:
-                    return found[-1], offer.taint
-    return None
 
 
 def decline(
@@ -500,18 +455,27 @@ def _is_left_behind(handoff: Handoff, parent: Holding | None) -> bool:
     return parent is not None and parent.resumed and handoff.state is State.RUNNING and handoff.run not in parent.begun
 
 
-def _facts(desk: Desk, view: LedgerView, offer: Offer) -> KnownFacts:
+def _facts(desk: Desk, view: LedgerView, offer: Offer, policy: HandoffPolicy) -> KnownFacts:
     baton = offer.baton
     references = find_open_references(baton)
     return KnownFacts(
         now=desk.clock.now(),
-        depth=0 if desk.policy.max_depth is None else read_lineage(view, view.get_run(offer.handoff.parent)).depth,
+        depth=0 if policy.max_depth is None else read_lineage(view, view.get_run(offer.handoff.parent)).depth,
         contents=dict(_kept(view, offer, [*baton.artifacts, *baton.untrusted])),
         resolves=frozenset(
             reference for reference in islice(references, _MOST_REFERENCES) if _resolves(view, reference)
         ),
         references=references,
+        files=frozenset(filter(partial(_is_file, desk), [answer.answer.strip() for answer in baton.answers])),
     )
+
+
+def _is_file(desk: Desk, name: str) -> bool:
+    """Return whether an answer is the name of a file in the work tree."""
+    if not name or len(name) > _LONGEST_NAME or "\0" in name:
+        return False
+    path = (desk.work_tree / name).resolve()
+    return path.is_relative_to(desk.work_tree.resolve()) and path.is_file()
 
 
 def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator[tuple[ContentId, KeptContent]]:
@@ -527,17 +491,31 @@ def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator
         declared = next((ref.digest for ref in refs if ref.id == artifact.body), None)
         yield (
             artifact.body,
-            KeptContent(
-                size=len(stored.body),
-                sha256=Digest(sha256(stored.body).hexdigest()),
-                digest_ok=declared is not None and is_intact(stored, declared),
-            ),
+            _looked_at(artifact, stored.body, digest_ok=declared is not None and is_intact(stored, declared)),
         )
     for item in offer.baton.items:
         if item.id in offer.broken:
             stored = view.get_content(item.id)
             body = stored.body or b""
             yield item.id, KeptContent(size=len(body), sha256=Digest(sha256(body).hexdigest()), digest_ok=False)
+
+
+def _looked_at(artifact: Artifact, body: bytes, *, digest_ok: bool) -> KeptContent:
+    parsed = parse_declared(artifact, body)
+    text = None
+    if len(body) <= _MOST_READ and b"\0" not in body:
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            text = None
+    return KeptContent(
+        size=len(body),
+        sha256=Digest(sha256(body).hexdigest()),
+        digest_ok=digest_ok,
+        fault=parsed.fault,
+        rows=parsed.rows,
+        text=text,
+    )
 
 
 def _resolves(view: LedgerView, reference: str) -> bool:

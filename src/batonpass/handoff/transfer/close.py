@@ -15,8 +15,11 @@ from batonpass.errors import (
     AttemptsExhaustedError,
     ConstraintViolatedError,
     IllegalTransitionError,
+    IncompleteReportError,
     StreamClosedError,
+    UnverifiedError,
 )
+from batonpass.guard.baton.gaps import report_gaps, required_parts
 from batonpass.guard.constraints.constraints import find_broken_by_result
 from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.calls.unexplained import find_unexplained, list_unexplained
@@ -30,15 +33,17 @@ from batonpass.handoff.runtime.run_state import Holding, ref_of
 from batonpass.handoff.transfer.attempt_limit import RETRIES, pause_after
 from batonpass.handoff.transfer.attempt_receipts import close_out
 from batonpass.handoff.transfer.claimed_outputs import compare
+from batonpass.handoff.transfer.free_text import scan_report
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.handoff.transfer.wait import resume_above
 from batonpass.ledger.position import child_head, need
 from batonpass.model.base.content_names import MESSAGE, REPORT, USE
 from batonpass.model.base.ids import CallId, HandoffId, PrincipalId, RunId, StreamId
-from batonpass.model.base.kinds import Mode
+from batonpass.model.base.kinds import Mode, Relation
 from batonpass.model.base.label import named_sources
 from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import Report
 from batonpass.model.bodies.body import (
     Body,
     ChildHead,
@@ -50,6 +55,7 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.run import Handoff
+from batonpass.model.policy.policy_rules import VERIFICATION, Demand
 from batonpass.records.wait import find_blocker
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
@@ -74,7 +80,8 @@ def close_run(
     somebody, and lists it; a root that failed or was cancelled withdraws that too. A door adds its own contents with
     `beside`. `over` says that the agent has ended already, as in another program: then nothing refuses the close, and
     nothing is withdrawn, because the work goes on whatever we write. Raises `ConstraintViolatedError` if the result of
-    an enforced run breaks a constraint, and `UnverifiedError` if the policy requires verified results.
+    an enforced run breaks a constraint, `IncompleteReportError` if its report lacks what the policy requires, and
+    `UnverifiedError` if the policy requires verified results.
     """
     if holding.replaying:
         return
@@ -83,7 +90,7 @@ def close_run(
     # Everything that can refuse the close comes first. A run that is refused stays open, and must not have withdrawn
     # its children already.
     refuses = holding.working.mode is Mode.ENFORCED and not over
-    flags = _flags(holding, refuses=refuses) if outcome is Outcome.COMPLETED else ()
+    flags = _flags(desk, holding, refuses=refuses, over=over) if outcome is Outcome.COMPLETED else ()
     unexplained, seen = find_unexplained(desk, holding)
     differences = compare(desk, holding, (one.path for one in unexplained), completed=outcome is Outcome.COMPLETED)
     flags = (*flags, *differences.flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
@@ -94,13 +101,14 @@ def close_run(
         if outcome is Outcome.COMPLETED:
             with desk.store.view() as view:
                 unverified = tuple(find_unverified(view, holding.watched))
-            if not over:
-                require_verified(unverified, desk.policy)
+            flags = (*flags, *_demand_verified(desk, holding, unverified, refuses=not over))
         # A failed attempt leaves its children to the next attempt, which finds them again by key.
         if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
             waiting = _withdraw_all(desk, holding, outcome)
         children = _children(desk, holding)
-    contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
+    if holding.report is not None and holding.baton is not None:
+        _scan(desk, holding, holding.report)
+    contents = [] if holding.report is None else [_reported(desk, holding, holding.report)]
     fault, again = _fault(desk, holding, outcome, error)
     if fault is not None and fault.words:
         contents.append(desk.text(MESSAGE, fault.words))
@@ -189,6 +197,52 @@ def _undecided(desk: Desk, holding: Holding) -> tuple[CallId, ...]:
         return tuple(held.call for held in view.find_waiting_calls() if held.run == holding.id)
 
 
+def _scan(desk: Desk, holding: Holding, report: Report) -> None:
+    """Scan a report where the policy says so, and record what was found, before the report is delivered."""
+    handoff = holding.working.run.handoff
+    if handoff is None or not desk.policy_with(holding.own_policy).sanitize_context:
+        return
+    scan = scan_report(desk, report)
+    if scan.found:
+        desk.recording.record(holding.working, scan.body(handoff, holding.id))
+
+
+def _reported(desk: Desk, holding: Holding, report: Report) -> Content:
+    role, phase = holding.work
+    return desk.json(REPORT, encode_report(report, role=role, phase=phase))
+
+
+def check_report(desk: Desk, holding: Holding, *, refuses: bool = True) -> tuple[str, ...]:
+    """Return a flag for each part of a report that has only placeholders, or that the policy requires.
+
+    Raises `IncompleteReportError` if the policy requires it and that may refuse.
+    """
+    policy = desk.policy_with(holding.own_policy)
+    required = required_parts(Relation.WORKER_TO_LEAD, policy) if policy.require else ()
+    if holding.report is None and not required:
+        return ()
+    task = "" if holding.baton is None else holding.baton.task
+    missing, hollow = report_gaps(holding.report, task, holding.found(), required)
+    if missing and refuses:
+        raise IncompleteReportError(missing)
+    # Flags of a door may name the same part.
+    return tuple(f"gap.{part}" for part in sorted({*missing, *hollow}) if f"gap.{part}" not in holding.flags)
+
+
+def _demand_verified(
+    desk: Desk, holding: Holding, unverified: tuple[HandoffId, ...], *, refuses: bool
+) -> tuple[str, ...]:
+    """Apply what the policy says about reports that build on results that nobody verified. Raises `UnverifiedError`."""
+    if refuses:
+        require_verified(unverified, desk.policy_with(holding.own_policy))
+    if not unverified or holding.baton is None:
+        return ()
+    demand = desk.gates.requirements[Relation.WORKER_TO_LEAD].verification
+    if demand is Demand.REFUSE and refuses:
+        raise UnverifiedError(unverified)
+    return () if demand is Demand.NONE else (f"would_deny.{VERIFICATION}.{Relation.WORKER_TO_LEAD}",)
+
+
 def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
     """Yield how a run used its grant and what was refused, as content; nothing for a run without a grant."""
     if not holding.bounds.chain:
@@ -201,9 +255,10 @@ def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
     yield desk.json(USE, describe_use(holding.bounds.chain[-1].said, use))
 
 
-def _flags(holding: Holding, *, refuses: bool) -> tuple[str, ...]:
+def _flags(desk: Desk, holding: Holding, *, refuses: bool, over: bool) -> tuple[str, ...]:
     """Return flags about a result. Raises `ConstraintViolatedError` if it breaks a constraint and that may refuse."""
     flags = [] if holding.report is None else [*holding.flags]
+    flags += () if holding.baton is None else check_report(desk, holding, refuses=not over)
     if holding.report is not None and holding.report.value is not None:
         for broken in find_broken_by_result(holding.constraints, json.loads(holding.report.value)):
             if refuses:

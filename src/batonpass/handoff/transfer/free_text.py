@@ -1,4 +1,7 @@
-"""The free context of an offer: labelled, scanned, and put in quarantine if it looks injected. Nothing is deleted."""
+"""What a sender or a reporter writes: labelled, scanned, and put in quarantine if it looks injected.
+
+Nothing is deleted. The scan is a signal; what decides where words stand is that suspect words are only ever quoted.
+"""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -9,9 +12,12 @@ from msgspec import Struct
 from batonpass.handoff.history.offers import author_of
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.model.base.ids import Digest, HandoffId
+from batonpass.handoff.transfer.offer_request import OfferRequest
+from batonpass.model.base.content_names import REPORT
+from batonpass.model.base.ids import Digest, HandoffId, RunId
 from batonpass.model.base.label import SourceType
-from batonpass.model.baton.items import Artifact, Item, Statement, part_of
+from batonpass.model.baton.baton import place_of
+from batonpass.model.baton.items import Artifact, Item, ItemValue, Report, Statement, part_of
 from batonpass.model.bodies.body import HandoffContextSanitized, Sanitising, ScanFound
 from batonpass.model.ledger.content import Content, new_content
 from batonpass.model.policy.handoff_policy import HandoffPolicy
@@ -25,7 +31,7 @@ SUSPECT: Final = 500
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """The free context of a sender as an item of the baton, and what the scan found in it and in the task."""
+    """The free context of a sender as an item of the baton, and what the scan found in everything that it wrote."""
 
     item: Item | None
     contents: tuple[Content, ...]
@@ -34,17 +40,25 @@ class Context(Struct, frozen=True, kw_only=True):
     scanned: int  # how many texts were scanned
 
     @property
+    def suspect(self) -> tuple[str, ...]:
+        """Return the places whose words look injected, besides the context, which is quarantined as an artifact."""
+        places = {one.place for one in self.found if one.score >= SUSPECT and one.place != CONTEXT}
+        return tuple(sorted(places)) if places else ()
+
+    @property
     def action(self) -> Sanitising:
-        """Return how the context was treated: quarantined, reported or passed."""
+        """Return how the words were treated: quarantined, reported or passed."""
         if self.item is not None and isinstance(self.item.value, Artifact) and self.item.value.untrusted:
+            return Sanitising.QUARANTINED
+        if self.suspect:
             return Sanitising.QUARANTINED
         return Sanitising.REPORTED if self.found else Sanitising.PASSED
 
-    def body(self, handoff: HandoffId, holding: Holding) -> HandoffContextSanitized:
+    def body(self, handoff: HandoffId, run: RunId) -> HandoffContextSanitized:
         """Return the receipt body about the scan."""
         return HandoffContextSanitized(
             handoff=handoff,
-            run=holding.id,
+            run=run,
             action=self.action,
             label=self.label,
             scanned=self.scanned,
@@ -56,26 +70,87 @@ class Context(Struct, frozen=True, kw_only=True):
 def take_context(
     desk: Desk,
     holding: Holding,
-    task: str,
-    context: str | None,
+    asked: OfferRequest,
     *,
-    policies: Sequence[HandoffPolicy],
+    policy: HandoffPolicy,
     statements: Sequence[Item] = (),
+    items: Sequence[Item] = (),
     number: int = 1,
 ) -> Context:
-    """Return the free context of a sender as a labelled item, in quarantine if it looks injected."""
-    sanitizes = True in [policy.sanitize_context for policy in policies]
-    texts = {TASK_PLACE: task} | ({} if context is None else {CONTEXT: context})
-    found = tuple(_scan(desk, texts)) if sanitizes else ()
+    """Return the free context of a sender as a labelled item, and scan everything that its model wrote."""
+    scanned = 0
+    found: tuple[ScanFound, ...] = ()
+    if policy.sanitize_context:
+        texts = dict(_written(asked))
+        found = (*_scan(desk, texts), *_scan_items(desk, holding, items))
+        scanned = len(texts) + len(items)
+    context = asked.context
     if context is None:
-        return Context(
-            item=None, contents=(), label=SourceType.LLM_GENERATED, found=found, scanned=len(texts) * sanitizes
-        )
-    degrades = any(policy.trust_degradation for policy in policies)
-    label = _label(context, statements, degrades=degrades)
+        return Context(item=None, contents=(), label=SourceType.LLM_GENERATED, found=found, scanned=scanned)
+    label = _label(context, statements, degrades=policy.trust_degradation)
     suspect = any(one.place == CONTEXT and one.score >= SUSPECT for one in found)
     item, contents = _attached(desk, holding, context, label=label, untrusted=suspect, number=number)
-    return Context(item=item, contents=contents, label=label, found=found, scanned=len(texts) * sanitizes)
+    return Context(item=item, contents=contents, label=label, found=found, scanned=scanned)
+
+
+def scan_report(desk: Desk, report: Report) -> Context:
+    """Return what the scan found in a report."""
+    texts = {REPORT: "\n".join(words_of(report))}
+    return Context(
+        item=None, contents=(), label=SourceType.LLM_GENERATED, found=tuple(_scan(desk, texts)), scanned=len(texts)
+    )
+
+
+# The fields of a brief that hold words. Digests, permits and the budget hold none.
+BRIEF_TEXTS: Final = (
+    "rationale",
+    "serves",
+    "criteria",
+    "inputs",
+    "expects",
+    "stop_when",
+    "verify_by",
+    "needs_tools",
+    "needs_skills",
+    "role",
+    "phase",
+)
+
+
+def _written(asked: OfferRequest) -> Iterator[tuple[str, str]]:
+    yield TASK_PLACE, asked.task
+    if asked.context is not None:
+        yield CONTEXT, asked.context
+    for name in BRIEF_TEXTS:
+        if said := getattr(asked.brief, name):
+            yield name, said if isinstance(said, str) else "\n".join(said)
+
+
+def _scan_items(desk: Desk, holding: Holding, items: Sequence[Item]) -> Iterator[ScanFound]:
+    """Yield what the scan finds in items of agents. Each item is scanned once, however often it is handed on."""
+    for item in items:
+        if item.value is None or not item.by.startswith("agent:"):
+            continue
+        if (found := holding.scans.get(item.id)) is None:
+            found = holding.scans[item.id] = tuple(_scan(desk, {place_of(item): "\n".join(words_of(item.value))}))
+        yield from found
+
+
+def words_of(value: ItemValue) -> Iterator[str]:
+    """Yield every text of an item, those of a report and of lists included; of a file, its name and its source."""
+    for name in value.__struct_fields__:
+        said = getattr(value, name)
+        if isinstance(said, str) and name not in _NO_WORDS:
+            yield said
+        elif isinstance(said, tuple):
+            for one in said:
+                if isinstance(one, str):
+                    yield one
+                else:
+                    yield from words_of(one)
+
+
+_NO_WORDS: Final = frozenset({"body", "sha256", "media_type", "label", "none"})
 
 
 def _scan(desk: Desk, texts: dict[str, str]) -> Iterator[ScanFound]:
@@ -108,5 +183,7 @@ def _attached(
         label=label,
     )
     part = part_of(value)
-    told = desk.json(f"{part}.{number}", encode_item(value, by, at))
-    return Item(id=told.ref.id, digest=told.ref.digest, part=part, by=by, at=at, value=value), (told, kept)
+    role, phase = holding.work
+    told = desk.json(f"{part}.{number}", encode_item(value, by, at, role=role, phase=phase))
+    item = Item(id=told.ref.id, digest=told.ref.digest, part=part, by=by, at=at, value=value, role=role, phase=phase)
+    return item, (told, kept)

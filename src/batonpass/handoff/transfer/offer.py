@@ -24,6 +24,7 @@ from batonpass.errors import (
 )
 from batonpass.errors.handoff import TaskInFlightWarning
 from batonpass.guard.baton.gaps import require_complete, required_parts
+from batonpass.guard.baton.placeholder import find_hollow
 from batonpass.guard.policy.hops import require_hop, requires_lineage
 from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.approvals.gate_facts import hold_takes_proof, hold_until
@@ -34,7 +35,7 @@ from batonpass.handoff.history.offers import Offer, author_of, find_statements, 
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.reasoning import keep_thought, point_to
 from batonpass.handoff.runtime.record_gaps import fill_gap
-from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.runtime.run_state import Holding, Work
 from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.handoff_gates import judge_offer
 from batonpass.handoff.transfer.inputs import find_fallen, find_renewed
@@ -42,7 +43,7 @@ from batonpass.handoff.transfer.known_agent import require_known
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.pending_offer import PendingOffer
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.model.base.content_names import BRIEF, TASK, TERMS
+from batonpass.model.base.content_names import BRIEF, POLICY, TASK, TERMS
 from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.base.kinds import CarriedFate, Mode
 from batonpass.model.base.label import Label, Source, SourceType, named_sources
@@ -56,12 +57,11 @@ from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.entry import Premise
 from batonpass.model.ledger.receipt import SignedReceipt
 from batonpass.model.ledger.run import Handoff
-from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
 from batonpass.model.policy.offer_options import ChangedInputs
 from batonpass.records.fate import TreeFates
 from batonpass.records.handoff import OPEN
 from batonpass.store.port import LedgerView
-from batonpass.wire.documents import encode_brief, to_document
+from batonpass.wire.documents import encode_brief, encode_policy, to_document
 
 # A handoff in one of these states frees its key: nothing of it will ever run.
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
@@ -115,7 +115,7 @@ def offer_task(
                 fingerprint=fingerprint,
                 key=key,
                 handoff=new_handoff_id(desk.clock.now()),
-                policies=_policies(desk.gates.handoffs, asked.policy),
+                policy=desk.policy_with(asked.policy),
                 beside=beside,
                 replaces=replaces,
             )
@@ -147,13 +147,6 @@ def _find_changed(view: LedgerView, holding: Holding, asked: OfferRequest, offer
     if offer.handoff.state not in _OVER or asked.inputs is ChangedInputs.SAME or holding.replaying:
         return ()
     return (*find_fallen(view, offer.handoff), *find_renewed(holding, offer.baton))
-
-
-def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffPolicy, ...]:
-    """Return the policies that an offer has to meet: that of the relay, and that of the caller if there is one."""
-    if own is None:
-        return (ruled,)
-    return (own,) if ruled == UNRULED else (ruled, own)
 
 
 def _pass_in_time(pending: PendingOffer) -> OfferedHandoff:
@@ -211,31 +204,32 @@ def _gather(pending: PendingOffer) -> None:
     items: list[Item] = []
     contents: list[Content] = []
     for number, value in enumerate(asked.said, 1):
-        item, content = desk.item(value, author_of(holding.agent), number)
+        item, content = desk.item(value, author_of(holding.agent), number, work=_work(holding, asked))
         items.append(item)
         contents.append(content)
     statements = _look(pending)
-    if asked.context is not None or True in [policy.sanitize_context for policy in pending.policies]:
+    known = holding.carried(asked.carry)
+    policy = pending.policy
+    if asked.context is not None or policy.sanitize_context:
         pending.context = context = take_context(
             desk,
             holding,
-            asked.task,
-            asked.context,
-            policies=pending.policies,
+            asked,
+            policy=policy,
             statements=statements,
+            items=(*known, *items),
             number=len(items) + 1,
         )
         if context.item is not None:
             items.append(context.item)
         contents += context.contents
-    pending.items = (*statements, *holding.carried(asked.carry), *items)
+    pending.items = (*statements, *known, *items)
     pending.contents = tuple(contents)
-    wanted: list[str] = []
-    for policy in pending.policies:
-        if policy.require:
-            wanted += required_parts(asked.relation, policy)
-    wanted += desk.gates.minimum(asked.relation)
-    pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
+    wanted = desk.gates.minimum(asked.relation)
+    if policy.require:
+        wanted = (*required_parts(asked.relation, policy), *wanted)
+    hollow = find_hollow(asked.task, asked.brief, [item.value for item in pending.items])
+    pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted, hollow=hollow)
 
 
 def _look(pending: PendingOffer) -> tuple[Item, ...]:
@@ -248,7 +242,7 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     # In a tree with a refuted result, the fate of items can change without a new verdict: a redone result is delivered.
     reads = pending.reads or holding.stated is None or holding.refutations > 0
     reads = reads or not holding.acted_on.isdisjoint(holding.watched)
-    if holding.stated is not None and not reads and not any(map(requires_lineage, pending.policies)):
+    if holding.stated is not None and not reads and not requires_lineage(pending.policy):
         # No read. If the assumption is wrong, the commit refuses the offer, and it is read then.
         pending.unverified = tuple(sorted(holding.watched))
         pending.premise = Premise(root=holding.root, statements=len(holding.stated), untouched=pending.unverified)
@@ -269,7 +263,7 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
         if holding.refutations:
             known = [item.id for item in holding.carried(pending.asked.carry)]
             pending.fates = {item: fate for item in known if (fate := fates.find(item)) is not None}
-        if any(map(requires_lineage, pending.policies)):
+        if requires_lineage(pending.policy):
             pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*stated)
     pending.looked = True
@@ -280,13 +274,12 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
 
 def _check_policies(pending: PendingOffer) -> None:
     """Refuse a hop that a policy forbids, or whose baton lacks a required part. Raises `PolicyRefusedError`."""
-    asked = pending.asked
+    asked, policy = pending.asked, pending.policy
     if asked.carrier is Carrier.WORKER and asked.to not in pending.desk.cards:
-        require_known(pending.desk, asked.to, refuses=any(policy.known_agents for policy in pending.policies))
-    for policy in pending.policies:
-        require_hop(asked.to, asked.task, pending.lineage, policy)
-        require_complete(asked.relation, pending.missing, policy)
-        require_verified(pending.unverified, policy)
+        require_known(pending.desk, asked.to, refuses=policy.known_agents)
+    require_hop(asked.to, asked.task, pending.lineage, policy)
+    require_complete(asked.relation, pending.missing, policy)
+    require_verified(pending.unverified, policy)
 
 
 def _check_in_flight(pending: PendingOffer) -> None:
@@ -356,6 +349,8 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
     contents = [desk.text(TASK, asked.task), *pending.contents]
     if asked.brief != _NOTHING_SAID:
         contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
+    if asked.policy is not None and asked.policy.binds_receiver:
+        contents.append(desk.json(POLICY, encode_policy(asked.policy)))
     if given.terms is not None:
         contents.append(kept(desk, TERMS, given.terms))
     if given.refusal is not None:
@@ -375,7 +370,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
         signed = _record_offer(pending, body, tuple(contents))
     context = pending.context
     if context is not None and (context.found or (context.item is not None and context.scanned)):
-        desk.recording.record(holding.working, context.body(pending.handoff, holding))
+        desk.recording.record(holding.working, context.body(pending.handoff, holding.id))
     # Each unverified result is named once: a lead with a thousand children does not name it a thousand times.
     holding.watched.difference_update(pending.unverified)
     holding.handed_off.add(pending.handoff)
@@ -402,6 +397,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
         receipt=signed.receipt.id,
         taint=body.taint,
         terms=pending.given.terms,
+        policy=asked.policy,
     )
     return OfferedHandoff(handoff=opened, offer=offer, in_flight=pending.in_flight)
 
@@ -446,6 +442,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         label=taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base,
         taint=sources,
         reasoning=point_to(desk, holding.root, asked.thought or holding.thought, holding.last_checkpoint),
+        suspect=() if pending.context is None else pending.context.suspect,
     )
 
 
@@ -484,8 +481,15 @@ def _baton(pending: PendingOffer, body: HandoffInitiated) -> Baton:
         items=pending.items,
         fates=pending.fates,
         missing=body.missing,
+        suspect=frozenset(body.suspect),
         deadline=asked.deadline,
     )
+
+
+def _work(holding: Holding, asked: OfferRequest) -> Work:
+    """Return the role and the phase of the sender: as it gives them with this offer, or as they were given to it."""
+    role, phase = holding.work
+    return asked.brief.role or role, asked.brief.phase or phase
 
 
 def _differences(asked: OfferRequest, offer: Offer) -> Iterator[str]:

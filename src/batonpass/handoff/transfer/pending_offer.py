@@ -34,7 +34,7 @@ class PendingOffer(Struct, kw_only=True):
     fingerprint: Digest
     key: Digest
     handoff: HandoffId
-    policies: tuple[HandoffPolicy, ...]  # that it has to meet
+    policy: HandoffPolicy  # that it has to meet
     beside: tuple[Content, ...] = ()  # contents that its door adds to its receipts, such as the hook event
 
     reads: bool = False  # read the tree, and assume nothing about it
@@ -63,7 +63,7 @@ class PendingOffer(Struct, kw_only=True):
             fingerprint=self.fingerprint,
             key=self.key,
             handoff=self.handoff,
-            policies=self.policies,
+            policy=self.policy,
             replaces=self.replaces,
             beside=self.beside,
             reads=True,

@@ -33,6 +33,7 @@ from batonpass.model.ledger.run import Handoff
 from batonpass.records.wait import ENDED, find_blocker
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
+from batonpass.wire.documents import decode_work
 
 _NOBODY: Final = "user:nobody"
 EXTERNAL: Final = Label(SourceType.EXTERNAL)
@@ -181,6 +182,8 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
             {stored.id: stored for stored in view.find_contents([item.item for item in unknown])} if unknown else {}
         )
         found, _ = read_items(view, unknown, contents)
+        stored = None if ref is None or report is None else view.get_content(ref.id).body
+        work = (None, None) if stored is None else decode_work(stored)
     parent.learned.add(known.run)
     take_result(desk, parent, receipt)
     if known.state is State.COMPLETED:
@@ -195,6 +198,8 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
                 by=author_of(known.to),
                 at=receipt.at,
                 value=report,
+                role=work[0],
+                phase=work[1],
             ),
         )
 
@@ -218,7 +223,17 @@ def learn_own(desk: Desk, parent: Holding, child: Holding) -> bool:
         parent.watched.add(handoff)
         if child.report is not None:
             ref, by = receipt.content[REPORT], author_of(child.agent)
-            report = Item(id=ref.id, digest=ref.digest, part=Part.COMPLETED, by=by, at=receipt.at, value=child.report)
+            role, phase = child.work
+            report = Item(
+                id=ref.id,
+                digest=ref.digest,
+                part=Part.COMPLETED,
+                by=by,
+                at=receipt.at,
+                value=child.report,
+                role=role,
+                phase=phase,
+            )
             parent.add(report)
     return True
 

@@ -8,7 +8,7 @@ from batonpass.errors import ContentErasedError, InvalidValueError, NotEntitledE
 from batonpass.handoff.history.offers import author_of
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.record_gaps import fill_gap
-from batonpass.handoff.runtime.run_state import Holding, ref_of
+from batonpass.handoff.runtime.run_state import NO_WORK, Holding, ref_of
 from batonpass.model.base.checks import require_instance
 from batonpass.model.base.content_names import MESSAGES
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId
@@ -31,7 +31,8 @@ def record_items(
         raise InvalidValueError("items", "there is nothing to record")
     said_by_human = any(isinstance(value, Statement) for value in values)
     author = PrincipalId(by) if by else (holding.principal if said_by_human else author_of(holding.agent))
-    noted = [desk.item(value, author, number) for number, value in enumerate(values, 1)]
+    work = holding.work if author.startswith("agent:") else NO_WORK
+    noted = [desk.item(value, author, number, work=work) for number, value in enumerate(values, 1)]
     if holding.replaying:
         return tuple(item for item, _ in noted)
     items = tuple(item for item, _ in noted)
@@ -96,7 +97,7 @@ def attach(
         untrusted=untrusted,
         label=SourceType.EXTERNAL if untrusted or holding.taint else None,
     )
-    item, content = desk.item(value, author_of(holding.agent), 1)
+    item, content = desk.item(value, author_of(holding.agent), 1, work=holding.work)
     if not holding.replaying:
         write_items(desk, holding, (item,), (content, kept), by=author_of(holding.agent))
     holding.add(item)

@@ -8,6 +8,7 @@ KEY: Final = "key"  # of a root run: the caller's word for it, under an id that 
 TASK: Final = "task"
 BRIEF: Final = "brief"
 REPORT: Final = "report"
+POLICY: Final = "policy"  # what the sender of an offer demands of its receiver
 QUESTION: Final = "question"
 ANSWER: Final = "answer"
 REASON: Final = "reason"

@@ -170,7 +170,7 @@ class Settlement(StrEnum):
 class ScanFound(Struct, frozen=True, kw_only=True):
     """A match of one scan rule in one text of an offer."""
 
-    place: str  # `task` or `context`
+    place: str  # `task`, `context`, another field of the brief, `PART.ID` of an item, or `report`
     rule: str
     count: int
     score: int  # in thousandths

@@ -136,6 +136,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     answer: str
     by: PrincipalId
     at: datetime
+    waives: bool = False  # the work goes on without an answer, and this is the reason
 
 
 class Baton(Struct, frozen=True, kw_only=True, dict=True):
@@ -155,6 +156,7 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     fates: Mapping[ContentId, KnownFate] = field(default_factory=dict)  # of items whose result no longer stands
     answers: tuple[Answer, ...] = ()
     missing: tuple[str, ...] = ()  # expected parts that the sender left out
+    suspect: frozenset[str] = frozenset()  # fields and items (`PART.ID`) of a model that look like an injection
     deadline: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -165,6 +167,10 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     def standing(self) -> "Baton":
         """Return the same baton with only the items whose results still stand."""
         return replace(self, items=tuple(item for item in self.items if item.id not in self.fates), fates={})
+
+    def is_suspect(self, item: Item) -> bool:
+        """Return whether the words of an item look like an injection, so that they are only quoted."""
+        return bool(self.suspect) and place_of(item) in self.suspect
 
     def of(self, part: Part) -> tuple[Item, ...]:
         """Return the items of one part, in the order in which they were recorded."""
@@ -257,6 +263,11 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
 
+def place_of(item: Item) -> str:
+    """Return the name of an item among the places that were scanned."""
+    return f"{item.part}.{item.id}"
+
+
 def within(value: ItemValue | None) -> Iterator[ItemValue]:
     """Yield a value; for a report, also each value in it."""
     if value is None:
@@ -278,12 +289,14 @@ def missing_parts(
     brief: Brief,
     items: Iterable[Item],
     required: Iterable[str] = (),
+    *,
+    hollow: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
     """Return the parts that this kind of handoff should have, or is required to have, and that are missing.
 
-    A part is not missing if the brief says that there is none.
+    A part is not missing if the brief says that there is none. A `hollow` part has only placeholders: it is missing.
     """
-    said: set[str] = set(brief.none)
+    said: set[str] = set()
     for item in items:
         if isinstance(item.value, Report):  # one report can have several parts
             said |= parts_of(item.value)
@@ -293,4 +306,5 @@ def missing_parts(
         said.add(RATIONALE)
     if brief.criteria:
         said.add(CRITERIA)
+    said = (said - hollow if hollow else said).union(brief.none)
     return tuple([str(part) for part in dict.fromkeys((*EXPECTED[relation], *required)) if part not in said])

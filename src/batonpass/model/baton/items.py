@@ -314,6 +314,8 @@ class Item(Struct, frozen=True, kw_only=True):
     by: PrincipalId
     at: datetime
     value: ItemValue | None  # None after its content was erased
+    role: str | None = None  # of its author when it was recorded
+    phase: str | None = None  # of the work in which it was recorded
 
     def __post_init__(self) -> None:
         require_id("id", self.id, CONTENT)
@@ -322,6 +324,9 @@ class Item(Struct, frozen=True, kw_only=True):
             require_member("part", self.part, Part)
         require_principal("by", self.by)
         require_utc("at", self.at)
+        for name in ("role", "phase"):
+            if (given := getattr(self, name)) is not None:
+                require_text(name, given)
         if self.value is not None and type(self.value) not in VALUE_TYPES:
             require_instance("value", self.value, VALUE_TYPES)
 

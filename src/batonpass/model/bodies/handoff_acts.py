@@ -132,16 +132,19 @@ class HandoffAsked(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffAnswered(_ByWhom, frozen=True, kw_only=True):
-    """The question was answered. This makes the next revision of the baton."""
+    """The question was answered, or waived. This makes the next revision of the baton."""
 
     kind: ClassVar = Kind.HANDOFF_ANSWERED
     revision: int  # revision number of the baton, from 1
     taint: tuple[Source, ...] = ()  # sources that had reached whoever answered, and that nobody endorsed
+    waives: str | None = None  # the check that is waived: the work goes on without an answer
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_sources("taint", self.taint)
         require_integer("revision", self.revision, least=1)
+        if self.waives is not None:
+            require_code("waives", self.waives)
 
 
 class HandoffDeclined(_ByWhom, frozen=True, kw_only=True):
@@ -201,12 +204,12 @@ class HandoffRetried(_ByWhom, frozen=True, kw_only=True):
 
 
 class HandoffRevised(_ByWhom, frozen=True, kw_only=True):
-    """A revision of the baton without results that no longer stand."""
+    """A revision of the baton: items that no longer stand are dropped, others are added or replace them."""
 
     kind: ClassVar = Kind.HANDOFF_REVISED
     revision: int  # revision number of the baton, from 1
     drops: tuple[ContentId, ...] = ()  # items that no longer travel
-    carries: tuple[Carried, ...] = ()  # items that replace them
+    carries: tuple[Carried, ...] = ()  # items that replace them, or that came with an answer
     fates: tuple[CarriedFate, ...] = ()  # of items that still travel because nothing replaced them
     taint: tuple[Source, ...] = ()  # sources of the new items that nobody endorsed
 

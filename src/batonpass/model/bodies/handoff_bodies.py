@@ -86,6 +86,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     taint: tuple[Source, ...] = ()  # sources that had reached the sender, and that nobody endorsed
     terms: Digest | None = None  # of the grant; None: the child has no grant of its own
     reasoning: ReasoningPointer | None = None  # where the sender's last reasoning is; None: unknown
+    suspect: tuple[str, ...] = ()  # fields and items of its sender that look like an injection: quoted, never orders
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -124,6 +125,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_digests(terms=self.terms)
         if self.reasoning is not None:
             require_instance("reasoning", self.reasoning, ReasoningPointer)
+        require_codes("suspect", self.suspect)
 
 
 class HandoffAccepted(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -230,7 +232,7 @@ class HandoffContextSanitized(Struct, frozen=True, kw_only=True, omit_defaults=T
 
     kind: ClassVar = Kind.HANDOFF_CONTEXT_SANITIZED
     handoff: HandoffId
-    run: RunId  # the parent
+    run: RunId  # the parent, or the attempt that reported
     action: Sanitising
     label: SourceType  # the origin that these words are given
     scanned: int  # number of texts

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -21,7 +21,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     require: Mapping[Relation, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # else refused
     verified_only: bool = False  # nobody may build on a result that is neither verified nor waived
     asks: bool = False  # a receiver with a doubtful baton asks; otherwise only `would_ask` is recorded
-    questions: int = 1  # the most for one handoff
+    questions: int = 1  # the most for one handoff about what is only doubtful; what blocks is asked until it is settled
     hops_between_questions: int = 5
     oldest: timedelta | None = None  # the greatest age of a claim
     max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
@@ -59,6 +59,44 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
         require_instance("refuse_loops", self.refuse_loops, bool)
         require_instance("sanitize_context", self.sanitize_context, bool)
         require_instance("trust_degradation", self.trust_degradation, bool)
+
+    def joined(self, other: "HandoffPolicy") -> "HandoffPolicy":
+        """Return a policy that requires everything that either of the two requires."""
+        allowed = [set(given) for given in (self.allowed_agents, other.allowed_agents) if given is not None]
+        # How often a receiver asks is said by those who let it ask.
+        asking = [policy for policy in (self, other) if policy.asks] or [self, other]
+        return HandoffPolicy(
+            require={
+                relation: tuple(dict.fromkeys((*self.require.get(relation, ()), *other.require.get(relation, ()))))
+                for relation in {**self.require, **other.require}
+            },
+            verified_only=self.verified_only or other.verified_only,
+            asks=self.asks or other.asks,
+            questions=min(policy.questions for policy in asking),
+            hops_between_questions=max(policy.hops_between_questions for policy in asking),
+            oldest=_least(self.oldest, other.oldest),
+            max_depth=_least(self.max_depth, other.max_depth),
+            allowed_agents=tuple(sorted(set.intersection(*allowed))) if allowed else None,
+            refuse_loops=self.refuse_loops or other.refuse_loops,
+            known_agents=self.known_agents or other.known_agents,
+            sanitize_context=self.sanitize_context or other.sanitize_context,
+            trust_degradation=self.trust_degradation or other.trust_degradation,
+        )
+
+    @property
+    def binds_receiver(self) -> bool:
+        """Return whether some of it is obeyed only after the offer: at receipt, or when the receiver reports."""
+        later = self.asks or self.verified_only or self.sanitize_context or self.oldest is not None
+        return later or bool(self.require.get(Relation.WORKER_TO_LEAD))
+
+
+_Ordered = TypeVar("_Ordered", int, timedelta)
+
+
+def _least(one: _Ordered | None, other: _Ordered | None) -> _Ordered | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return min(one, other)
 
 
 # For a relay without a policy: nothing is refused, and nothing is scanned.

@@ -71,7 +71,9 @@ def test_an_input_that_nothing_satisfies_blocks() -> None:
     """A needed name that no artifact and no claim has is a gap, once."""
     baton = a_baton(Claim("it has rows", key="rows", value="3"), brief=a_brief(inputs=("rates.csv", "rates.csv")))
 
-    assert ['Which artifact or claim is the input "rates.csv"?'] == [p.question for p in find_missing_inputs(baton)]
+    assert ['Which artifact or claim is the input "rates.csv"?'] == [
+        p.question for p in find_missing_inputs(baton, known())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_an_input_is_satisfied_by_name_or_key(name: str) -> None:
         brief=a_brief(inputs=(name,)),
     )
 
-    assert [] == list(find_missing_inputs(baton))
+    assert [] == list(find_missing_inputs(baton, known()))
 
 
 def test_a_blocking_question_is_asked() -> None:

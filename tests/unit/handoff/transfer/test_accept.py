@@ -52,7 +52,7 @@ def test_one_question_is_asked_and_answered(asking: Relay) -> None:
     """The answer makes the next revision, which the acceptance countersigns; no second question is asked."""
     lead = asking.start("begin", by=ANA)
     limit = Constraint(key="rate", operator="<=", value="5")
-    handoff = lead.hand_off("editor", "go", items=[BLOCKING, limit], brief=Brief(inputs=["x.csv"]))
+    handoff = lead.hand_off("editor", "go", items=[BLOCKING, limit])
     with pytest.raises(HandoffAskedError) as asked:
         handoff.accept()
     with pytest.raises(HandoffAskedError, match="asks"):
@@ -63,7 +63,7 @@ def test_one_question_is_asked_and_answered(asking: Relay) -> None:
     assert child.baton is not None
 
     assert (1, "the third") == (child.baton.revision, child.baton.answers[0].answer)
-    assert bodies(asking, "handoff.accepted")[0].would_ask
+    assert not bodies(asking, "handoff.accepted")[0].would_ask
     (answered,) = bodies(asking, "handoff.answered")
     assert (1, 1, None) == (len(bodies(asking, "handoff.asked")), answered.revision, handoff.result().question)
 

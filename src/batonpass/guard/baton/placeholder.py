@@ -1,0 +1,171 @@
+"""Recognises words that fill a field and say nothing: "n/a", "???", "tbd", a copy of the task.
+
+Forms and models like to fill every field. A filled field is no answer, so it counts as an empty one. Whoever means that
+there is nothing says so where it can be seen: `none=["question"]`.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Final
+
+from batonpass.model.base.kinds import Part
+from batonpass.model.baton.baton import CRITERIA, RATIONALE, Brief
+from batonpass.model.baton.items import (
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+
+
+def _phrases(*lines: str) -> frozenset[str]:
+    return frozenset(phrase.strip() for line in lines for phrase in line.split(","))
+
+
+# They answer no question, whatever it is.
+_NO_ANSWERS: Final = _phrases(
+    "na, n/a, n.a, nil, null, undefined, unknown, not applicable, not available, not provided, not specified",
+    "not given, tbd, tba, tbc, todo, to do, fixme, xxx, placeholder, lorem ipsum, foo, bar, foobar, asdf, qwerty, blah",
+    "none yet, nothing yet, not yet, none so far, nothing so far, pending, later, soon, to follow, coming soon, wip",
+    "will follow, dunno, idk, no idea, i don't know, i do not know, i dont know, don't know, dont know, do not know",
+    "i'm not sure, not sure, unsure, unclear, no clue, who knows, no comment, whatever, ask me later, ask someone else",
+    "to be determined, to be decided, to be defined, to be announced, to be confirmed, to be filled in, to be added",
+    "fill in, fill me in, insert here, insert text, insert text here, your text here, some text, dummy, blank, empty",
+    "blah blah, see above, see below, as above, as below, same as above, ditto, idem, etc, and so on",
+)
+
+# They can answer a closed question, but a part of a baton or of a report says more than this.
+_SAYS_TOO_LITTLE: Final = _NO_ANSWERS | _phrases(
+    "none, nothing, no, yes, ok, okay, done, fine, good, all good, same, above, below, test, testing, string, text",
+    "value, example, sample, default, something, anything, stuff, things, various, misc, other, as discussed, x, abc",
+    "as agreed, as usual, none known, reason, reasons, because, needed, required, in progress, as needed, as required",
+    "various reasons, it is needed, because it is needed, because i said so, none at the moment, nothing to report",
+    "not relevant, irrelevant, standard, the usual, usual, self-explanatory, self explanatory, obvious, clear, as is",
+)
+
+_WORDS: Final = re.compile(r"[^\W_]+")
+_TEMPLATE: Final = (("<", ">"), ("[", "]"), ("{", "}"))
+_TEMPLATES: Final = "<[{"
+_AROUND: Final = " \t\r\n.,;:!?…-–—_*#\"'`()[]<>{}/|~+="
+_APOSTROPHES: Final = str.maketrans({"’": "'", "‘": "'"})  # noqa: RUF001 - the marks that people type
+_HELD_DOWN: Final = 3  # "xxx"
+_LONGEST: Final = 32  # characters; no phrase above is longer
+
+
+def says_nothing(answer: str) -> bool:
+    """Return whether an answer is none: "dunno", "tbd", punctuation only."""
+    return _plain(answer) in _NO_ANSWERS or not _WORDS.search(answer)
+
+
+def is_placeholder(text: str, task: str = "") -> bool:
+    """Return whether a text says nothing about its part: a placeholder, one letter over and over, or the task again."""
+    stripped = text.strip()
+    if len(stripped) <= _LONGEST and (_plain(stripped) in _SAYS_TOO_LITTLE or _is_one_key(stripped)):
+        return True
+    if not _WORDS.search(stripped):
+        return True
+    if any(stripped.startswith(begin) and stripped.endswith(end) for begin, end in _TEMPLATE):
+        return " " not in stripped or len(stripped) <= 2 * _LONGEST
+    return bool(task) and _repeats(stripped, task)
+
+
+def _is_one_key(text: str) -> bool:
+    return len(text) >= _HELD_DOWN and len(set(text.lower())) == 1
+
+
+def _repeats(text: str, task: str) -> bool:
+    """Return whether a text is the task again, perhaps with a word or two around it."""
+    if text.casefold() == task.strip().casefold():
+        return True
+    words, said = _WORDS.findall(text.casefold()), _WORDS.findall(task.casefold())
+    if not said or len(words) > len(said) + 2 or len(words) < len(said):
+        return False
+    return not Counter(said) - Counter(words)
+
+
+def _plain(text: str) -> str:
+    letters = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).casefold()
+    return " ".join(letters.replace(".", "").strip(_AROUND).split())
+
+
+# The field that says what an item is about. Its reason, where it has one, does not replace it.
+_TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
+    {
+        Constraint: "sentence",
+        Exclusion: "text",
+        WorkItem: "what",
+        OpenQuestion: "text",
+        RejectedPath: "what",
+        Decision: "what",
+        Assumption: "what",
+        Claim: "what",
+    }
+)
+
+
+def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> frozenset[str]:
+    """Return the parts of which every text is a placeholder, or the same sentence that stands in the other parts."""
+    said = _texts(brief, values)
+    everything = [text for texts in said.values() for text in texts]
+    # Most batons say something in every part. This costs no call for each of their texts.
+    suspect = [
+        text
+        for text in everything
+        if len(text) <= _LONGEST or text[0] in _TEMPLATES or -_MORE < len(text) - len(task) < _MORE
+    ]
+    if not suspect and len({*everything}) == len(everything):
+        return frozenset()
+    plain = {part: {_plain(text) for text in texts} for part, texts in said.items()}
+    often = Counter(chain.from_iterable(plain.values()))
+    # Two parts may say one thing: a decision that became a constraint. It is said about none of them if nothing else is
+    # said anywhere, or if it stands in one field after the other.
+    enough = 2 if len(often) == 1 else _IN_EACH_FIELD
+    return frozenset(
+        part
+        for part, texts in said.items()
+        if all(is_placeholder(text, task) for text in texts) or all(often[text] >= enough for text in plain[part])
+    )
+
+
+_MORE: Final = 24  # characters by which a copy of the task may be longer or shorter
+_IN_EACH_FIELD: Final = 3  # parts with the same sentence
+
+
+def _texts(brief: Brief, values: Iterable[ItemValue | None]) -> dict[str, list[str]]:
+    said: dict[str, list[str]] = {}
+    if brief.rationale is not None:
+        said[RATIONALE] = [brief.rationale]
+    if brief.criteria:
+        said[CRITERIA] = list(brief.criteria)
+    for value in values:
+        if isinstance(value, Report):
+            for part, text in _reported(value):
+                said.setdefault(part, []).append(text)
+        elif (name := _TEXT.get(type(value))) is not None:  # type: ignore[arg-type]  # an erased item has no type there
+            said.setdefault(value.part, []).append(getattr(value, name))  # type: ignore[union-attr]  # as above
+    return said
+
+
+def _reported(report: Report) -> Iterable[tuple[Part, str]]:
+    if report.result:
+        yield Part.COMPLETED, report.result
+    for values in (
+        report.completed,
+        report.open_questions,
+        report.rejected_paths,
+        report.decisions,
+        report.assumptions,
+        report.claims,
+    ):
+        for value in values:
+            yield value.part, getattr(value, _TEXT[type(value)])

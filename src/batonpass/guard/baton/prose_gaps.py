@@ -1,0 +1,112 @@
+"""What the words of a baton announce and do not bring: attachments, lists, values that somebody will say later.
+
+These checks read prose, so they can be wrong. They never block: the receiver asks if a question is left. They are made
+for English. Every pattern has a bounded length, so that a text is read in linear time.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from batonpass.guard.baton.placeholder import is_placeholder
+from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.model.base.kinds import ErrorType
+from batonpass.model.baton.baton import Baton
+
+# "attach the receipt to the entry" is an order, "attached to the entry" a state; "the attached log" announces one.
+_ATTACHED: Final = re.compile(
+    r"\b(?:attached|enclosed)\b(?! (?:to|by|with) )|\b(?:see|in|as) (?:the |an |my )?(?:attachment|enclosure)s?\b"
+    r"|\b(?:i'm|i am|we're|we are) sending (?:you |along|over|with)"
+    r"|\b(?:sent|sending) along\b|\b(?:appendix|annex|table|list|text|code|figures?|example) below\b",
+    re.IGNORECASE,
+)
+_PROMISED: Final = re.compile(
+    r"\b(?:i|we|they|he|she|ana|customer|client|boss)(?:'ll| will| shall) "
+    r"(?:send|give|provide|share|upload|forward|tell|let you know|get back|decide|confirm)\b"
+    r"|\b(?:do not|don't|does not|doesn't) (?:know|have) (?:it |this |that |them )?yet\b"
+    r"|\bnot (?:yet )?(?:been )?(?:decided|chosen|agreed)(?: yet)?\b"
+    r"|\b(?:is|are) still (?:open|unknown|unclear|missing)\b"
+    r"|\b(?:to be (?:decided|determined|defined|announced|confirmed|agreed))\b",
+    re.IGNORECASE,
+)
+_BLANK: Final = re.compile(
+    r"_{4,}|\?{3,}|\{\{[^{}\n]{1,60}\}\}"
+    r"|<(?:insert|your|add|fill|enter|put|name of|tbd)\b[^<>\n]{0,60}>"
+    r"|\[(?:insert|your|add|fill|enter|put|tbd|tba|todo|xxx)\b[^\]\n]{0,60}\]"
+    r"|\[[A-Z][A-Z _-]{2,40}\](?!\()"
+    r"|(?<![\w-])(?:TBD|TBA|TBC|XXX)(?![\w-])"
+)
+_ENDS_OPEN: Final = re.compile(r"(?::|\b(?:following|namely|such as|including|like this|these are))\s*$", re.IGNORECASE)
+
+# Looked for before any of these patterns is tried: most batons have none of these words.
+WORDS: Final = (
+    "attach",
+    "enclos",
+    "sending",
+    "sent along",
+    "below",
+    "'ll ",
+    " will ",
+    " shall ",
+    " yet",
+    "not decided",
+    "not been",
+    "not chosen",
+    "not agreed",
+    "still ",
+    "to be ",
+)
+_MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XXX")
+
+
+def find_prose_gaps(baton: Baton, orders: Sequence[str], told: Sequence[str], lowered: str) -> Iterator[Problem]:
+    """Yield what orders and other texts announce and do not bring; `lowered` has all of them, without capitals."""
+    everything = (*orders, *told)
+    if [word for word in WORDS if word in lowered]:
+        if not baton.attached:
+            yield from _first(_ATTACHED, everything, "data-gap.attachment-missing", _about_attachment)
+        yield from _first(_PROMISED, orders, "data-gap.promised", _about_promise)
+    for text in orders:
+        if [mark for mark in _MARKS if mark in text]:
+            yield from _first(_BLANK, (text,), "data-gap.blank", _about_blank)
+    if not baton.items and _ENDS_OPEN.search(baton.task):
+        yield _gap(
+            "data-gap.list-missing",
+            f"The task {quote(baton.task)} ends where a list should begin.",
+            f"What follows after {quote(baton.task[-40:])}?",
+        )
+    for said in (*[work.what for work in baton.completed], *[decision.what for decision in baton.decisions]):
+        if is_placeholder(said, baton.task):
+            yield _gap(
+                "data-gap.hollow",
+                f"{quote(said)} says nothing about what was done or decided.",
+                f"What was really done or decided, instead of {quote(said)}?",
+            )
+
+
+def _first(pattern: "re.Pattern[str]", texts: Sequence[str], check: str, about: "tuple[str, str]") -> Iterator[Problem]:
+    for text in texts:
+        if (found := pattern.search(text)) is not None:
+            shown = quote(text[max(0, found.start() - 20) : found.end() + 20].strip(), words=8)
+            yield _gap(check, about[0].format(shown), about[1].format(shown))
+            return
+
+
+_about_attachment: Final = (
+    "{} announces something, and nothing is attached.",
+    "Which file is meant by {}, and can you attach it?",
+)
+_about_promise: Final = ("{} leaves open what the task needs.", "What is the value that {} leaves open?")
+_about_blank: Final = ("{} has a blank that nobody has filled in.", "What belongs into the blank in {}?")
+
+
+def _gap(check: str, about: str, question: str) -> Problem:
+    return Problem(
+        error=ErrorType.DATA_GAP,
+        check=check,
+        about=about,
+        blocking=False,
+        doubtful=True,
+        question=question,
+        whom=Whom.PRODUCER,
+    )

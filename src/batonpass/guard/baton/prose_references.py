@@ -1,0 +1,269 @@
+"""Words that point at something which is not there: earlier talk, a file, a section, a column; and texts cut short.
+
+Like all checks of prose these ask and never block, and read a text in linear time.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.model.base.kinds import ErrorType
+from batonpass.model.baton.baton import Baton
+
+# What only somebody who was there understands. A clause that goes on ("as discussed with the team, the retry uses …")
+# says it again, so it points at nothing.
+_EARLIER_TALK: Final = re.compile(
+    r"\b(?:as|like|what|which|that) (?:we |i |was |were )?(?:just |already |have )?"
+    r"(?:discussed|agreed|talked about|mentioned|spoke about|decided earlier|said before|said earlier)\b"
+    r"(?! (?:with|in|on|at|by) )"
+    r"|\bwe (?:talked|spoke) about\b"
+    r"|\b(?:mentioned|described|named|listed|shown|quoted) (?:above|before|earlier|previously)\b"
+    r"|\babove-mentioned\b|\baforementioned\b"
+    r"|\b(?:my|your|the|our) (?:previous|last|earlier|former) "
+    r"(?:message|mail|e-mail|email|conversation|discussion|chat|answer|reply|note|call|prompt)s?\b"
+    r"|\b(?:output|result|results|outcome|findings) of (?:the|my|your) "
+    r"(?:previous|last|earlier|preceding) (?:step|task|agent|run|phase)\b"
+    r"|\bthe other (?:one|approach|option|version|way|variant|solution|client|file)\b"
+    r"|\bthe (?:latter|former)\b(?! (?:[a-z]{1,20} ){0,2}(?:is|are|was|were)\b)"
+    r"|\bthe (?:first|second|third|last) (?:option|approach|variant|alternative|proposal|suggestion)\b"
+    r"|\b(?:same|the usual) (?:way|thing|procedure|approach)? ?as "
+    r"(?:last time|before|for the (?:last|other|previous))\b"
+    r"|\b(?:worked|works|did|was|went|done|used) (?:[a-z]{1,20} ){0,2}last time\b"
+    r"|\bthat (?:function|file|class|method|module|page|ticket|bug|issue|table|document|mail|customer|person) "
+    r"(?:everywhere|again|too|as well)\b"
+    r"|\bsteps? \d{1,2}(?: to \d{1,2})? of (?:the|our|my) "
+    r"[a-z ]{0,30}(?:plan|list|procedure|checklist|guide|runbook)\b",
+    re.IGNORECASE,
+)
+TALK: Final = (
+    "discussed",
+    "agreed",
+    "talked",
+    "spoke",
+    "above",
+    "before",
+    "earlier",
+    "aforementioned",
+    "previous",
+    "last ",
+    "the other ",
+    "latter",
+    "former",
+    "the first ",
+    "the second ",
+    "the third ",
+    "everywhere",
+    "again",
+    " too",
+    "as well",
+    "mentioned",
+    "step ",
+    "steps ",
+    "preceding",
+)
+
+_FILE: Final = re.compile(
+    r"(?<![\w/.@:~-])([\w-]{1,60}(?:\.[\w-]{1,30}){0,3}\.(?:csv|tsv|json|jsonl|xlsx?|docx?|pdf|txt|md|sql|xml|ya?ml|parquet|log|html?))\b(?![/\w])"
+)
+_SECTION: Final = re.compile(r"\b(?:section|chapter|clause|§) ?(\d{1,2}(?:\.\d{1,2}){0,3})\b", re.IGNORECASE)
+_HEADING: Final = re.compile(
+    r"^\s{0,3}#{0,6}\s*(?:section |chapter |clause |§ ?)?(\d{1,2}(?:\.\d{1,2}){0,3})\b", re.IGNORECASE
+)
+_NUMBERED: Final = re.compile(r"\b(Table|Figure|Fig\.|Exhibit|Appendix) ([0-9]{1,3}|[A-Z])\b")
+_COLUMN: Final = re.compile(
+    r"\b(?:columns?|fields?) [\"'“`]([^\"'”`\n]{1,60})[\"'”`]|[\"'“`]([^\"'”`\n]{1,60})[\"'”`] columns?\b",
+    re.IGNORECASE,
+)
+_KEY: Final = re.compile(r"\b(?:value of|key|field|setting|entry) [\"'“`]([\w.-]{1,80})[\"'”`]", re.IGNORECASE)
+_DECISION: Final = re.compile(r"\bdecision ([A-Z]{1,4}-?\d{1,4})\b", re.IGNORECASE)
+_CODE: Final = re.compile(r"\b[A-Z]{1,4}-?\d{1,4}\b")
+# UTF-8 that was read as Latin-1 or Windows-1252: two letters where there was one.
+_MOJIBAKE: Final = re.compile(
+    "\u00c3[\u0080-\u00bf\u0178\u201e\u2013\u0153]|\u00e2\u20ac[\u2122\u0153\u009d\u201c\u201d\u00a6\u2013\u2014]"
+    "|\u00c2[\u00a0\u00b7\u00b0\u00a7]|\ufffd"
+)
+_PLACES: Final = (
+    "section",
+    "chapter",
+    "clause",
+    "§",
+    "table",
+    "figure",
+    "fig.",
+    "exhibit",
+    "column",
+    "field",
+    "value of",
+    "key",
+    "setting",
+    "entry",
+)
+
+
+def mentions_contents(lowered: str) -> bool:
+    """Return whether texts may name a part of a file, so that its words have to be read."""
+    return bool([word for word in _PLACES if word in lowered])
+
+
+def find_prose_drift(
+    baton: Baton, orders: Sequence[str], lowered: str, *, texts: Mapping[str, str], files: frozenset[str]
+) -> Iterator[Problem]:
+    """Yield what the orders point at and what is not there.
+
+    `texts` has the words of the files that are carried, by name, and `files` the names that are in the work tree.
+    """
+    # With files or decisions at hand, the talk may well be about them.
+    if not baton.attached and not baton.decisions and [word for word in TALK if word in lowered]:
+        yield from _earlier_talk(orders)
+    if baton.attached:
+        yield from _missing_files(baton, orders, files)
+        if texts and mentions_contents(lowered):
+            for text in orders:
+                yield from _missing_places(text, texts)
+    if baton.decisions and "decision " in lowered:
+        yield from _missing_decisions(baton, orders)
+
+
+def find_damage(orders: Sequence[str], told: Sequence[str]) -> Iterator[Problem]:
+    """Yield texts whose letters were decoded wrongly, or whose end is missing."""
+    for text in (*orders, *told):
+        if ("Ã" in text or "â€" in text or "Â" in text or "\ufffd" in text) and (found := _MOJIBAKE.search(text)):
+            near = quote(text[max(0, found.start() - 12) : found.end() + 8])
+            yield _problem(
+                ErrorType.SIGNAL_CORRUPTION,
+                "signal-corruption.encoding",
+                f"The letters of {near} were decoded wrongly.",
+                f"How is {near} really spelled?",
+            )
+    for text in orders:
+        if _is_cut_off(text):
+            end = quote(text.strip()[-50:], words=8)
+            yield _problem(
+                ErrorType.SIGNAL_CORRUPTION,
+                "signal-corruption.cut-off",
+                f"A text ends inside a quotation: {end}.",
+                f"How does the text go on after {end}?",
+            )
+
+
+def _is_cut_off(text: str) -> bool:
+    stripped = text.strip()
+    if stripped.count('"') % 2 == 0:
+        return False
+    place = stripped.rfind('"')
+    # Not an inch mark and not a closing mark: something begins here, and does not end.
+    return (
+        place + 1 < len(stripped) and (place == 0 or stripped[place - 1] in " :(=\n\t") and stripped[place + 1] != " "
+    )
+
+
+def _earlier_talk(orders: Sequence[str]) -> Iterator[Problem]:
+    for text in orders:
+        if (found := _EARLIER_TALK.search(text)) is not None:
+            shown = quote(found.group(), words=8)
+            yield _problem(
+                ErrorType.REFERENTIAL_DRIFT,
+                "referential-drift.earlier-talk",
+                f"{shown} points at something that does not travel with the task.",
+                f"What exactly is meant by {shown}?",
+            )
+            return
+
+
+def _missing_files(baton: Baton, orders: Sequence[str], files: frozenset[str]) -> Iterator[Problem]:
+    there = {artifact.name for artifact in baton.attached} | files
+    there |= {name.rpartition("/")[2] for name in there}
+    there |= {output for work in baton.completed for output in work.outputs} | set(baton.brief.expects)
+    for name in dict.fromkeys(name for text in orders for name in _FILE.findall(text)):
+        if name not in there and name not in baton.brief.inputs:
+            yield _problem(
+                ErrorType.REFERENTIAL_DRIFT,
+                "referential-drift.file-missing",
+                f"Files are carried, and {quote(name)} is not among them.",
+                f"Where is {quote(name)}: is it one of the files that are carried?",
+            )
+
+
+def _missing_places(text: str, texts: Mapping[str, str]) -> Iterator[Problem]:
+    named = [content for name, content in texts.items() if name in text] or list(texts.values())
+    if (found := _SECTION.search(text)) and (numbers := _headings(named)) and found[1] not in numbers:
+        yield _missing_place(found.group())
+    for found in _NUMBERED.finditer(text):
+        others = [one for content in named for one in _NUMBERED.findall(content) if one[0] == found[1]]
+        if others and (found[1], found[2]) not in others:
+            yield _missing_place(found.group())
+    tables = [
+        content
+        for name, content in texts.items()
+        if name.endswith((".csv", ".tsv")) and (name in text or len(texts) == 1)
+    ]
+    if tables and (found := _COLUMN.search(text)):
+        column = (found[1] or found[2]).casefold()
+        headers = {cell.strip().strip('"').casefold() for table in tables for cell in _cells(table)}
+        if column not in headers:
+            yield _missing_place(found.group())
+    documents = [
+        content for name, content in texts.items() if name.endswith(".json") and (name in text or len(texts) == 1)
+    ]
+    if documents and (found := _KEY.search(text)) and not any(_has_key(document, found[1]) for document in documents):
+        yield _missing_place(found.group())
+
+
+def _headings(texts: Sequence[str]) -> set[str]:
+    return {found[1] for text in texts for line in text.splitlines() if (found := _HEADING.match(line))}
+
+
+def _cells(table: str) -> list[str]:
+    first = table.partition("\n")[0]
+    return first.split("\t" if "\t" in first else ";" if ";" in first and "," not in first else ",")
+
+
+def _has_key(document: str, path: str) -> bool:
+    try:
+        value = json.loads(document)
+    except (ValueError, RecursionError):
+        return True  # that it cannot be read is another problem
+    if isinstance(value, dict) and path in value:
+        return True
+    for name in path.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return f'"{path}"' in document
+        value = value[name]
+    return True
+
+
+def _missing_decisions(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
+    known = {code.upper() for decision in baton.decisions for code in _CODE.findall(decision.what)}
+    if not known:
+        return
+    for code in dict.fromkeys(code.upper() for text in orders for code in _DECISION.findall(text)):
+        if code not in known:
+            yield _problem(
+                ErrorType.REFERENTIAL_DRIFT,
+                "referential-drift.decision-missing",
+                f"Decision {quote(code)} is not among the decisions that are carried.",
+                f"What was decided under {quote(code)}?",
+            )
+
+
+def _missing_place(words: str) -> Problem:
+    return _problem(
+        ErrorType.REFERENTIAL_DRIFT,
+        "referential-drift.place-missing",
+        f"None of the files that are carried has {quote(words)}.",
+        f"Which part of which file is meant by {quote(words)}?",
+    )
+
+
+def _problem(error: ErrorType, check: str, about: str, question: str) -> Problem:
+    return Problem(
+        error=error,
+        check=check,
+        about=about,
+        blocking=False,
+        doubtful=True,
+        question=question,
+        whom=Whom.PRODUCER,
+    )
