@@ -33,13 +33,13 @@ from batonpass.handoff.grants.terms import give, kept
 from batonpass.handoff.history.lineage import read_lineage
 from batonpass.handoff.history.offers import Offer, author_of, find_statements, read_offer
 from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.known_agent import require_known
 from batonpass.handoff.runtime.reasoning import keep_thought, point_to
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding, Work
 from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.handoff_gates import judge_offer
 from batonpass.handoff.transfer.inputs import find_fallen, find_renewed
-from batonpass.handoff.transfer.known_agent import require_known
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.pending_offer import PendingOffer
 from batonpass.handoff.transfer.verdict import find_unverified
