@@ -33,8 +33,8 @@ _LAST_PAUSE: Final = timedelta(minutes=10)
 _KINDS: Final = (Kind.HANDOFF_INITIATED, Kind.HANDOFF_HELD, Kind.HANDOFF_ASKED, Kind.TOOL_HELD)
 
 
-class Waits(StrEnum):
-    """What somebody has to do."""
+class WaitKind(StrEnum):
+    """What somebody has to do: approve something, or answer a question."""
 
     HELD = "held"
     ASKED = "asked"
@@ -44,7 +44,7 @@ class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something waits for a person. It has ids and codes, and none of the words that people or models wrote."""
 
     id: ReceiptId  # the same notice has the same id, however often it is delivered
-    waits: Waits
+    waits: WaitKind
     at: datetime
     root: RunId | None
     handoff: HandoffId | None = None
@@ -175,10 +175,10 @@ def _of_handoff(
     view: LedgerView, receipt: Receipt, handoff: HandoffId, *, rule: str | None, until: datetime | None = None
 ) -> Notice | None:
     known = view.get_handoff(handoff)
-    waits = Waits.ASKED if isinstance(receipt.body, HandoffAsked) else Waits.HELD
+    waits = WaitKind.ASKED if isinstance(receipt.body, HandoffAsked) else WaitKind.HELD
     if known.state != waits.value:
         return None
-    verb = "answer" if waits is Waits.ASKED else "approve"
+    verb = "answer" if waits is WaitKind.ASKED else "approve"
     return Notice(
         id=receipt.id,
         waits=waits,
@@ -198,7 +198,7 @@ def _of_call(view: LedgerView, receipt: Receipt, body: ToolHeld) -> Notice | Non
         return None
     return Notice(
         id=receipt.id,
-        waits=Waits.HELD,
+        waits=WaitKind.HELD,
         at=receipt.at,
         root=receipt.root,
         call=body.call,

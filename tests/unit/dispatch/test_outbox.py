@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.dispatch.notifier import OUTBOX, Notifier
-from batonpass.dispatch.outbox import Notice, Outbox, Waits
+from batonpass.dispatch.outbox import Notice, Outbox, WaitKind
 from batonpass.errors import CallSuspendedError, PolicyFileError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.policy.notify_settings import NotifySettings
@@ -63,7 +63,7 @@ def test_whatever_waits_for_somebody_is_told_once(place: Place) -> None:
     place.lead.hand_off("worker", "goes on", criteria=["done"])
 
     assert ((4, 0), (0, 0)) == (place.deliver(), place.deliver())
-    held_, question = Waits.HELD, Waits.ASKED
+    held_, question = WaitKind.HELD, WaitKind.ASKED
     assert [(held_, offer.id), (held_, attempt.id), (question, asked.id), (held_, held.value.call)] == [
         (notice.waits, notice.handoff or notice.call) for notice in place.told
     ]
