@@ -65,6 +65,7 @@ class _WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     allowed_agents: tuple[str, ...] | None = None
     refuse_loops: bool = False
     known_agents: bool = False
+    max_attempts: int = 5
     sanitize_context: bool = True
     trust_degradation: bool = True
 

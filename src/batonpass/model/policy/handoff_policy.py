@@ -79,6 +79,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
             allowed_agents=tuple(sorted(set.intersection(*allowed))) if allowed else None,
             refuse_loops=self.refuse_loops or other.refuse_loops,
             known_agents=self.known_agents or other.known_agents,
+            max_attempts=min(self.max_attempts, other.max_attempts),
             sanitize_context=self.sanitize_context or other.sanitize_context,
             trust_degradation=self.trust_degradation or other.trust_degradation,
         )
