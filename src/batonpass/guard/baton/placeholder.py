@@ -87,6 +87,10 @@ def _repeats(text: str, task: str) -> bool:
     """Return whether a text is the task again, perhaps with a word or two around it."""
     if text.casefold() == task.strip().casefold():
         return True
+    # Every word of the task must be there. The first one is mostly not, and then the long task need not be cut up.
+    first = _WORDS.search(task)
+    if first is None or first[0].casefold() not in text.casefold():
+        return False
     words, said = _WORDS.findall(text.casefold()), _WORDS.findall(task.casefold())
     if not said or len(words) > len(said) + 2 or len(words) < len(said):
         return False

@@ -44,6 +44,12 @@ _DATE: Final = re.compile(
     r"|(?<![\d-])(?P<year3>\d{4})-(?P<month3>\d{2})-(?P<day3>\d{2})(?![\d-]))",
     re.IGNORECASE,
 )
+# What every date has, found from its digits: these are rare in prose, and the whole pattern is slow to fail.
+_SHORT_MONTH: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DAY_FIRST: Final = re.compile(rf"[0-9](?:st|nd|rd|th)? (?:of )?(?:{_SHORT_MONTH})|[0-9]-[0-9][0-9]-[0-9]")
+_DIGIT_AFTER: Final = re.compile(r" [0-9]")
+_MONTH_BEFORE: Final = re.compile(rf"(?:{_SHORT_MONTH})[a-z]{{0,6}}\.?$")
+_LONGEST_MONTH: Final = 10  # characters, with a full stop
 _BETWEEN: Final = re.compile(r"\s{0,3}(?:to|until|till|–|-)\s{0,3}(?:the )?", re.IGNORECASE)
 
 _AMOUNT: Final = re.compile(
@@ -54,6 +60,7 @@ _TOTAL: Final = re.compile(r"\b(?:in total|total|sum|altogether|together)\b[^\d.
 _SHARES: Final = re.compile(
     r"\b\d{1,3}(?:\.\d)?\s?% [\w -]{1,30}(?:(?:, | and |, and )\d{1,3}(?:\.\d)?\s?% [\w-]{1,30}){1,9}"
 )
+_MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d)?)\s?%")
 _WHOLE: Final = 100.0
 
@@ -69,6 +76,10 @@ _COUNTED: Final = re.compile(
     r"(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?: (?P<list>[^:.;\n?]{3,200})(?=[.;\n?]|$)",
     re.IGNORECASE,
 )
+# What comes right before the list, and a number before that: each is quicker to look for than the whole.
+_ANNOUNCED: Final = re.compile(r"s(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?: ")
+_COUNT: Final = re.compile(rf"[0-9]|{'|'.join(_NUMBERS)}")
+_LONGEST_COUNT: Final = 130  # characters from the number to the colon
 _SEPARATOR: Final = re.compile(r",? and |, | or ")
 _ROWS: Final = re.compile(
     rf"\b(?P<number>{'|'.join(_NUMBERS)}|\d{{1,6}}) (?:[a-z-]{{2,20}} ){{0,4}}[a-z-]{{2,20}}s (?:in|of|from) "
@@ -88,13 +99,15 @@ _FEW_WORDS: Final = 4
 
 def find_wrong_figures(baton: Baton, orders: Sequence[str], rows: Mapping[str, int], lowered: str) -> Iterator[Problem]:
     """Yield figures that contradict themselves or each other; `rows` has the number of rows of carried tables."""
+    sums = "total" in lowered or "sum" in lowered or "together" in lowered
     for text in orders:
-        yield from _wrong_dates(text)
-        if "total" in lowered or "sum" in lowered or "together" in lowered:
+        if _may_have_date(text):
+            yield from _wrong_dates(text)
+        if sums and [sign for sign in _MONEY if sign in text]:
             yield from _wrong_sums(text)
         if "%" in text:
             yield from _wrong_shares(text)
-        if ": " in text:
+        if ": " in text and _may_have_count(text):
             yield from _wrong_counts(text)
         if rows:
             yield from _wrong_rows(text, rows)
@@ -102,6 +115,30 @@ def find_wrong_figures(baton: Baton, orders: Sequence[str], rows: Mapping[str, i
     if claims:
         yield from _two_figures(claims)
         yield from _two_quantities(orders, claims)
+
+
+def _may_have_date(text: str) -> bool:
+    """Return False if a text surely has no date."""
+    low = text.lower()
+    if not low.isascii():
+        return True  # digits and letters of other alphabets: the whole pattern knows
+    if _DAY_FIRST.search(low) is not None:
+        return True
+    for found in _DIGIT_AFTER.finditer(low):
+        if _MONTH_BEFORE.search(low, max(0, found.start() - _LONGEST_MONTH), found.start()) is not None:
+            return True
+    return False
+
+
+def _may_have_count(text: str) -> bool:
+    """Return False if a text surely announces no number of things before a list."""
+    low = text.lower()
+    if not low.isascii():
+        return True
+    for found in _ANNOUNCED.finditer(low):
+        if _COUNT.search(low, max(0, found.start() - _LONGEST_COUNT), found.start()) is not None:
+            return True
+    return False
 
 
 def _wrong_dates(text: str) -> Iterator[Problem]:

@@ -39,32 +39,34 @@ _BLANK: Final = re.compile(
 _ENDS_OPEN: Final = re.compile(r"(?::|\b(?:following|namely|such as|including|like this|these are))\s*$", re.IGNORECASE)
 
 # Looked for before any of these patterns is tried: most batons have none of these words.
-WORDS: Final = (
-    "attach",
-    "enclos",
+_ANNOUNCING: Final = (
+    "attached",
+    "attachment",
+    "enclosed",
+    "enclosure",
     "sending",
     "sent along",
-    "below",
-    "'ll ",
-    " will ",
-    " shall ",
-    " yet",
-    "not decided",
-    "not been",
-    "not chosen",
-    "not agreed",
-    "still ",
-    "to be ",
+    "appendix below",
+    "annex below",
+    "table below",
+    "list below",
+    "text below",
+    "code below",
+    "figure below",
+    "figures below",
+    "example below",
 )
+_PROMISING: Final = ("'ll ", " will ", " shall ", " yet", "decided", "chosen", "agreed", "still ", "to be ")
 _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XXX")
 
 
 def find_prose_gaps(baton: Baton, orders: Sequence[str], told: Sequence[str], lowered: str) -> Iterator[Problem]:
     """Yield what orders and other texts announce and do not bring; `lowered` has all of them, without capitals."""
     everything = (*orders, *told)
-    if [word for word in WORDS if word in lowered]:
-        if not baton.attached:
-            yield from _first(_ATTACHED, everything, "data-gap.attachment-missing", _about_attachment)
+    if not baton.attached and [word for word in _ANNOUNCING if word in lowered]:
+        yield from _first(_ATTACHED, everything, "data-gap.attachment-missing", _about_attachment)
+    ordered = "\n".join(orders).lower()
+    if [word for word in _PROMISING if word in ordered]:
         yield from _first(_PROMISED, orders, "data-gap.promised", _about_promise)
     for text in orders:
         if [mark for mark in _MARKS if mark in text]:
