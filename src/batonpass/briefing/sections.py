@@ -173,7 +173,9 @@ def _quarantined(baton: Baton, read: ReadBody | None) -> Iterator[Piece]:
         if baton.is_suspect(item) and item.id not in baton.fates:
             for piece in _item(item, SUSPECT, read):
                 facts = piece.facts or (("part", str(item.part)), ("by", item.by))
-                yield replace(piece, name=DATA, rank=Rank.BODY, facts=facts)
+                # Our remarks repeat words of the item, such as how it was checked: they are quoted with it.
+                text = f"{piece.text}\n{piece.note}" if piece.note else piece.text
+                yield replace(piece, text=text, lead="", note="", name=DATA, rank=Rank.BODY, facts=facts)
 
 
 def pieces_of_items(items: Iterable[Item], read: ReadBody | None = None) -> Iterator[Piece]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "handoff refute": ("drafter", *BY),
     "handoff waive": ("drafter", *BY),
     "handoff cancel": ("drafter", *BY),
+    "handoff check": ("drafter",),
     "handoff decline": ("drafter", *BY),
     "handoff endorse": ("drafter", "abcdef", *BY),
     "session list": (),

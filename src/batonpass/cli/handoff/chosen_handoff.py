@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from batonpass.relay import Relay
 
 JUDGEABLE: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})
-WAIVABLE: Final = frozenset({State.OFFERED, State.ASKED})  # problems of the baton, before the work has begun
+WAIVABLE: Final = frozenset({State.ASKED})  # the problem that was asked about, before the work has begun
 JUDGEMENTS: Final = (HandoffEvent.VERIFY, HandoffEvent.REFUTE)
 
 _ACTS: Final = (

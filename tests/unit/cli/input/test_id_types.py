@@ -38,6 +38,7 @@ COMMANDS = {
     "handoff settle": ("handoff", "settle", "{}", "send_mail", "--skip"),
     "handoff settle CALL": ("handoff", "settle", "drafter", "{}", "--skip"),
     "handoff cancel": ("handoff", "cancel", "{}", *BY),
+    "handoff check": ("handoff", "check", "{}"),
     "handoff decline": ("handoff", "decline", "{}", *BY),
     "handoff endorse": ("handoff", "endorse", "{}", "abcdef", *BY),
     "handoff endorse SOURCE": ("handoff", "endorse", "drafter", "{}", *BY),

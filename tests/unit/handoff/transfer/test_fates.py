@@ -130,7 +130,9 @@ def test_a_briefing_keeps_it_apart(lead: Run) -> None:
     _, apart = text.split("# What no longer stands: do not build on it\n")
 
     assert "use 3 %" not in text.replace(apart, "")
-    assert "- use 3 % [refuted: user:ana refuted the result of finder, attempt 1: it is 2.5 %]" in apart
+    assert (
+        "- use 3 % [from agent:finder; refuted: user:ana refuted the result of finder, attempt 1: it is 2.5 %]" in apart
+    )
 
 
 def test_a_lead_in_another_process_knows(places: Places) -> None:

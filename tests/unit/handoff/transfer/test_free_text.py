@@ -61,13 +61,13 @@ def test_what_passes_the_scan_says_so(places: Places) -> None:
 
 
 def test_a_suspicious_task_is_reported_and_stays_the_task(places: Places) -> None:
-    """Nobody rewrites a task: what is found in it is in the record."""
+    """Nobody rewrites a task: what is found in it is in the record, and its receiver gets it as a quotation."""
     relay = places.relay(policy=SCANS)
     lead = relay.start("Where is my money?", by=ANA)
     baton = lead.hand_off("billing", INJECTED).baton()
 
-    assert [("reported", 1)] == [(action, scanned) for action, _, scanned, _ in told(relay)]
-    assert INJECTED == baton.task
+    assert [("quarantined", 1)] == [(action, scanned) for action, _, scanned, _ in told(relay)]
+    assert (INJECTED, {"task"}) == (baton.task, baton.suspect)
 
 
 def test_without_a_policy_nothing_is_looked_into(places: Places) -> None:
