@@ -10,6 +10,8 @@ import threading
 import time
 from pathlib import Path
 
+from batonpass.model.base.ids import AgentId
+from batonpass.model.baton.card import Card
 from batonpass.relay import Relay
 
 HANGS_AFTER = 90  # seconds: then the traceback of every thread is printed, and the process ends
@@ -22,6 +24,7 @@ def main(url: str, home: str, rounds: int, seed: int) -> None:
     chance = random.Random(seed)
     interrupted = 0
     with Relay.open(url, home=Path(home)) as relay:
+        relay.introduce(Card(agent=AgentId("editor")))
         for _ in range(rounds):
             interrupted += _round(relay, chance.uniform(0, LONGEST))
     sys.stdout.write(json.dumps(interrupted))
