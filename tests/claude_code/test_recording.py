@@ -168,7 +168,7 @@ def test_an_offer_field_by_field(observed: Recorded) -> None:
     assert ["intent", "constraint"] == [item["part"] for item in offer["body"]["carries"]]
     assert (
         f"{HALF_EVEN}\n\n[[MARK briefing]]\nWhat is known beyond the task above, as it was recorded.\n\n"
-        f"# What must hold\n- {CONSTRAINT}\n[[MARK end of briefing]]"
+        f"# What must hold\n- {CONSTRAINT} [from user:ana@example.org]\n[[MARK end of briefing]]"
     ) == prompt
 
 

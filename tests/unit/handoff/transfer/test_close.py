@@ -1,7 +1,6 @@
 """Closing: the last receipt of a run; and withdrawing what nobody waits for any more."""
 
 import json
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -172,15 +171,6 @@ def test_a_close_and_a_cancel_at_once_leave_one_end(lead: LiveRun, relay: Relay)
         at_once(child.close, partial(relay.handoff(handoff.id).cancel, by=ANA, reason="race"))
 
         assert handoff.state() in {State.COMPLETED, State.CANCELLED}
-
-
-def test_a_deadline_in_the_past_does_not_keep_a_child_from_closing(lead: LiveRun) -> None:
-    """Until somebody sweeps, whoever is done is done."""
-    handoff = lead.hand_off("worker", "one", deadline=datetime(2020, 1, 1, tzinfo=UTC))
-    with handoff as child:
-        child.report("just in time")
-
-    assert State.COMPLETED is handoff.state()
 
 
 def told_at_close(relay: Relay, name: str) -> list[str]:
