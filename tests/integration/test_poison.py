@@ -28,7 +28,7 @@ def test_a_task_that_kills_its_workers_is_parked(request: pytest.FixtureRequest,
             if died[-1] == 0:
                 break
 
-        assert [-signal.SIGKILL] * HandoffPolicy().max_attempts + [0] == died
+        assert [-signal.SIGKILL] * HandoffPolicy().attempts + [0] == died
         result = poisoned.result()
         assert (State.FAILED, 5, "handoff.attempts_exhausted") == (result.state, result.attempt, result.error)
         assert "5 attempts" in result.reason

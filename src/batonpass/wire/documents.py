@@ -65,7 +65,7 @@ class _WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     allowed_agents: tuple[str, ...] | None = None
     refuse_loops: bool = False
     known_agents: bool = False
-    max_attempts: int = 5
+    max_attempts: int | None = None
     sanitize_context: bool = True
     trust_degradation: bool = True
 

@@ -281,6 +281,12 @@ def read_brief(view: LedgerView, offered: Receipt) -> Brief:
     return Brief() if ref is None else _brief(ref, {ref.id: view.get_content(ref.id)})
 
 
+def read_policy(view: LedgerView, offered: Receipt) -> HandoffPolicy | None:
+    """Return the policy that the sender of an offer brought along."""
+    ref = offered.content.get(POLICY)
+    return None if ref is None else _policy(ref, {ref.id: view.get_content(ref.id)})
+
+
 def _words(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> str:
     stored = None if ref is None else contents.get(ref.id)
     if stored is None or stored.body is None:

@@ -352,7 +352,7 @@ def _allowed(desk: Desk, offer: Offer, view: LedgerView | None = None) -> int | 
     if offer.initiated.retries is None:
         return None
     stopped = 0 if view is None else offer.handoff.attempt - count_begun(view, offer.handoff)
-    return attempts_allowed(offer.initiated, desk.policy.max_attempts) + stopped
+    return attempts_allowed(offer.initiated, desk.policy_with(offer.policy).attempts) + stopped
 
 
 def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> Taint:

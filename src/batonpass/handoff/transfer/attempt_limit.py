@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from batonpass.errors import AttemptsExhaustedError
+from batonpass.handoff.history.offers import read_policy
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.ledger.position import need
 from batonpass.model.base.ids import StreamId
@@ -24,7 +25,7 @@ _LONGEST_PAUSE: Final = timedelta(minutes=5)
 
 
 def attempts_allowed(offered: HandoffInitiated, most: int) -> int:
-    """Return how many attempts at a handoff begin by themselves: as its offer says, and at most as the policy says."""
+    """Return how many attempts at a handoff begin by themselves: as its offer says, and at most as its policies say."""
     return most if offered.retries is None else min(most, offered.retries + 1)
 
 
@@ -39,10 +40,10 @@ def pause_after(attempt: int) -> timedelta:
 
 def is_last(desk: Desk, view: LedgerView, handoff: Handoff) -> bool:
     """Return whether the current attempt at a handoff is the last that began by itself."""
-    offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload).body
-    if not isinstance(offered, HandoffInitiated):
+    offer = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
+    if not isinstance(offer.body, HandoffInitiated):
         return False  # edited; the verifier says so
-    allowed = attempts_allowed(offered, desk.policy.max_attempts)
+    allowed = attempts_allowed(offer.body, desk.policy_with(read_policy(view, offer)).attempts)
     return handoff.attempt >= allowed and count_begun(view, handoff) >= allowed
 
 

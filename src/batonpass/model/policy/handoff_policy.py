@@ -25,7 +25,9 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     hops_between_questions: int = 5
     oldest: timedelta | None = None  # the greatest age of a claim
     max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
-    max_attempts: int = 5  # the most that begin by themselves; then the handoff has failed until somebody retries it
+    # The most attempts that begin by themselves; then the handoff has failed until somebody retries it. None: five,
+    # unless another policy for the same handoff says how many. So a policy about something else does not say five.
+    max_attempts: int | None = None
     allowed_agents: Collection[str] | None = None  # ids of possible receivers; None: everybody, (): nobody
     known_agents: bool = False  # refuse work for workers to an agent that nobody registered, introduced or ran
     refuse_loops: bool = False  # refuse a task that its receiver already got further up, and waits for
@@ -50,7 +52,8 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
         require_integer("hops_between_questions", self.hops_between_questions)
         if self.max_depth is not None:
             require_integer("max_depth", self.max_depth, least=1)
-        require_integer("max_attempts", self.max_attempts, least=1)
+        if self.max_attempts is not None:
+            require_integer("max_attempts", self.max_attempts, least=1)
         if self.allowed_agents is not None:
             force_setattr(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
             for agent in self.allowed_agents:
@@ -79,18 +82,24 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
             allowed_agents=tuple(sorted(set.intersection(*allowed))) if allowed else None,
             refuse_loops=self.refuse_loops or other.refuse_loops,
             known_agents=self.known_agents or other.known_agents,
-            max_attempts=min(self.max_attempts, other.max_attempts),
+            max_attempts=_least(self.max_attempts, other.max_attempts),
             sanitize_context=self.sanitize_context or other.sanitize_context,
             trust_degradation=self.trust_degradation or other.trust_degradation,
         )
 
     @property
+    def attempts(self) -> int:
+        """Return how many attempts at a handoff begin by themselves at most."""
+        return _ATTEMPTS if self.max_attempts is None else self.max_attempts
+
+    @property
     def binds_receiver(self) -> bool:
-        """Return whether some of it is obeyed only after the offer: at receipt, or when the receiver reports."""
+        """Return whether some of it is obeyed only after the offer: at receipt, at the report, or after a failure."""
         later = self.asks or self.verified_only or self.sanitize_context or self.oldest is not None
-        return later or bool(self.require.get(Relation.WORKER_TO_LEAD))
+        return later or self.max_attempts is not None or bool(self.require.get(Relation.WORKER_TO_LEAD))
 
 
+_ATTEMPTS: Final = 5
 _Ordered = TypeVar("_Ordered", int, timedelta)
 
 

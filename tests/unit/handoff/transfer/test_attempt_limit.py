@@ -66,6 +66,34 @@ def test_a_lost_worker_is_replaced_only_so_often(pauses: list[int]) -> None:
     verify_ledger(relay.store)
 
 
+@pytest.mark.parametrize(
+    ("relays", "own", "attempts"),
+    [
+        pytest.param(None, 2, 2, id="only the offer says how many"),
+        pytest.param(3, 2, 2, id="the smaller counts: that of the offer"),
+        pytest.param(2, 3, 2, id="the smaller counts: that of the relay"),
+        pytest.param(7, None, 7, id="a policy about something else does not say five"),
+        pytest.param(None, None, 5, id="nobody says how many"),
+    ],
+)
+def test_the_policy_of_an_offer_says_how_often_it_is_tried(
+    pauses: list[int], relays: int | None, own: int | None, attempts: int
+) -> None:
+    """It counts after a lost worker and after a failure, in every process that sweeps, and can only allow fewer."""
+    policy = HandoffPolicy(max_attempts=own, refuse_loops=True, sanitize_context=False)
+    fleet = a_fleet(editor=broken, policy=HandoffPolicy(max_attempts=relays))
+    handoff = fleet.lead.hand_off("editor", "Poison", carrier=Carrier.WORKER, handling=Handling(policy=policy))
+    lost(fleet.relay, handoff, attempts)
+    failing = fleet.offer(handling=Handling(retries=9, policy=policy))
+    worker = fleet.worker()
+    while worker.work_one():
+        pass
+
+    found = [(one.state, one.attempt, one.error) for one in (handoff.result(), failing.result())]
+    assert [(State.FAILED, attempts, "handoff.attempts_exhausted")] * 2 == found
+    assert pauses
+
+
 def test_whoever_retries_a_parked_handoff_gets_one_more_attempt(pauses: list[int]) -> None:
     """By itself nothing happens to it; a person or a program may decide otherwise, each time for one attempt."""
     relay = Relay(MemoryStore(), policy=HandoffPolicy(max_attempts=2))

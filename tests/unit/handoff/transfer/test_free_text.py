@@ -67,7 +67,7 @@ def test_a_suspicious_task_is_reported_and_stays_the_task(places: Places) -> Non
     baton = lead.hand_off("billing", INJECTED).baton()
 
     assert [("quarantined", 1)] == [(action, scanned) for action, _, scanned, _ in told(relay)]
-    assert (INJECTED, {"task"}) == (baton.task, baton.suspect)
+    assert (INJECTED, ["task"]) == (baton.task, [*baton.suspect])
 
 
 def test_without_a_policy_nothing_is_looked_into(places: Places) -> None:

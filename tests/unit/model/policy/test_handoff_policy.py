@@ -45,7 +45,7 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "hops_between_questions": NOT_NUMBERS,
     "oldest": (60, 60.0, "1 day"),
     "max_depth": NOT_COUNTS[:-1],
-    "max_attempts": NOT_COUNTS,
+    "max_attempts": NOT_COUNTS[:-1],
     "known_agents": NOT_FLAGS,
     "allowed_agents": ("editor", ("",), ("two words",), (7,)),
     "refuse_loops": NOT_FLAGS,
@@ -78,7 +78,7 @@ def test_without_a_policy_nothing_is_refused() -> None:
         policy.hops_between_questions,
         policy.oldest,
         policy.max_depth,
-        policy.max_attempts,
+        policy.attempts,
     )
 
 
