@@ -40,6 +40,6 @@ def command(*, once: bool, as_json: bool) -> None:
 
 def _report(delivered: int, failed: int, *, as_json: bool) -> None:
     if as_json:
-        say_json({"delivered": delivered, "failed": failed})
+        say_json({"delivered": delivered, "failed": failed}, line=True)
     else:
         tell(f"{delivered} delivered, {failed} to be tried again")

@@ -21,9 +21,9 @@ from batonpass.audit.short_ids import ending
 from batonpass.clock import Clock
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, ReceiptId, RunId
 from batonpass.model.base.lifecycle import State
-from batonpass.model.bodies.body import HandoffAsked, HandoffHeld, HandoffInitiated, Kind, ToolHeld
+from batonpass.model.bodies.body import HandoffAsked, HandoffHeld, HandoffInitiated, Kind
 from batonpass.model.ledger.receipt import Receipt
-from batonpass.records.hold import find_decision
+from batonpass.records.hold import find_undecided
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
@@ -64,6 +64,9 @@ class _Undelivered(Struct, kw_only=True):
 class _Progress(Struct, kw_only=True):
     position: int = 0  # everything up to here was delivered, or stands below
     undelivered: dict[ReceiptId, _Undelivered] = field(default_factory=dict)
+
+
+_PROGRESS: Final = msgspec.json.Decoder(_Progress)
 
 
 class Outbox:
@@ -146,7 +149,7 @@ class Outbox:
 
     def _read(self) -> _Progress:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=_Progress)
+            return _PROGRESS.decode(self._file.read_bytes())
         except (FileNotFoundError, msgspec.DecodeError):
             return _Progress()  # everything that still waits is told once more, which is better than never
 
@@ -165,10 +168,8 @@ def notice_of(view: LedgerView, receipt: Receipt) -> Notice | None:
             return _of_handoff(view, receipt, body.handoff, rule=body.reason, until=body.until)
         case HandoffAsked() as body:
             return _of_handoff(view, receipt, body.handoff, rule=body.check)
-        case ToolHeld() as body if receipt.root == body.run or body.stays:
-            return _of_call(view, receipt, body)
         case _:
-            return None
+            return _of_call(view, receipt)
 
 
 def _of_handoff(
@@ -193,18 +194,19 @@ def _of_handoff(
     )
 
 
-def _of_call(view: LedgerView, receipt: Receipt, body: ToolHeld) -> Notice | None:
-    if find_decision(view, body.call) is not None:
+def _of_call(view: LedgerView, receipt: Receipt) -> Notice | None:
+    held = find_undecided(view, receipt)
+    if held is None:
         return None
     return Notice(
         id=receipt.id,
         waits=WaitKind.HELD,
         at=receipt.at,
         root=receipt.root,
-        call=body.call,
-        agent=view.get_run(body.run).agent,
-        tool=body.tool,
-        rule=body.rule,
-        until=body.until,
-        command=f"batonpass handoff approve {ending(body.call, 6)}",
+        call=held.call,
+        agent=view.get_run(held.run).agent,
+        tool=held.tool,
+        rule=held.rule,
+        until=held.until,
+        command=f"batonpass handoff approve {ending(held.call, 6)}",
     )

@@ -235,6 +235,14 @@ def find_decision(view: LedgerView, call: CallId) -> tuple[Receipt, ToolApproved
     return None
 
 
+def find_undecided(view: LedgerView, receipt: Receipt) -> ToolHeld | None:
+    """Return the held call of a run that goes on, if this is its receipt and nobody ruled on it yet; else None."""
+    held = receipt.body
+    if not isinstance(held, ToolHeld) or not (held.stays or receipt.root == held.run):
+        return None
+    return held if find_decision(view, held.call) is None else None
+
+
 def find_backed(view: LedgerView, call: CallId) -> Iterator[tuple[Receipt, ToolBacked]]:
     """Yield the partial approvals of a held call that needs several."""
     for stored in view.find_receipts(ReceiptQuery(kind=Kind.TOOL_BACKED)):

@@ -36,6 +36,7 @@ COMMANDS = {
     "session list": (),
     "session show": ("last",),
     "session diff": ("last",),
+    "session prune": ("last", "what comes along", *BY),
     "trail": ("last",),
     "why": ("last",),
     "taint": ("nothing from outside",),
@@ -59,8 +60,8 @@ COMMANDS = {
     "endorse": ("notes.txt", *BY),
     "blame": ("--artifact", "rates.csv"),
 }
-ELSEWHERE = {"import claude-code", "worker"}  # they take more than a ledger; a worker prints lines
-LINES = {"worker", "live_events", "watch"}  # the modules of what goes on: `worker`, `--follow` and `--watch`
+ELSEWHERE = {"import claude-code", "notify", "worker"}  # they take more than a ledger; the last two print lines
+LINES = {"notify", "worker", "live_events", "watch"}  # what goes on: `notify`, `worker`, `--follow` and `--watch`
 
 
 @pytest.fixture
@@ -113,6 +114,6 @@ def test_only_what_goes_on_prints_lines() -> None:
     assert LINES == found - {"receipt"}
     assert [] == [
         words
-        for words in ("`worker`", "`trail --follow`", "`handoff list --watch`")
+        for words in ("`worker`", "`notify`", "`trail --follow`", "`handoff list --watch`")
         if words not in document("reference/cli.md").partition("**`--json`**")[2].partition("```")[0]
     ]

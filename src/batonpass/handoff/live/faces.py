@@ -41,23 +41,7 @@ from batonpass.handoff.live.run_scope import RunScope, get_current
 from batonpass.handoff.programs.runners import Runner, run_to_end
 from batonpass.handoff.runtime.deadlines import is_overdue
 from batonpass.handoff.runtime.desk import Desk
-from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.sessions.agent_memory import remember
-from batonpass.handoff.sessions.session_state import save_session
-from batonpass.handoff.taint.handoff_endorsement import endorse_in_handoff
-from batonpass.handoff.taint.intake import endorse, take_in
-from batonpass.handoff.transfer import accept as accepting
-from batonpass.handoff.transfer import retry as retries
-from batonpass.handoff.transfer import verdict as verdict_of
-from batonpass.handoff.transfer.close import check_report, close_run, end_overdue
-from batonpass.handoff.transfer.offer import offer_task
-from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
-from batonpass.handoff.transfer.pending_offer import refuse_offer
-from batonpass.handoff.transfer.question import Enclosed, answer, ask, chosen_problem, waive
-from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
-from batonpass.handoff.transfer.retry import settle_own
-from batonpass.handoff.transfer.revisions import BatonRevision, acknowledge, find_unacknowledged, look_for_news
-from batonpass.handoff.transfer.run_items import (
+from batonpass.handoff.runtime.run_items import (
     attach,
     checkpoint,
     note_message,
@@ -67,6 +51,22 @@ from batonpass.handoff.transfer.run_items import (
     relax,
     state_intent,
 )
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.sessions.agent_memory import remember
+from batonpass.handoff.sessions.session_state import save_session
+from batonpass.handoff.taint.intake import endorse, take_in
+from batonpass.handoff.transfer import accept as accepting
+from batonpass.handoff.transfer import retry as retries
+from batonpass.handoff.transfer import verdict as verdict_of
+from batonpass.handoff.transfer.close import check_report, close_run, end_overdue
+from batonpass.handoff.transfer.endorsement import endorse_in_handoff
+from batonpass.handoff.transfer.offer import offer_task
+from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
+from batonpass.handoff.transfer.pending_offer import refuse_offer
+from batonpass.handoff.transfer.question import Enclosed, answer, ask, chosen_problem, waive
+from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
+from batonpass.handoff.transfer.retry import settle_own
+from batonpass.handoff.transfer.revisions import BatonRevision, acknowledge, find_unacknowledged, look_for_news
 from batonpass.handoff.transfer.wait import leave, resume_above, suspend
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from batonpass.handoff.history.offers import author_of, read_items
 from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_items import write_items
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.transfer.run_items import write_items
 from batonpass.model.base.checks import require_text
 from batonpass.model.base.ids import AgentId, ContentId, Digest, RunId
 from batonpass.model.base.kinds import Part

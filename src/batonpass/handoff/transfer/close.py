@@ -25,6 +25,7 @@ from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.calls.unexplained import find_unexplained, list_unexplained
 from batonpass.handoff.history.grant_use import describe_use, read_use
 from batonpass.handoff.history.written_files import OUTSIDE
+from batonpass.handoff.runtime.claimed_outputs import compare
 from batonpass.handoff.runtime.deadlines import is_out_of_time
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.faults import Fault
@@ -32,7 +33,6 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding, ref_of
 from batonpass.handoff.transfer.attempt_limit import RETRIES, pause_after
 from batonpass.handoff.transfer.attempt_receipts import close_out
-from batonpass.handoff.transfer.claimed_outputs import compare
 from batonpass.handoff.transfer.free_text import scan_report
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified

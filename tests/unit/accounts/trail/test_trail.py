@@ -118,7 +118,7 @@ def test_a_lost_process_leaves_its_calls_in_doubt(place: Place) -> None:
     assert ("run.rekeyed", 2) == (kinds_of(trail.runs[lead.id])[-1], trail.runs[lead.id].epoch)
 
 
-@pytest.mark.parametrize("settlement", list(Settlement))
+@pytest.mark.parametrize("settlement", [Settlement.REPEAT, Settlement.SKIP])
 def test_what_was_decided_about_a_call_is_told_with_it(place: Place, settlement: Settlement) -> None:
     """A call that somebody settled is not in doubt any more."""
     lead = place.relay().start("Tell them", by=ANA)
@@ -131,6 +131,27 @@ def test_what_was_decided_about_a_call_is_told_with_it(place: Place, settlement:
     call = calls_of(place.trail(lead.id), run)[0]
 
     assert (settlement, False) == (call.record.settlement, call.record.in_doubt)
+
+
+def test_a_late_result_that_was_accepted_is_told_with_its_call(place: Place) -> None:
+    """The attempt lapsed while its call was under way; somebody took the result that came afterwards."""
+    relay = place.relay()
+    lead = relay.start("Tell them", by=ANA)
+    handoff = lead.hand_off("mailer", "Tell", carrier=Carrier.WORKER)
+    run = handoff.accept(lease=relay.claim(holder="w", lease_for=timedelta(0)))
+
+    def slow(to: str) -> str:
+        relay.sweep()
+        return to
+
+    tried(lambda: run.call(slow, "all"))
+    before = calls_of(place.trail(lead.id), run)[0].record
+    handoff.settle(before.id, Settlement.LATE, by=ANA)
+
+    after = calls_of(place.trail(lead.id), run)[0].record
+
+    assert (None, True) == (before.settlement, before.in_doubt)
+    assert (Settlement.LATE, False) == (after.settlement, after.in_doubt)
 
 
 def test_finished_calls_of_an_earlier_attempt_are_said_to_be_kept(place: Place) -> None:

@@ -54,6 +54,7 @@ COMMANDS = {
     "ledger erase": ("ledger", "erase", "{}", "--yes", *BY),
     "session show": ("session", "show", "{}"),
     "session diff": ("session", "diff", "{}"),
+    "session prune": ("session", "prune", "{}", "what comes along", *BY),
     "session diff OTHER": ("session", "diff", "last", "{}"),
     "key revoke": ("key", "revoke", "{}", "--reason", "r"),
     "blame --artifact": ("blame", "--artifact", "{}"),

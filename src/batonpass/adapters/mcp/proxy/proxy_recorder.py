@@ -187,7 +187,7 @@ class ProxyRecorder:
 
     def keep(self, name: str, body: bytes) -> None:
         """Keep something that the server said as an untrusted artifact."""
-        from batonpass.handoff.transfer.run_items import attach  # noqa: PLC0415 - as above
+        from batonpass.handoff.runtime.run_items import attach  # noqa: PLC0415 - as above
 
         relay, holding = self._run()
         attach(_desk(relay), holding, name, body, media_type="application/json", untrusted=True)

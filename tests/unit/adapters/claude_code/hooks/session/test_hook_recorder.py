@@ -202,7 +202,7 @@ def test_the_answer_is_kept_and_is_the_report(session: Session, relay: Relay) ->
         "effects": [],
         "unverified": [],
     }
-    closed |= {"flags": [], "label": OWN}
+    closed |= {"flags": [], "label": OWN, "waiting": [], "waiting_calls": []}
     source = {**SOURCE, "key": f"end/{SESSION}", "status": "other"}
     assert [
         a_receipt(
