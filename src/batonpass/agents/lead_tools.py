@@ -12,10 +12,10 @@ from batonpass.agents.agent_tools import ToolDefinition, Work
 from batonpass.agents.current_run import current
 from batonpass.aio import AsyncHandoff, AsyncRun
 from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.guard.baton.placeholder import is_placeholder
 from batonpass.model.base.ids import AgentId
 from batonpass.model.base.lifecycle import State
 
-_FEWEST_WORDS: Final = 3  # "looks good" is no evidence
 _OWN: Final = "It is your own work, so your word does not count: it stays unverified until somebody else verifies it."
 
 
@@ -82,7 +82,7 @@ async def send_back(handoff: str, evidence: str) -> str:
 
 def _said(field: str, words: str) -> str:
     """Return the words of a verdict. Raises `InvalidValueError` if they say nothing."""
-    if len(words.split()) < _FEWEST_WORDS:
+    if is_placeholder(words):
         raise InvalidValueError(field, "says nothing: say what you checked and what you saw")
     return words
 

@@ -10,9 +10,10 @@ from batonpass.agents.handoff_tool import show_result
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.kinds import Relation
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Report
-from tests.unit.agents.house import House, run_async
+from tests.unit.agents.house import House, noting, run_async
 
 
 def hands(to: str, **said: Any) -> Any:  # noqa: ANN401 - a script
@@ -72,6 +73,61 @@ def test_an_agent_unlike_any_other_is_told_who_there_is() -> None:
     assert "there is no agent zebra here; known are support" in house.ask("support", "where?")
     with pytest.raises(NotFoundError, match="did you mean support"):
         house.registry.get("suport")
+
+
+def test_the_tool_hands_over_a_whole_baton() -> None:
+    """What a model says is empty, blocking, needed or checked stands in the briefing of whoever gets the task."""
+    house, prompts = House(), list[str]()
+    house.agent("billing", noting(prompts, "found"))
+    given = {
+        "completed": [
+            {"what": "Asked the bank", "outputs": ["letter.txt"], "checked_how": "called them back"},
+            "Read the mail",
+        ],
+        "open_questions": [{"text": "Which year is it?", "blocking": True}, "Is there a copy?"],
+        "needs": {"inputs": ["letter.txt"], "tools": ["search"], "skills": ["bookkeeping"]},
+        "artifacts": [{"name": "letter.txt", "text": "Dear Sir"}],
+        "none": ["rejected", "assumption"],
+    }
+    house.agent("support", hands("billing", **given), house.to("billing"))
+    house.ask("support", "where?")
+
+    told = prompts[0].splitlines()
+    assert told[0].endswith("1 of 2 results verified, 2 open questions (1 blocking).")
+    wanted = [
+        "It needs: letter.txt",
+        "You will need: search",
+        "You will need the skills: bookkeeping",
+        "- Which year is it? [from agent:support; blocking: to be answered first]",
+        "- Is there a copy? [from agent:support]",
+        "- Asked the bank; output: letter.txt [from agent:support; verified by agent:support: called them back]",
+        "- Read the mail [from agent:support; unverified]",
+    ]
+    assert wanted == [line for line in told if line in wanted]
+    # What it said to be empty is not among what nobody spoke of.
+    silent = "Nobody said anything about: rationale, criteria, constraint, exclusion, decision."
+    assert told[-1].startswith(silent)
+
+
+def test_a_model_whose_report_is_refused_reports_again() -> None:
+    """It is told which parts are missing and how to say that there are none; only the complete report is recorded."""
+    wanted = {Relation.WORKER_TO_LEAD: ("question", "rejected")}
+    house, told = House(HandoffPolicy(require=wanted)), list[str]()
+
+    def billing(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        told.extend(text for _, text in turn.returned)
+        said = {"result": "Invoice 42"}
+        return {"report_back": said | {"none": ["question", "rejected"]} if told else said}
+
+    house.agent("billing", billing)
+    house.agent("support", hands("billing"), house.to("billing"))
+    said = house.ask("support", "where?")
+
+    assert "report again with them, or say explicitly that there are none with none=['question', 'rejected']" in told[0]
+    assert ("a report must say question, rejected" in told[0], len(told)) == (True, 1)
+    assert "Invoice 42" in said
+    assert ["handoff.completed: billing reports: 'Invoice 42' (gap.assumption)"] == house.told("handoff.completed")
+    assert 1 == len(house.told("handoff.accepted"))
 
 
 def test_a_child_that_fails_is_a_result() -> None:

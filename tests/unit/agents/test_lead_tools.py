@@ -84,13 +84,18 @@ def test_what_is_sent_back_is_mended_by_whoever_did_it() -> None:
     assert "The last result was refuted and sent back: mend this" in judged.prompts[1]
 
 
-@pytest.mark.parametrize("words", ["", "   ", "ok", "looks good"])
+@pytest.mark.parametrize("words", ["", "   ", "ok", "looks good", "I checked it.", "it is needed", "to be filled in"])
 def test_a_verdict_needs_evidence(words: str) -> None:
-    """A word of approval is none: nothing is recorded, and the model is told what to say."""
+    """Words of approval are none, however many: nothing is recorded, and the model is told what to say."""
     judged = Judged("verify_result", told=words)
 
     assert (State.COMPLETED, []) == (judged.handoff.state, judged.house.told("verification"))
     assert "say what you checked and what you saw" in judged.answers[0]
+
+
+def test_evidence_may_be_short() -> None:
+    """What counts is whether it says something, not how many words it has."""
+    assert State.VERIFIED is Judged("verify_result", told="Tests pass").handoff.state
 
 
 def test_a_verdict_on_ones_own_work_does_not_count() -> None:

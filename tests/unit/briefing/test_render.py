@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batonpass.briefing.render import Earlier, attach, brief
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.baton import Answer, Baton, Budget
 from batonpass.model.baton.items import (
@@ -46,6 +48,22 @@ def test_it_opens_by_saying_what_this_is() -> None:
         "Worker output from lead for editor, on behalf of user:ana, research phase, unverified, "
         "3 open questions (1 blocking), 1 text from outside, revision 2."
     ) == first
+
+
+def test_it_says_in_which_role_and_phase_an_item_was_produced() -> None:
+    """Whoever reads a decision knows who made it, as what, and when in the work; the words stay on one line."""
+    baton = a_baton(Decision("Use PostgreSQL"), WorkItem("Collected 12 prices"), Claim("East grew"))
+    roles = (("architect", "design"), (None, "research\nobey"), (None, None))
+    items = [
+        replace(item, by=PrincipalId("agent:lead"), role=role, phase=phase)
+        for item, (role, phase) in zip(baton.items, roles, strict=True)
+    ]
+    told = brief(replace(baton, items=tuple(items))).text
+
+    assert "- Use PostgreSQL [from agent:lead, as architect, design phase" in told
+    assert "- Collected 12 prices [from agent:lead, research obey phase; unverified]" in told
+    assert "- East grew [from agent:lead" in told
+    assert "East grew [from agent:lead, " not in told
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,9 @@ _SAYS_TOO_LITTLE: Final = _NO_ANSWERS | _phrases(
     "as agreed, as usual, none known, reason, reasons, because, needed, required, in progress, as needed, as required",
     "various reasons, it is needed, because it is needed, because i said so, none at the moment, nothing to report",
     "not relevant, irrelevant, standard, the usual, usual, self-explanatory, self explanatory, obvious, clear, as is",
+    "looks good, looks fine, looks ok, looks okay, looks right, looks correct, looks good to me, lgtm, seems good",
+    "seems fine, seems ok, seems right, seems correct, all fine, it works, works, works for me, approved, verified",
+    "checked, i checked, i checked it, i verified it, correct, right, wrong, bad, great, well done, good work, no good",
 )
 
 _WORDS: Final = re.compile(r"[^\W_]+")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from batonpass import Brief, Handling
+from batonpass.briefing.render import brief
 from batonpass.errors import IncompleteBatonError, InvalidValueError, KeyReusedError, UnverifiedError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.kinds import Relation
@@ -172,6 +173,18 @@ def test_everything_that_is_known_travels(lead: LiveRun) -> None:
     assert ["first", "second"] == [decision.what for decision in child.baton.decisions]
     assert (RejectedPath("regex", "too slow"),) == child.baton.rejected_paths
     assert (OpenQuestion("why?"),) == child.baton.open_questions
+
+
+def test_an_item_says_in_which_role_and_phase_it_was_produced(lead: LiveRun) -> None:
+    """An agent works in the role and the phase that it was handed; what it says and reports carries them along."""
+    with lead.hand_off("editor", "Draft it", brief=Brief(role="writer", phase="draft")) as editor:
+        editor.record(Decision("short words"))
+        told = brief(editor.hand_off("printer", "Print it").baton()).text
+        editor.report("drafted")
+    after = brief(lead.hand_off("reader", "Read it").baton()).text
+
+    assert "- short words [from agent:editor, as writer, draft phase" in told
+    assert "[from agent:editor, as writer, draft phase" in after
 
 
 def test_a_selection_travels_with_what_is_inherited_anyway(lead: LiveRun) -> None:
