@@ -163,7 +163,7 @@ def test_an_answer_made_of_outside_words_is_not_repeated() -> None:
 
 
 def test_what_a_lead_verified_is_told_as_verified() -> None:
-    """A result that its lead verified comes along with its evidence; one that nobody verified does not."""
+    """A result that its lead verified comes along with its author and its evidence; an unverified one does not."""
 
     def script(asked: Asked) -> Said:
         if "You are billing" in asked.system:
@@ -188,5 +188,5 @@ def test_what_a_lead_verified_is_told_as_verified() -> None:
         house.relay.verify()
         last = api.of("support")[-1].words
 
-    assert "invoice 42 is paid, as A says [verified by agent:lead" in last.replace("agent:support", "agent:lead")
+    assert "invoice 42 is paid, as A says [from agent:billing; verified by agent:support: verdict, see handoff_" in last
     assert "as B says" not in last.partition("verified by")[0]

@@ -323,7 +323,8 @@ class _Tree:
             how=f"{verdict.method}, see {handoff.id}",
             evidence=handoff.id,
         )
-        return Said(value=work, by=verdict.by, at=at, source=source)
+        # The words are the worker's; who vouches for them stands in the item.
+        return Said(value=work, by=author_of(handoff.to), at=at, source=source)
 
     def take_root_report(self, left: Left) -> None:
         """Take the final report of the root."""

@@ -132,5 +132,5 @@ def test_erased_words_lie_within_no_scope() -> None:
     handoff.wait()
     (receipt,) = receipts(desk.relay, "tool.held")
     desk.relay.admin.erase([receipt.content["arguments"].id], by=ANA, reason="asked to")
-    with pytest.raises(OutOfScopeError, match="the record does not say"):
+    with pytest.raises(OutOfScopeError, match="whose extent is not on record; nobody may"):
         handoff.approve(by=BEN)

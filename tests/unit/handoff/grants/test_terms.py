@@ -12,6 +12,7 @@ from batonpass.aio import AsyncRelay
 from batonpass.errors import (
     CallProtectedError,
     ConstraintViolatedError,
+    DeadlinePassedError,
     GrantDeniedError,
     GrantExceededError,
     GrantExpiredError,
@@ -343,16 +344,19 @@ class TestLimits:
             lead.call(pull)
 
     def test_a_grant_ends(self, places: Places, disk: Disk) -> None:
-        """By its own end, or by the deadline of the handoff."""
+        """By its own end; and the deadline of a handoff, which comes first, is named as what ended its work."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
         lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], until=clock.now() + HOUR))
         editor = lead.hand_off("editor", "Edit", may=["write:**"], deadline=clock.now() + HOUR / 2).accept()
         editor.call(disk.write, "a", "")
+        other = lead.hand_off("editor", "Edit on", may=["write:**"]).accept()
         clock.tick(HOUR / 2)
-        with pytest.raises(GrantExpiredError):
+        with pytest.raises(DeadlinePassedError):
             editor.call(disk.write, "b", "")
         clock.tick(HOUR / 2)
+        with pytest.raises(GrantExpiredError):
+            other.call(disk.write, "c", "")
         with pytest.raises(GrantExpiredError):
             lead.hand_off("editor", "Edit more", may=["write:**"])
 

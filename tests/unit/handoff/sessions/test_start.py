@@ -8,6 +8,7 @@ from batonpass.errors import FencedError, HandoffEndedError, InvalidValueError, 
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import RunId
 from batonpass.model.base.kinds import Mode
+from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import (
     Artifact,
@@ -21,6 +22,7 @@ from batonpass.model.baton.items import (
     OpenQuestion,
     RejectedPath,
     WorkItem,
+    label_of,
 )
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
@@ -192,7 +194,7 @@ class TestSessions:
             ("agent:lead", RejectedPath("path")),
             ("agent:worker", OpenQuestion("u?")),
             ("agent:worker", Decision("u!")),
-            ("user:bob", work),
+            ("agent:worker", work),
             ("agent:worker", OpenQuestion("v?")),
             ("agent:worker", OpenQuestion("f?")),
             ("agent:lead", OpenQuestion("and now?")),
@@ -208,6 +210,14 @@ class TestSessions:
         lead = self.last_time(relay)
 
         assert self.expected(relay) == self.told(relay.start("next", by=ANA, continues=lead.id))
+
+    def test_a_verified_result_stays_the_words_of_its_agent(self, relay: Relay) -> None:
+        """A person who verified it did not write it: it is trusted, and scanned, as what a model wrote."""
+        run = relay.start("next", by=ANA, continues=self.last_time(relay).id)
+
+        assert [(SourceType.LLM_GENERATED, "user:bob")] == [
+            (label_of(item), item.value.verified_by) for item in run.notes if isinstance(item.value, WorkItem)
+        ]
 
     def test_nothing_is_lost_or_doubled_in_a_series(self, relay: Relay) -> None:
         """Four sessions on, with the same constraint given every time, each thing is there once."""
