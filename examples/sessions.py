@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from batonpass import Assumption, Constraint, Decision, OpenQuestion, Relay, tool
+from batonpass import Assumption, Card, Constraint, Decision, OpenQuestion, Relay, tool
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.lifecycle import Carrier
 
@@ -112,6 +112,7 @@ def main(directory: Path, tell: Tell = print) -> Relay:
     (directory / ".git").mkdir(exist_ok=True)  # conditions name files from the top of the repository
     (directory / "rates.csv").write_text("EUR,USD\n1.00,1.08\n", encoding="utf-8")
     relay = Relay.open(f"sqlite:///{directory}/.batonpass/ledger.db", clock=calendar)
+    relay.introduce(Card(agent="drafter"))  # a worker elsewhere runs it
     with chdir(directory):
         first_session(relay, directory)
         calendar.wait(timedelta(days=14))

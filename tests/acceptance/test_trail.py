@@ -48,7 +48,7 @@ def test_every_store_tells_the_same(places: Places) -> None:
     handoff.retry(by=ANA)
     second = handoff.accept()
     second.call(disk.write, "a.py", "one")
-    second.report("done")
+    second.report("it rounds half-even")
     second.close()
     handoff.verify(by=ANA, check=lambda: True)
     lead.close()
@@ -69,7 +69,7 @@ def test_every_store_tells_the_same(places: Places) -> None:
         '      │     failed · connection · "ConnectionError: the model is gone" · effects: 1',
         "      │  retried by user:ana",
         "      └─ editor ID  completed  T  attempt 2",
-        '            completed "done" · kept 1 of earlier attempts',
+        '            completed "it rounds half-even" · kept 1 of earlier attempts',
     ] == [line for line in lines[4:] if "validation found" not in line][:7]
     assert f"allowed: user:ana approved editor {handoff.id[-4:]} (unproven: no approver's key signed)" == why.sentence
 

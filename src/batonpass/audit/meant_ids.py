@@ -35,6 +35,7 @@ from batonpass.model.base.ids import (
     session_named,
     time_of,
 )
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.session import session_of
 from batonpass.model.bodies.body import ToolCached, ToolHeld
 from batonpass.model.ledger.key import Key, KeyStatus
@@ -343,7 +344,7 @@ def _contents_of(view: LedgerView, meant: Meant) -> Iterator[ContentId]:
 def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
     """Return the handoff or held call that is meant, by id, by agent, or by the tool of a waiting call.
 
-    Raises as `choose` does.
+    A name means what waits, if anything of that name does. Raises as `choose` does.
     """
     meant, held = _choose_held(view, given, "handoff or held call", (HANDOFF,))
     return view.get_handoff(HandoffId(meant.id)) if meant.kind == HANDOFF else held[CallId(meant.id)]
@@ -361,10 +362,17 @@ def get_held(view: LedgerView, given: str) -> HeldCall:
 def _choose_held(view: LedgerView, given: str, what: str, kinds: Sequence[str]) -> tuple[Meant, dict[CallId, HeldCall]]:
     """Return what is meant among held calls and things of these kinds, and all held calls."""
     calls = {held.call: held for held in view.find_held_calls()}
+
+    def named(name: str) -> Iterable[Meant]:
+        # Only what waits can be decided. What the same agent did before is no second meaning of its name; it is
+        # found only if nothing waits, so that the answer says in which state it is.
+        waiting = (*_held_for(view, name, kinds), *_using(view, name))
+        return waiting or find_named(view, name, kinds)
+
     meant = choose(
         given,
         what,
-        named=lambda name: (*find_named(view, name, kinds), *_using(view, name)),
+        named=named,
         ended=lambda end: (
             *find_ended(view, end, kinds),
             *(_meant(held) for held in calls.values() if held.call.endswith(end)),
@@ -378,6 +386,12 @@ def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterat
     """Yield the held calls of open runs, the latest first, in one tree or in all."""
     found = [held for held in view.find_waiting_calls() if root is None or view.get_run(held.run).root == root]
     return iter(reversed(found))
+
+
+def _held_for(view: LedgerView, agent: str, kinds: Sequence[str]) -> Iterator[Meant]:
+    if HANDOFF in kinds and agent != LAST and len(agent) <= _LONGEST_NAME:
+        held = view.find_handoffs(to=AgentId(agent), states=[State.HELD], limit=_SHOWN + 1)
+        yield from (Meant(id=handoff.id) for handoff in held)
 
 
 def _using(view: LedgerView, tool: str) -> Iterator[Meant]:

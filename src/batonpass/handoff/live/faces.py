@@ -6,7 +6,6 @@ These classes only connect: the rules are in `transfer`, `calls` and `approvals`
 import json
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -39,6 +38,7 @@ from batonpass.handoff.history.offers import Offer
 from batonpass.handoff.live.run_calls import RunCalls
 from batonpass.handoff.live.run_scope import RunScope, get_current
 from batonpass.handoff.programs.runners import Runner, run_to_end
+from batonpass.handoff.runtime.caller_warning import warn_caller
 from batonpass.handoff.runtime.deadlines import is_overdue
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_items import (
@@ -274,7 +274,7 @@ class LiveHandoff:
     def _warn_if_repeated(self) -> None:
         # Only when the result is taken. Asking again in order to look at a handoff or to judge it is legitimate.
         if self._repeated is not None:
-            warnings.warn(ReusedResultWarning(self._repeated), stacklevel=3)
+            warn_caller(ReusedResultWarning(self._repeated))
             self._repeated = None
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
@@ -730,7 +730,7 @@ class LiveRun(RunCalls):
         )
         offered = offer_task(self._desk, self._holding, asked)
         if (known := offered.in_flight) is not None:
-            warnings.warn(TaskInFlightWarning(known.id, known.to, known.state), stacklevel=2)
+            warn_caller(TaskInFlightWarning(known.id, known.to, known.state))
         reused = offered.again and offered.handoff.state in DELIVERED
         # After a crash, a program should get its old result. Twice within one run, it likely wants a second one.
         repeated = offered.handoff.to if reused and offered.handoff.id in self._asked_for else None

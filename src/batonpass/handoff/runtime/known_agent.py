@@ -1,11 +1,11 @@
 """Whether anybody knows the agent that workers are to run: a misspelled name would wait for ever."""
 
-import warnings
 from difflib import get_close_matches
 from typing import Final
 
 from batonpass.errors import UnknownAgentError
 from batonpass.errors.handoff import UnknownAgentWarning
+from batonpass.handoff.runtime.caller_warning import warn_caller
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.model.base.ids import AgentId
 
@@ -25,5 +25,5 @@ def require_known(desk: Desk, agent: AgentId, *, refuses: bool) -> None:
         alike = tuple(get_close_matches(agent, desk.cards, _MOST_ALIKE))
         if refuses:
             raise UnknownAgentError(agent, tuple(desk.cards), alike)
-        warnings.warn(UnknownAgentWarning(agent, alike), stacklevel=2)
+        warn_caller(UnknownAgentWarning(agent, alike))
     desk.known_agents.add(agent)

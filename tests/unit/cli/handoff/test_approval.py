@@ -164,6 +164,23 @@ def test_a_call_is_meant_by_its_tool_if_one_waits(desk: Desk, lead: LiveRun) -> 
     )
 
 
+def test_a_name_means_what_waits(desk: Desk, lead: LiveRun) -> None:
+    """What the same agent did before cannot be meant; two that wait are listed, and one that is over says so."""
+    with lead.hand_off("mailer", "Tell the office") as mailer:
+        mailer.report("told the office")
+    over = desk.run("handoff", "approve", "mailer")
+    lead.hand_off("mailer", "Tell everybody", hold=True)
+    lead.hand_off("mailer", "Tell the press", hold=True)
+    two = desk.run("handoff", "approve", "mailer")
+    ids = [line.split()[0] for line in two.stderr.splitlines()[1:]]
+    denied = desk.run("handoff", "deny", ids[0], "--reason", "not them")
+    last = desk.run("handoff", "approve", "mailer")
+
+    assert [1, 1, 0, 0] == [done.exit_code for done in (over, two, denied, last)]
+    assert ("is completed" in over.stderr, 2) == (True, len(ids))
+    assert last.stdout.startswith(f"mailer {ids[1]} · offered · approved by user:tess")
+
+
 def test_what_is_shown_of_a_call_is_all_that_is_material(
     desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

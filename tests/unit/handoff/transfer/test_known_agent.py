@@ -30,6 +30,14 @@ def test_an_unknown_agent_is_warned_about_once_with_names_that_are_alike(relay: 
         hand_off(relay, "transcriber")
 
 
+def test_a_warning_points_at_the_line_of_the_user(relay: Relay) -> None:
+    """Whoever reads it sees their own line, however many of ours are in between."""
+    with pytest.warns(UnknownAgentWarning) as warned:
+        hand_off(relay, "translater")
+
+    assert [__file__] == [warning.filename for warning in warned]
+
+
 def test_whoever_ran_here_is_known(places: Places) -> None:
     """A process that only hands off knows the agents that workers of other processes run."""
     relay, other = places.relay(), places.relay()
