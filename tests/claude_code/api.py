@@ -4,6 +4,7 @@ A script says for each prompt, the human's or a sub-agent's, what the model answ
 """
 
 import json
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ Turn: TypeAlias = Sequence[Block]
 Script: TypeAlias = Mapping[str, Sequence[Turn]]  # by words that the prompt contains
 
 _DONE: Final = "Nothing more to do."
+_BRIEFING: Final = re.compile(r"\[\[(\w+) briefing\]\].*?\[\[\1 end of briefing\]\]", re.DOTALL)
 
 
 def says(text: str) -> Block:
@@ -94,11 +96,11 @@ def _renamed(block: Block, tools: set[Any]) -> Block:
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    """Return what was said, without what tools returned: those repeat prompts."""
+    """Return what was said, without what tools returned and without briefings: those repeat prompts."""
     content = message["content"]
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] for block in content if block.get("type") == "text")
+    if not isinstance(content, str):
+        content = "\n".join(block["text"] for block in content if block.get("type") == "text")
+    return _BRIEFING.sub("", content)
 
 
 class _Server(ThreadingHTTPServer):
