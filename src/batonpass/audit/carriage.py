@@ -17,13 +17,13 @@ from msgspec import Struct, field
 from batonpass.errors import EditedError, NotFoundError
 from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import ABRIDGED, INHERITED
 from batonpass.model.bodies.body import (
     Carried,
     HandoffAccepted,
     HandoffCompleted,
     HandoffInitiated,
-    Kind,
     Part,
     RunRecorded,
     RunRelaxed,
@@ -37,7 +37,8 @@ from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 
-_NOTES: Final = (Kind.RUN_RECORDED, Kind.RUN_RELAXED)
+_NOTES: Final = "run"  # the family of run.recorded and run.relaxed
+_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
 class CarriageFault(StrEnum):
@@ -260,15 +261,8 @@ def _offers(view: LedgerView, handoff: Handoff) -> Iterator[_Offer]:
             raise EditedError("the run is its own ancestor", stream=stream, field="parent")
         seen.add(stream)
         opening = read_receipt(view.get_receipt_at(stream, 1))
-        notes = sorted(
-            (
-                note
-                for kind in _NOTES
-                for note in map(read_receipt, view.find_receipts(ReceiptQuery(stream=stream, kind=kind)))
-                if note.seq < seq
-            ),
-            key=lambda note: note.seq,
-        )
+        noted = map(read_receipt, view.find_receipts(ReceiptQuery(stream=stream, kind=_NOTES)))
+        notes = sorted((note for note in noted if note.seq < seq), key=lambda note: note.seq)
         yield _Offer(
             receipt=receipt,
             body=body,
@@ -288,13 +282,13 @@ def _results(view: LedgerView, run: RunId, offer: Receipt) -> Iterator[_Delivere
     for child in sorted(view.find_handoffs(parent=run), key=lambda child: child.seq):
         if child.run is None or child.seq >= offer.seq:
             continue
-        run_of_it = view.get_run(child.run)
-        if run_of_it.ended_at is None or run_of_it.ended_at > offer.at:
-            continue
+        # A run may have many children: of each, only the last receipt is read.
         head = view.get_stream(StreamId(child.run))
         closing = read_receipt(view.get_receipt_at(head.id, head.seq))
-        if isinstance(closing.body, HandoffCompleted):
-            yield _Delivered(closing, closing.body, run_of_it.agent)
+        if isinstance(closing.body, HandoffCompleted) and closing.at <= offer.at:
+            # Once it was given to somebody else, the handoff names another agent than the run that delivered.
+            by = child.to if child.state in _DELIVERED else view.get_run(child.run).agent
+            yield _Delivered(closing, closing.body, by)
 
 
 def _acceptance(view: LedgerView, handoff: Handoff, offers: list[_Offer], number: int) -> Receipt | None:

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.model.base.ids import RunId
-from batonpass.model.base.kinds import Kind
 from batonpass.model.baton.items import ItemValue
 from batonpass.model.bodies.body import SessionPruned
+from batonpass.model.ledger.remark import RemarkKind
 from batonpass.records.text import read_receipt, read_texts
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.store.port import LedgerView
 from batonpass.wire.documents import to_document
 
 PRUNED: Final = "pruned"  # the content of the receipt: a list of what was taken out
@@ -29,8 +29,8 @@ def key_of(value: ItemValue) -> str:
 def find_pruned(view: LedgerView, root: RunId) -> Mapping[str, datetime]:
     """Return what people took out of what a root leaves, and when. What is said anew later counts again."""
     found: dict[str, datetime] = {}
-    for stored in view.find_receipts(ReceiptQuery(kind=Kind.SESSION_PRUNED)):
-        receipt = read_receipt(stored)
+    for remark in reversed([*view.find_remarks(RemarkKind.PRUNED, root)]):
+        receipt = read_receipt(view.get_receipt(remark.receipt))
         if not isinstance(receipt.body, SessionPruned) or receipt.body.root != root:
             continue
         listed = read_texts(view, receipt).get(PRUNED)

@@ -144,7 +144,7 @@ def test_handoffs_are_watched(live: Live, relay: Relay) -> None:
     states += [json.loads(line)["state"] for line in lines(process, 1)]
 
     assert (held.id, "held") == (first["id"], first["state"])
-    assert ["running", "completed", "denied"] == [state for state in states if state != "offered"]
+    assert ["running", "completed", "cancelled"] == [state for state in states if state != "offered"]
     assert (130, "") == interrupt(process)[:2]
 
 

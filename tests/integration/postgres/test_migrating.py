@@ -8,6 +8,7 @@ import pytest
 from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import SchemaError
 from batonpass.model.base.ids import SessionId
+from batonpass.model.baton.items import Decision
 from batonpass.model.ledger.remark import RemarkKind
 from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
@@ -131,6 +132,26 @@ def test_refuted_results_are_found_in_a_ledger_that_is_older_than_fates(
         relay.verify()
         writer = relay.resume(lead.id).hand_off("writer", "Write it up")
         assert ["refuted"] == [str(known.fate) for known in writer.baton().fates.values()]
+
+
+def test_what_was_taken_out_is_found_in_a_ledger_that_is_older_than_its_remarks(
+    postgres_url: str, postgres: Server, tmp_path: Path
+) -> None:
+    """What a person took out before does not come along from now on."""
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        with relay.start("One", by=ANA, series="nightly") as lead:
+            lead.record(Decision("include returns"))
+        relay.prune_session("nightly", ["include"], by=ANA, reason="done")
+    for statement in (
+        "DELETE FROM remarks WHERE said = 'pruned'",
+        "DELETE FROM schema_migrations WHERE version = 14",
+    ):
+        postgres.execute(statement, database=database_of(postgres_url))
+    with closing(PostgresStore(postgres_url)) as store:
+        store.migrate()
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        relay.verify()
+        assert () == relay.start("Two", by=ANA, series="nightly").session.kept
 
 
 def test_a_verdict_of_another_process_is_seen_by_the_next_offer(postgres_url: str, tmp_path: Path) -> None:

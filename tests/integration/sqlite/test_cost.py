@@ -20,6 +20,10 @@ from tests.unit.cli.desk import ANA, Desk, record_tree
 _STEPS: Final = "SQLITE_STMTSTATUS_VM_STEP"
 # A few more rows may share the last four characters of an id; each costs about ten steps.
 _SLACK: Final = 60
+# How much of what its sender had arrived at a handoff is one figure, and what the sender's other children had delivered
+# before counts. So of each of them the row, the last receipt and the place of its report are looked up, and no more.
+_SIBLING: Final = 150
+_WITH_SIBLINGS: Final = frozenset({"handoff show last", "handoff show {handoff_end}"})
 
 COMMANDS: Final = (
     "run list --limit 5",
@@ -123,7 +127,10 @@ def test_what_is_asked_for_is_found_without_the_rest(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_of_many_children_is_found_without_the_others(tmp_path: Path) -> None:
-    """A run with a hundred handoffs is no more to look at, beside one of them, than a run with six."""
+    """A run with a hundred handoffs is no more to look at, beside one of them, than a run with six.
+
+    Only the figure for fidelity counts what the others had delivered, and takes little for each.
+    """
     spent = {}
     for children in (6, 100):
         desk = Desk(tmp_path / str(children))
@@ -134,9 +141,10 @@ def test_one_of_many_children_is_found_without_the_others(tmp_path: Path) -> Non
     few, many = spent[6], spent[100]
     # These show the whole tree, or what the session has done so far.
     whole = {"trail last", "session show last", "trail {handoff_end}"}
+    allowed = {command: _SLACK + (_SIBLING * (100 - 6) if command in _WITH_SIBLINGS else 0) for command in few}
 
     assert {} == {
         command: (few[command], many[command])
         for command in few
-        if command not in whole and many[command] > few[command] + _SLACK
+        if command not in whole and many[command] > few[command] + allowed[command]
     }

@@ -9,6 +9,7 @@ import pytest
 from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import EditedError, StoreAlteredError
 from batonpass.model.base.ids import SessionId
+from batonpass.model.baton.items import Decision
 from batonpass.model.ledger.remark import RemarkKind
 from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
@@ -111,6 +112,22 @@ def test_refuted_results_are_found_in_a_ledger_that_is_older_than_fates(tmp_path
         relay.verify()
         writer = relay.resume(lead.id).hand_off("writer", "Write it up")
         assert ["refuted"] == [str(known.fate) for known in writer.baton().fates.values()]
+
+
+def test_what_was_taken_out_is_found_in_a_ledger_that_is_older_than_its_remarks(tmp_path: Path) -> None:
+    """What a person took out before does not come along from now on."""
+    path = tmp_path / ".batonpass" / "ledger.db"
+    with Relay.open(path) as relay:
+        with relay.start("One", by=ANA, series="nightly") as lead:
+            lead.record(Decision("include returns"))
+        relay.prune_session("nightly", ["include"], by=ANA, reason="done")
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("DELETE FROM remarks WHERE said = 'pruned'")  # which a table of then does not take
+    make_earlier(path, 10)
+    with Relay.open(path) as relay:
+        assert [lead.id] == [one.name for one in remarks(relay.store, RemarkKind.PRUNED)]
+        relay.verify()
+        assert () == relay.start("Two", by=ANA, series="nightly").session.kept
 
 
 def test_lists_are_found_in_a_ledger_that_is_older_than_their_indexes(tmp_path: Path) -> None:

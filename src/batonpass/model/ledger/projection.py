@@ -53,6 +53,7 @@ from batonpass.model.bodies.body import (
     RunRekeyed,
     RunSpent,
     RunStarted,
+    SessionPruned,
     ToolApproved,
     ToolBacked,
     ToolCompleted,
@@ -311,6 +312,10 @@ def _endorsed(receipt: Receipt, body: RunEndorsed | HandoffEndorsed | FileEndors
     return Projection(remarks=tuple(Remark(said=RemarkKind.ENDORSED, name=name, receipt=receipt.id) for name in names))
 
 
+def _pruned(receipt: Receipt, body: SessionPruned, _: Digest) -> Projection:
+    return Projection(remarks=(Remark(said=RemarkKind.PRUNED, name=str(body.root), receipt=receipt.id),))
+
+
 def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
     # Only a call that waits while its run goes on is a row of its own: one of a root, or one that `stays`. Any other
     # ends its attempt, and the `handoff.held` receipt holds the handoff.
@@ -400,6 +405,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     ContentErased: _content_erased,
     FileEndorsed: _endorsed,
     GrantRevoked: _grant_revoked,
+    SessionPruned: _pruned,
 }
 
 

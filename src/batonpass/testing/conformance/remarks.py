@@ -9,6 +9,7 @@ from batonpass.model.bodies.body import (
     FileEndorsed,
     RunEndorsed,
     RunTainted,
+    SessionPruned,
     ToolCompleted,
     ToolRequested,
 )
@@ -50,7 +51,7 @@ def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = Tru
 
 def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
     """Record something in a run's stream, or in the relay's own, and return its receipt."""
-    if isinstance(body, FileEndorsed):
+    if isinstance(body, FileEndorsed | SessionPruned):
         return scribe.recording.note(body).receipt.id
     return scribe.recording.record(working, body).receipt.id
 
@@ -99,4 +100,16 @@ class Remarks(WithScribe):
         made = left(scribe, scribe.start(), ONE, tainted=False, commit=COMMIT)
 
         assert [Remark(said=RemarkKind.COMMITTED, name=COMMIT, receipt=made.receipt)] == remarks(scribe.store)
+        verify_ledger(scribe.store)
+
+    def test_what_a_person_took_out_is_found_by_its_root(self, scribe: Scribe) -> None:
+        """What was taken out of other roots is not read."""
+        root, other = scribe.start(), scribe.start()
+        taken = recorded(scribe, root, SessionPruned(root=root.run.id, by=ANA, count=1))
+        recorded(scribe, other, SessionPruned(root=other.run.id, by=ANA, count=2))
+
+        assert [Remark(said=RemarkKind.PRUNED, name=root.run.id, receipt=taken)] == remarks(
+            scribe.store, RemarkKind.PRUNED, root.run.id
+        )
+        assert 2 == len(remarks(scribe.store, RemarkKind.PRUNED))
         verify_ledger(scribe.store)

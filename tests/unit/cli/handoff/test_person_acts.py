@@ -270,23 +270,21 @@ def test_a_result_may_be_accepted_unverified(desk: Desk, lead: LiveRun) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hold", "question", "expected"),
+    ("hold", "question"),
     [
-        pytest.param(False, None, State.CANCELLED, id="offered"),
-        pytest.param(True, None, State.DENIED, id="held"),
-        pytest.param(False, "Which module?", State.EXPIRED, id="asked"),
+        pytest.param(False, None, id="offered"),
+        pytest.param(True, None, id="held"),
+        pytest.param(False, "Which module?", id="asked"),
     ],
 )
-def test_whatever_waits_can_be_withdrawn(
-    desk: Desk, lead: LiveRun, *, hold: bool, question: str | None, expected: State
-) -> None:
-    """Cancelling ends a handoff in whatever way its state allows."""
+def test_whatever_waits_can_be_withdrawn(desk: Desk, lead: LiveRun, *, hold: bool, question: str | None) -> None:
+    """Cancelling ends a handoff as cancelled, whatever it waits for."""
     handoff = lead.hand_off("editor", "Edit", hold=hold)
     if question is not None:
         handoff.ask(question)
     done = desk.run("handoff", "cancel", "editor", "--reason", "enough")
 
-    assert (0, expected) == (done.exit_code, handoff.state())
+    assert (0, State.CANCELLED) == (done.exit_code, handoff.state())
 
 
 def test_withdrawing_reaches_the_children(desk: Desk, lead: LiveRun) -> None:
