@@ -10,7 +10,7 @@ from batonpass.guard.baton.placeholder import find_hollow, says_nothing
 from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
 from batonpass.model.base.kinds import ErrorType, Part, Relation
 from batonpass.model.baton.baton import CRITERIA, EXPECTED, RATIONALE, Baton, Brief
-from batonpass.model.baton.items import Item, OpenQuestion, Report, parts_of
+from batonpass.model.baton.items import Artifact, Item, OpenQuestion, Report, parts_of
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 _NOTHING_SAID: Final = Brief()
@@ -57,9 +57,9 @@ def find_gaps(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterato
         yield from find_missing_parts(baton, policy)
     if baton.brief.inputs:
         yield from find_missing_inputs(baton, known)
-    if baton.open_questions:
+    if OpenQuestion in baton.by_kind:
         yield from find_blocking_questions(baton)
-    if baton.attached:
+    if Artifact in baton.by_kind:
         yield from find_unreachable_artifacts(baton, known)
         yield from find_empty_artifacts(baton, known)
     yield from find_erased_items(baton)

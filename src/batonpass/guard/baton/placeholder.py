@@ -57,10 +57,12 @@ _SAYS_TOO_LITTLE: Final = _NO_ANSWERS | _phrases(
 )
 
 _WORDS: Final = re.compile(r"[^\W_]+")
-_TEMPLATE: Final = (("<", ">"), ("[", "]"), ("{", "}"))
-_TEMPLATES: Final = "<[{"
+_TEMPLATES: Final[Mapping[str, str]] = MappingProxyType({"<": ">", "[": "]", "{": "}"})
 _AROUND: Final = " \t\r\n.,;:!?…-–—_*#\"'`()[]<>{}/|~+="
 _APOSTROPHES: Final = str.maketrans({"’": "'", "‘": "'"})  # noqa: RUF001 - the marks that people type
+# Everything in which two texts may differ that are the same for `_plain`, and all spaces.
+_DELETED: Final = dict.fromkeys([*map(ord, f"{_AROUND}’‘"), *(code for code in range(0x3001) if chr(code).isspace())])  # noqa: RUF001 - as above
+_BETWEEN_TEXTS: Final = "\0"
 _HELD_DOWN: Final = 3  # "xxx"
 _LONGEST: Final = 32  # characters; no phrase above is longer
 
@@ -77,9 +79,29 @@ def is_placeholder(text: str, task: str = "") -> bool:
         return True
     if not _WORDS.search(stripped):
         return True
-    if any(stripped.startswith(begin) and stripped.endswith(end) for begin, end in _TEMPLATE):
+    if (end := _TEMPLATES.get(stripped[0])) is not None and stripped.endswith(end):
         return " " not in stripped or len(stripped) <= 2 * _LONGEST
     return bool(task) and _repeats(stripped, task)
+
+
+def find_placeholders(texts: Iterable[str], task: str) -> list[str]:
+    """Return the texts that say nothing about their part.
+
+    Most texts say something, and cost no call: a placeholder is short, or a template, or has no words, or has all words
+    of the task, also the first.
+    """
+    first = _WORDS.search(task.casefold())
+    found = []
+    for text in texts:
+        stripped = text.strip()
+        if (
+            len(stripped) <= _LONGEST
+            or stripped[0] in _TEMPLATES
+            or _WORDS.search(stripped) is None
+            or (first is not None and first[0] in stripped.casefold())
+        ) and is_placeholder(stripped, task):
+            found.append(text)
+    return found
 
 
 def _is_one_key(text: str) -> bool:
@@ -90,10 +112,6 @@ def _repeats(text: str, task: str) -> bool:
     """Return whether a text is the task again, perhaps with a word or two around it."""
     if text.casefold() == task.strip().casefold():
         return True
-    # Every word of the task must be there. The first one is mostly not, and then the long task need not be cut up.
-    first = _WORDS.search(task)
-    if first is None or first[0].casefold() not in text.casefold():
-        return False
     words, said = _WORDS.findall(text.casefold()), _WORDS.findall(task.casefold())
     if not said or len(words) > len(said) + 2 or len(words) < len(said):
         return False
@@ -108,7 +126,6 @@ def _plain(text: str) -> str:
 # The field that says what an item is about. Its reason, where it has one, does not replace it.
 _TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
     {
-        Constraint: "sentence",
         Exclusion: "text",
         WorkItem: "what",
         OpenQuestion: "text",
@@ -123,14 +140,12 @@ _TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
 def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> frozenset[str]:
     """Return the parts of which every text is a placeholder, or the same sentence that stands in the other parts."""
     said = _texts(brief, values)
-    everything = [text for texts in said.values() for text in texts]
-    # Most batons say something in every part. This costs no call for each of their texts.
-    suspect = [
-        text
-        for text in everything
-        if len(text) <= _LONGEST or text[0] in _TEMPLATES or -_MORE < len(text) - len(task) < _MORE
-    ]
-    if not suspect and len({*everything}) == len(everything):
+    everything = [*chain.from_iterable(said.values())]
+    placeholders = {*find_placeholders(everything, task)}
+    # Most batons say something in every part, and in each something else. A call for each text would cost more.
+    letters = unicodedata.normalize("NFKC", _BETWEEN_TEXTS.join(everything)).casefold().translate(_DELETED)
+    told_apart = letters.split(_BETWEEN_TEXTS)
+    if not placeholders and len({*told_apart}) == len(told_apart):
         return frozenset()
     plain = {part: {_plain(text) for text in texts} for part, texts in said.items()}
     often = Counter(chain.from_iterable(plain.values()))
@@ -140,11 +155,10 @@ def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> 
     return frozenset(
         part
         for part, texts in said.items()
-        if all(is_placeholder(text, task) for text in texts) or all(often[text] >= enough for text in plain[part])
+        if all(text in placeholders for text in texts) or all(often[text] >= enough for text in plain[part])
     )
 
 
-_MORE: Final = 24  # characters by which a copy of the task may be longer or shorter
 _IN_EACH_FIELD: Final = 3  # parts with the same sentence
 
 
@@ -155,7 +169,10 @@ def _texts(brief: Brief, values: Iterable[ItemValue | None]) -> dict[str, list[s
     if brief.criteria:
         said[CRITERIA] = list(brief.criteria)
     for value in values:
-        if isinstance(value, Report):
+        if isinstance(value, Constraint):
+            # As a sentence, which is its text if it is not typed.
+            said.setdefault(value.part, []).append(value.text if value.key is None else value.sentence)
+        elif isinstance(value, Report):
             for part, text in _reported(value):
                 said.setdefault(part, []).append(text)
         elif (name := _TEXT.get(type(value))) is not None:  # type: ignore[arg-type]  # an erased item has no type there

@@ -10,8 +10,10 @@ from itertools import combinations
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.prose import Prose
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Claim
 
 _MONTHS: Final[Mapping[str, int]] = {
     name: number
@@ -36,7 +38,8 @@ _MONTHS: Final[Mapping[str, int]] = {
 }
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _LONG_MONTHS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
+# Only ASCII letters: a pattern that ignores capitals takes a long s for an s, and then we do not know the name.
+_MONTH: Final = f"(?a:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
 _DATE: Final = re.compile(
     rf"(?:\b(?P<weekday>{'|'.join(_DAYS)}),? (?:the )?)?"
     rf"(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}})\b)?"
@@ -46,8 +49,9 @@ _DATE: Final = re.compile(
 )
 # What every date has, found from its digits: these are rare in prose, and the whole pattern is slow to fail.
 _SHORT_MONTH: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_DAY_FIRST: Final = re.compile(rf"[0-9](?:st|nd|rd|th)? (?:of )?(?:{_SHORT_MONTH})|[0-9]-[0-9][0-9]-[0-9]")
-_DIGIT_AFTER: Final = re.compile(r" [0-9]")
+_DAY_FIRST: Final = re.compile(rf"\d(?:st|nd|rd|th)? (?:of )?(?:{_SHORT_MONTH})|\d-\d\d-\d")
+_DIGIT: Final = re.compile(r"\d")
+_DIGIT_AFTER: Final = re.compile(r" \d")
 _MONTH_BEFORE: Final = re.compile(rf"(?:{_SHORT_MONTH})[a-z]{{0,6}}\.?$")
 _LONGEST_MONTH: Final = 10  # characters, with a full stop
 _BETWEEN: Final = re.compile(r"\s{0,3}(?:to|until|till|–|-)\s{0,3}(?:the )?", re.IGNORECASE)
@@ -61,6 +65,7 @@ _SHARES: Final = re.compile(
     r"\b\d{1,3}(?:\.\d)?\s?% [\w -]{1,30}(?:(?:, | and |, and )\d{1,3}(?:\.\d)?\s?% [\w-]{1,30}){1,9}"
 )
 _MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
+_SUMS: Final = ("total", "sum", "together")
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d)?)\s?%")
 _WHOLE: Final = 100.0
 
@@ -70,19 +75,20 @@ _NUMBERS: Final[Mapping[str, int]] = {
         ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], 2
     )
 }
+_SPELLED: Final = f"(?a:{'|'.join(_NUMBERS)})"
 _COUNTED: Final = re.compile(
-    rf"\b(?:(?:the|these|all|our) )?(?P<number>{'|'.join(_NUMBERS)}|\d{{1,2}}) "
+    rf"\b(?:(?:the|these|all|our) )?(?P<number>{_SPELLED}|\d{{1,2}}) "
     r"(?P<what>(?:[a-z-]{2,20} ){0,4}[a-z-]{2,20}s)"
     r"(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?: (?P<list>[^:.;\n?]{3,200})(?=[.;\n?]|$)",
     re.IGNORECASE,
 )
 # What comes right before the list, and a number before that: each is quicker to look for than the whole.
 _ANNOUNCED: Final = re.compile(r"s(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?: ")
-_COUNT: Final = re.compile(rf"[0-9]|{'|'.join(_NUMBERS)}")
+_COUNT: Final = re.compile(rf"\d|{'|'.join(_NUMBERS)}")
 _LONGEST_COUNT: Final = 130  # characters from the number to the colon
 _SEPARATOR: Final = re.compile(r",? and |, | or ")
 _ROWS: Final = re.compile(
-    rf"\b(?P<number>{'|'.join(_NUMBERS)}|\d{{1,6}}) (?:[a-z-]{{2,20}} ){{0,4}}[a-z-]{{2,20}}s (?:in|of|from) "
+    rf"\b(?P<number>{_SPELLED}|\d{{1,6}}) (?:[a-z-]{{2,20}} ){{0,4}}[a-z-]{{2,20}}s (?:in|of|from) "
     r"(?P<file>[\w.-]{1,80}\.(?:csv|tsv))\b",
     re.IGNORECASE,
 )
@@ -97,46 +103,44 @@ _ANY_NUMBER: Final = re.compile(r"\d[\d,.]*")
 _FEW_WORDS: Final = 4
 
 
-def find_wrong_figures(baton: Baton, orders: Sequence[str], rows: Mapping[str, int], lowered: str) -> Iterator[Problem]:
+def find_wrong_figures(baton: Baton, prose: Prose, rows: Mapping[str, int]) -> Iterator[Problem]:
     """Yield figures that contradict themselves or each other; `rows` has the number of rows of carried tables."""
-    sums = "total" in lowered or "sum" in lowered or "together" in lowered
-    for text in orders:
-        if _may_have_date(text):
+    orders, lowered = prose.orders, prose.lowered_orders
+    figures = _DIGIT.search(lowered) is not None  # only a count can be spelled
+    dates = figures and _may_have_date(lowered)
+    sums = figures and any(map(lowered.__contains__, _SUMS)) and any(map(prose.ordered.__contains__, _MONEY))
+    shares = figures and "%" in lowered
+    counts = ": " in lowered and _may_have_count(lowered)
+    for text in orders if dates or sums or shares or counts or rows else ():
+        if dates:
             yield from _wrong_dates(text)
-        if sums and [sign for sign in _MONEY if sign in text]:
+        if sums:
             yield from _wrong_sums(text)
-        if "%" in text:
+        if shares:
             yield from _wrong_shares(text)
-        if ": " in text and _may_have_count(text):
+        if counts:
             yield from _wrong_counts(text)
         if rows:
             yield from _wrong_rows(text, rows)
-    claims = [claim.what for claim in baton.claims if claim.key is None]
-    if claims:
+    if Claim in baton.by_kind and (claims := [claim.what for claim in baton.claims if claim.key is None]):
         yield from _two_figures(claims)
         yield from _two_quantities(orders, claims)
 
 
-def _may_have_date(text: str) -> bool:
-    """Return False if a text surely has no date."""
-    low = text.lower()
-    if not low.isascii():
-        return True  # digits and letters of other alphabets: the whole pattern knows
-    if _DAY_FIRST.search(low) is not None:
+def _may_have_date(lowered: str) -> bool:
+    """Return False if texts surely have no date."""
+    if _DAY_FIRST.search(lowered) is not None:
         return True
-    for found in _DIGIT_AFTER.finditer(low):
-        if _MONTH_BEFORE.search(low, max(0, found.start() - _LONGEST_MONTH), found.start()) is not None:
+    for found in _DIGIT_AFTER.finditer(lowered):
+        if _MONTH_BEFORE.search(lowered, max(0, found.start() - _LONGEST_MONTH), found.start()) is not None:
             return True
     return False
 
 
-def _may_have_count(text: str) -> bool:
-    """Return False if a text surely announces no number of things before a list."""
-    low = text.lower()
-    if not low.isascii():
-        return True
-    for found in _ANNOUNCED.finditer(low):
-        if _COUNT.search(low, max(0, found.start() - _LONGEST_COUNT), found.start()) is not None:
+def _may_have_count(lowered: str) -> bool:
+    """Return False if texts surely announce no number of things before a list."""
+    for found in _ANNOUNCED.finditer(lowered):
+        if _COUNT.search(lowered, max(0, found.start() - _LONGEST_COUNT), found.start()) is not None:
             return True
     return False
 

@@ -6,12 +6,15 @@ for English. Every pattern has a bounded length, so that a text is read in linea
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
-from batonpass.guard.baton.placeholder import is_placeholder
+from batonpass.guard.baton.placeholder import find_placeholders
 from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.prose import Prose
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Artifact, Decision, WorkItem
 
 # "attach the receipt to the entry" is an order, "attached to the entry" a state; "the attached log" announces one.
 _ATTACHED: Final = re.compile(
@@ -38,7 +41,7 @@ _BLANK: Final = re.compile(
 )
 _ENDS_OPEN: Final = re.compile(r"(?::|\b(?:following|namely|such as|including|like this|these are))\s*$", re.IGNORECASE)
 
-# Looked for before any of these patterns is tried: most batons have none of these words.
+# Signs, without which the patterns above find nothing: of `_ATTACHED`, of `_PROMISED` and of `_BLANK`.
 _ANNOUNCING: Final = (
     "attached",
     "attachment",
@@ -57,19 +60,19 @@ _ANNOUNCING: Final = (
     "example below",
 )
 _PROMISING: Final = ("'ll ", " will ", " shall ", " yet", "decided", "chosen", "agreed", "still ", "to be ")
+_WHAT: Final = attrgetter("what")
 _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XXX")
 
 
-def find_prose_gaps(baton: Baton, orders: Sequence[str], told: Sequence[str], lowered: str) -> Iterator[Problem]:
-    """Yield what orders and other texts announce and do not bring; `lowered` has all of them, without capitals."""
-    everything = (*orders, *told)
-    if not baton.attached and [word for word in _ANNOUNCING if word in lowered]:
-        yield from _first(_ATTACHED, everything, "data-gap.attachment-missing", _about_attachment)
-    ordered = "\n".join(orders).lower()
-    if [word for word in _PROMISING if word in ordered]:
-        yield from _first(_PROMISED, orders, "data-gap.promised", _about_promise)
-    for text in orders:
-        if [mark for mark in _MARKS if mark in text]:
+def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
+    """Yield what orders and other texts announce and do not bring."""
+    kinds = baton.by_kind
+    if Artifact not in kinds and any(map(prose.lowered.__contains__, _ANNOUNCING)):
+        yield from _first(_ATTACHED, (*prose.orders, *prose.told), "data-gap.attachment-missing", _about_attachment)
+    if any(map(prose.lowered_orders.__contains__, _PROMISING)):
+        yield from _first(_PROMISED, prose.orders, "data-gap.promised", _about_promise)
+    if any(map(prose.ordered.__contains__, _MARKS)):
+        for text in prose.orders:
             yield from _first(_BLANK, (text,), "data-gap.blank", _about_blank)
     if not baton.items and _ENDS_OPEN.search(baton.task):
         yield _gap(
@@ -77,13 +80,13 @@ def find_prose_gaps(baton: Baton, orders: Sequence[str], told: Sequence[str], lo
             f"The task {quote(baton.task)} ends where a list should begin.",
             f"What follows after {quote(baton.task[-40:])}?",
         )
-    for said in (*[work.what for work in baton.completed], *[decision.what for decision in baton.decisions]):
-        if is_placeholder(said, baton.task):
-            yield _gap(
-                "data-gap.hollow",
-                f"{quote(said)} says nothing about what was done or decided.",
-                f"What was really done or decided, instead of {quote(said)}?",
-            )
+    said = [*kinds.get(WorkItem, ()), *kinds.get(Decision, ())]
+    for hollow in find_placeholders(map(_WHAT, said), baton.task) if said else ():
+        yield _gap(
+            "data-gap.hollow",
+            f"{quote(hollow)} says nothing about what was done or decided.",
+            f"What was really done or decided, instead of {quote(hollow)}?",
+        )
 
 
 def _first(pattern: "re.Pattern[str]", texts: Sequence[str], check: str, about: "tuple[str, str]") -> Iterator[Problem]:

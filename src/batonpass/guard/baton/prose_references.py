@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.prose import Prose
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Artifact, Decision
 
 # What only somebody who was there understands. A clause that goes on ("as discussed with the team, the retry uses …")
 # says it again, so it points at nothing.
@@ -37,7 +39,8 @@ _EARLIER_TALK: Final = re.compile(
     r"[a-z ]{0,30}(?:plan|list|procedure|checklist|guide|runbook)\b",
     re.IGNORECASE,
 )
-TALK: Final = (
+# Signs of `_EARLIER_TALK`.
+_TALK: Final = (
     "discussed",
     "agreed",
     "talked",
@@ -47,8 +50,8 @@ TALK: Final = (
     "earlier",
     "aforementioned",
     "previous",
-    "last ",
-    "the other ",
+    "last",
+    "the other",
     "latter",
     "former",
     "the first ",
@@ -84,6 +87,8 @@ _MOJIBAKE: Final = re.compile(
     "\u00c3[\u0080-\u00bf\u0178\u201e\u2013\u0153]|\u00e2\u20ac[\u2122\u0153\u009d\u201c\u201d\u00a6\u2013\u2014]"
     "|\u00c2[\u00a0\u00b7\u00b0\u00a7]|\ufffd"
 )
+_DAMAGED: Final = ("\u00c3", "\u00e2\u20ac", "\u00c2", "\ufffd")  # signs of it
+# Signs that a part of a file is named.
 _PLACES: Final = (
     "section",
     "chapter",
@@ -102,42 +107,39 @@ _PLACES: Final = (
 )
 
 
-def mentions_contents(lowered: str) -> bool:
-    """Return whether texts may name a part of a file, so that its words have to be read."""
-    return bool([word for word in _PLACES if word in lowered])
-
-
 def find_prose_drift(
-    baton: Baton, orders: Sequence[str], lowered: str, *, texts: Mapping[str, str], files: frozenset[str]
+    baton: Baton, prose: Prose, *, texts: Mapping[str, str], files: frozenset[str]
 ) -> Iterator[Problem]:
     """Yield what the orders point at and what is not there.
 
     `texts` has the words of the files that are carried, by name, and `files` the names that are in the work tree.
     """
-    # With files or decisions at hand, the talk may well be about them.
-    if not baton.attached and not baton.decisions and [word for word in TALK if word in lowered]:
-        yield from _earlier_talk(orders)
-    if baton.attached:
-        yield from _missing_files(baton, orders, files)
-        if texts and mentions_contents(lowered):
-            for text in orders:
+    kinds, lowered = baton.by_kind, prose.lowered_orders
+    if Artifact in kinds:
+        yield from _missing_files(baton, prose.orders, files)
+        if texts and any(map(lowered.__contains__, _PLACES)):
+            for text in prose.orders:
                 yield from _missing_places(text, texts)
-    if baton.decisions and "decision " in lowered:
-        yield from _missing_decisions(baton, orders)
+    # With files or decisions at hand, the talk may well be about them.
+    elif Decision not in kinds and any(map(lowered.__contains__, _TALK)):
+        yield from _earlier_talk(prose.orders)
+    if Decision in kinds and "decision " in lowered:
+        yield from _missing_decisions(baton, prose.orders)
 
 
-def find_damage(orders: Sequence[str], told: Sequence[str]) -> Iterator[Problem]:
+def find_damage(prose: Prose) -> Iterator[Problem]:
     """Yield texts whose letters were decoded wrongly, or whose end is missing."""
-    for text in (*orders, *told):
-        if ("Ã" in text or "â€" in text or "Â" in text or "\ufffd" in text) and (found := _MOJIBAKE.search(text)):
-            near = quote(text[max(0, found.start() - 12) : found.end() + 8])
-            yield _problem(
-                ErrorType.SIGNAL_CORRUPTION,
-                "signal-corruption.encoding",
-                f"The letters of {near} were decoded wrongly.",
-                f"How is {near} really spelled?",
-            )
-    for text in orders:
+    if not prose.lowered.isascii():
+        for text in (*prose.orders, *prose.told):
+            if any(map(text.__contains__, _DAMAGED)) and (found := _MOJIBAKE.search(text)):
+                near = quote(text[max(0, found.start() - 12) : found.end() + 8])
+                yield _problem(
+                    ErrorType.SIGNAL_CORRUPTION,
+                    "signal-corruption.encoding",
+                    f"The letters of {near} were decoded wrongly.",
+                    f"How is {near} really spelled?",
+                )
+    for text in prose.orders if '"' in prose.ordered else ():
         if _is_cut_off(text):
             end = quote(text.strip()[-50:], words=8)
             yield _problem(

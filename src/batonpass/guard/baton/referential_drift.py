@@ -65,7 +65,7 @@ def find_drift(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterat
     """Yield every referential drift of a baton."""
     if known.references is None or known.references:
         yield from find_unresolved(baton, known)
-    if baton.attached:
+    if Artifact in baton.by_kind:
         yield from find_names_with_two_digests(baton)
     if policy.oldest is not None:
         yield from find_stale_claims(baton, known, policy)

@@ -8,35 +8,33 @@ from batonpass.guard.baton.corruption import find_corruption
 from batonpass.guard.baton.gaps import find_gaps
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.problem import BY_FREQUENCY, Problem
+from batonpass.guard.baton.prose import read_prose
 from batonpass.guard.baton.prose_figures import find_wrong_figures
 from batonpass.guard.baton.prose_gaps import find_prose_gaps
 from batonpass.guard.baton.prose_references import find_damage, find_prose_drift
-from batonpass.guard.baton.referential_drift import find_drift, texts_of
+from batonpass.guard.baton.referential_drift import find_drift
 from batonpass.guard.baton.skill_fields import find_foreign_field
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.card import Card
+from batonpass.model.baton.items import Artifact
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
 def find_in_prose(baton: Baton, known: KnownFacts, card: Card | None) -> Iterator[Problem]:
     """Yield what the words of a baton show to be wrong. All of it is doubtful: prose can be read in many ways."""
-    orders = [baton.task, *baton.brief.criteria]
-    if baton.brief.rationale is not None:
-        orders.append(baton.brief.rationale)
-    told = texts_of(baton)
-    lowered = "\n".join((*orders, *told)).lower()
+    prose = read_prose(baton)
     texts: dict[str, str] = {}
     rows: dict[str, int] = {}
-    for artifact in baton.attached:
+    for artifact in baton.by_kind.get(Artifact, ()):
         if (kept := known.contents.get(artifact.body)) is not None:
             if kept.text is not None:
                 texts[artifact.name] = kept.text
             if kept.rows is not None:
                 rows[artifact.name] = kept.rows
-    yield from find_prose_gaps(baton, orders, told, lowered)
-    yield from find_wrong_figures(baton, orders, rows, lowered)
-    yield from find_damage(orders, told)
-    yield from find_prose_drift(baton, orders, lowered, texts=texts, files=known.files)
+    yield from find_prose_gaps(baton, prose)
+    yield from find_wrong_figures(baton, prose, rows)
+    yield from find_damage(prose)
+    yield from find_prose_drift(baton, prose, texts=texts, files=known.files)
     if card is not None and card.skills:
         yield from find_foreign_field(baton, card)
 

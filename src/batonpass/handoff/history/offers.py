@@ -106,7 +106,7 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
         parent=parent,
         taint=tuple(dict.fromkeys((*offered_taint(body), *_answered_taint(history)))),
         endorsed=frozenset(known.body.source for known, _ in history if isinstance(known.body, HandoffEndorsed)),
-        policy=_policy(receipt.content.get(POLICY), contents),
+        policy=_policy(receipt.content[POLICY], contents) if POLICY in receipt.content else None,
         tampered=any(_is_tampered(known, contents) for known in (receipt, *(known for known, _ in history))),
     )
 
@@ -270,8 +270,8 @@ def _brief(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> 
     return Brief() if stored is None or stored.body is None else decode_brief(stored.body)
 
 
-def _policy(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> HandoffPolicy | None:
-    stored = None if ref is None else contents.get(ref.id)
+def _policy(ref: ContentRef, contents: dict[ContentId, StoredContent]) -> HandoffPolicy | None:
+    stored = contents.get(ref.id)
     return None if stored is None or stored.body is None else decode_policy(stored.body)
 
 

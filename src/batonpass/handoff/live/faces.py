@@ -851,7 +851,7 @@ class LiveRun(RunCalls):
 
     def _end(self, outcome: Outcome, error: BaseException | None) -> None:
         if not self._closed:
-            if not leave(self._desk, self._holding, error):
+            if error is None or not leave(self._desk, self._holding, error):
                 close_run(self._desk, self._holding, outcome, error=error)
             self._closed = True
 

@@ -122,10 +122,11 @@ def examine_own(desk: Desk, offer: Offer) -> Examined:
     if policy.asks or policy.max_depth is not None or find_open_references(baton):
         return examine(desk, offer.handoff.id)
     # The same if a file was declared as something that can be parsed, because its bytes are only in the store.
-    if baton.attached and any(map(is_declared, baton.attached)):
+    attached = baton.attached
+    if attached and any(map(is_declared, attached)):
         return examine(desk, offer.handoff.id)
     contents = {}
-    for artifact in baton.attached:
+    for artifact in attached:
         contents[artifact.body] = KeptContent(size=artifact.size, sha256=artifact.sha256, digest_ok=True)
     return _judged(desk, offer, KnownFacts(now=desk.clock.now(), contents=contents, references={}), None, policy)
 
@@ -166,7 +167,9 @@ def accept(
 
 def _is_open(desk: Desk, written: Handoff) -> bool:
     """Return whether an offer that this process has written can be taken at once: it is not held, and in time."""
-    return written.state is State.OFFERED and not is_overdue(desk, written.id, written.deadline)
+    if written.state is not State.OFFERED:
+        return False
+    return written.deadline is None or not is_overdue(desk, written.id, written.deadline)
 
 
 class _Taking(Struct, frozen=True, kw_only=True):
@@ -251,7 +254,8 @@ def _accept(taking: _Taking) -> Holding:
     if examined.offer.tampered:
         raise InvalidValueError("task", "is not what was offered; run `batonpass ledger verify`")
     state = examined.offer.handoff.state
-    if is_overdue(desk, handoff, examined.offer.handoff.deadline):
+    deadline = examined.offer.handoff.deadline
+    if deadline is not None and is_overdue(desk, handoff, deadline):
         end_overdue(desk, handoff)
         raise HandoffEndedError(handoff, State.EXPIRED)
     if state in _DONE:

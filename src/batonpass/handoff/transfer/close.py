@@ -85,7 +85,8 @@ def close_run(
     """
     if holding.replaying:
         return
-    end_out_of_time(desk, holding, over=over)
+    if holding.baton is not None and holding.baton.deadline is not None:
+        end_out_of_time(desk, holding, over=over)
     fill_gap(desk, holding)
     # Everything that can refuse the close comes first. A run that is refused stays open, and must not have withdrawn
     # its children already.
@@ -258,7 +259,9 @@ def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
 def _flags(desk: Desk, holding: Holding, *, refuses: bool, over: bool) -> tuple[str, ...]:
     """Return flags about a result. Raises `ConstraintViolatedError` if it breaks a constraint and that may refuse."""
     flags = [] if holding.report is None else [*holding.flags]
-    flags += () if holding.baton is None else check_report(desk, holding, refuses=not over)
+    # Nothing to check without a report, unless a policy requires one.
+    asked = holding.report is not None or holding.own_policy is not None or desk.gates.handoffs.require
+    flags += check_report(desk, holding, refuses=not over) if asked and holding.baton is not None else ()
     if holding.report is not None and holding.report.value is not None:
         for broken in find_broken_by_result(holding.constraints, json.loads(holding.report.value)):
             if refuses:

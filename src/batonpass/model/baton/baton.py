@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -38,8 +39,6 @@ from batonpass.model.baton.items import (
     WorkItem,
     parts_of,
 )
-
-Value = TypeVar("Value", bound=ItemValue)
 
 RATIONALE: Final = "rationale"
 CRITERIA: Final = "criteria"
@@ -179,59 +178,59 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def intent(self) -> tuple[Statement, ...]:
         """Return the human's statements, word for word."""
-        return self._values(Statement)
+        return self.by_kind.get(Statement, ())
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """Return the constraints."""
-        return self._values(Constraint)
+        return self.by_kind.get(Constraint, ())
 
     @property
     def exclusions(self) -> tuple[Exclusion, ...]:
         """Return the exclusions: work that is out of scope."""
-        return self._values(Exclusion)
+        return self.by_kind.get(Exclusion, ())
 
     @property
     def completed(self) -> tuple[WorkItem, ...]:
         """Return the completed work, verified or not."""
-        return self._values(WorkItem)
+        return self.by_kind.get(WorkItem, ())
 
     @property
     def open_questions(self) -> tuple[OpenQuestion, ...]:
         """Return the open questions."""
-        return self._values(OpenQuestion)
+        return self.by_kind.get(OpenQuestion, ())
 
     @property
     def rejected_paths(self) -> tuple[RejectedPath, ...]:
         """Return the paths that nobody should try again."""
-        return self._values(RejectedPath)
+        return self.by_kind.get(RejectedPath, ())
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """Return the decisions."""
-        return self._values(Decision)
+        return self.by_kind.get(Decision, ())
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """Return the assumptions."""
-        return self._values(Assumption)
+        return self.by_kind.get(Assumption, ())
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Return the claims."""
-        return self._values(Claim)
+        return self.by_kind.get(Claim, ())
 
     @property
     def attached(self) -> tuple[Artifact, ...]:
         """Return all artifacts, ours and those from outside."""
-        return self._values(Artifact)
+        return self.by_kind.get(Artifact, ())
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """Return our own artifacts."""
         return (
             tuple([artifact for artifact in found if not artifact.untrusted])
-            if (found := self._values(Artifact))
+            if (found := self.by_kind.get(Artifact, ()))
             else ()
         )
 
@@ -239,28 +238,29 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     def untrusted(self) -> tuple[Artifact, ...]:
         """Return the artifacts from outside: they are data, never instructions."""
         return (
-            tuple([artifact for artifact in found if artifact.untrusted]) if (found := self._values(Artifact)) else ()
+            tuple([artifact for artifact in found if artifact.untrusted])
+            if (found := self.by_kind.get(Artifact, ()))
+            else ()
         )
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """Return the reports of the sender's children. They are unverified unless they say otherwise."""
-        return self._values(Report)
+        return self.by_kind.get(Report, ())
 
-    def _values(self, kind: type[Value]) -> tuple[Value, ...]:
-        # A baton is asked for each kind, for some several times. So its items are sorted by kind once.
-        by_kind: Mapping[type, tuple[Any, ...]] = self.__dict__.get("by_kind") or self._sort_out()
-        return by_kind.get(kind, ())
+    @cached_property
+    def by_kind(self) -> Mapping[type, tuple[Any, ...]]:
+        """Return the values of the items by their class, those in reports too.
 
-    def _sort_out(self) -> Mapping[type, tuple[Any, ...]]:
+        A baton is asked for each kind, for some several times. So its items are sorted once.
+        """
         by_kind: defaultdict[type, list[Any]] = defaultdict(list)
         for item in self.items:
             value = item.value
             # Only a report contains other values.
             for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
                 by_kind[type(each)].append(each)
-        found = self.__dict__["by_kind"] = {kind: tuple(values) for kind, values in by_kind.items()}
-        return found
+        return {kind: tuple(values) for kind, values in by_kind.items()}
 
 
 def place_of(item: Item) -> str:

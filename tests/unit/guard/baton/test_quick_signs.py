@@ -1,0 +1,185 @@
+"""A quick sign hides nothing: with it, the checks of prose find what their patterns alone would find."""
+
+import re
+from collections.abc import Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from batonpass.guard.baton import prose_figures, prose_gaps, prose_references, validation
+from batonpass.guard.baton.known_facts import KnownFacts
+from batonpass.guard.baton.placeholder import find_hollow, find_placeholders, is_placeholder
+from batonpass.guard.baton.problem import Problem
+from batonpass.guard.baton.prose import Prose, read_prose
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Artifact, Claim, Decision, ItemValue, RejectedPath, Report, WorkItem
+from tests.unit.guard.baton.labelled_batons import Labelled, read_set
+from tests.unit.guard.batons import NOON, a_baton, a_brief
+
+SET = [*read_set("planted"), *read_set("clean")]
+
+# For every alternative of a pattern a text that it finds, where it ends where it can.
+FOUND = {
+    "data-gap.attachment-missing": (
+        "Use the attached log. | It is enclosed. | see the attachment | as my enclosures | I'm sending you a log"
+        " | we are sending over a log | it is sent along | sending along the log | the appendix below | annex below"
+        " | the table below | list below | text below | code below | figure below | the figures below | example below"
+        " | SEE ATTACHED | \u017fent along | the l\u0131st below"
+    ),
+    "data-gap.promised": (
+        "I'll send it | we will decide | the customer shall confirm | They do not know yet | doesn't have them yet"
+        " | not yet decided | it has not been chosen | not agreed | It is still open | are still missing"
+        " | to be announced | NOT DECIDED | i\u017f still open"
+    ),
+    "data-gap.blank": "for ____ now | for ??? | {{name}} | <insert a name> | [your name] | [NAME OF IT] | by TBD | XXX",
+    "referential-drift.earlier-talk": (
+        "as discussed | like we agreed | what was talked about | which I mentioned | that we spoke about"
+        " | as decided earlier | as I said before | what we said earlier | we talked about it | listed above"
+        " | shown before | quoted earlier | named previously | the above-mentioned | aforementioned"
+        " | your previous mail | my last message | our earlier chat | the former note | results of the previous step"
+        " | output of my last run | findings of your preceding phase | outcome of the earlier task | the other one"
+        " | the latter | the former | the first option | the second approach | the third proposal | the last variant"
+        " | same as last time | the same way as before | same as for the last | same as for the other"
+        " | same as for the previous | worked last time | did so well last time | that function everywhere"
+        " | that file again | that table too | that bug as well | step 3 of the plan | steps 2 to 4 of our checklist"
+        " | AS DISCUSSED | as di\u017fcussed | as d\u0131scussed | as d\u0130scussed"
+    ),
+    "signal-corruption.date": (
+        "on 31 June | on 31st of June | on June 31 | on Sept. 31st | on 2026-02-30 | On 30 FEB | on 30th February, 2026"
+        " | on ٣١ June | on June ٣١ | on 31 September. | on september. 31"
+    ),
+    "signal-corruption.weekday": "Monday, 17 November 2026 | Monday the November 17th, 2026 | monday 2026-11-17",
+    "signal-corruption.interval": "from 2026-03-05 to 2026-03-01 | 5 March 2026 – 1 March 2026",
+    "signal-corruption.sum": (
+        "10 EUR and 20 EUR, in total 40 EUR | €10, €20, total €40 | $10 and $20: the sum is $40"
+        " | 10 pounds and 20 pounds, altogether 40 pounds | 10 CHF, 20 CHF, TOTAL 40 CHF | £10 and £20 together £40"
+        " | 10 USD, 20 USD, together 40 USD | 10 euros, 20 euros, total 40 euros | 10 GBP, 20 GBP, \u017fum 40 GBP"
+        " | 10 dollars, 20 dollars, total 40 dollars | 10 €, 20 €, total 40 €"
+    ),
+    "signal-corruption.shares": "60% rent, 50% food | 70 % men and 40 % women",
+    "signal-corruption.count": (
+        "the three tests: one, two | 4 colours: red, blue | Five countries of the union: Malta, Cyprus"
+        " | all twelve long and rather tedious items for this list: a1, b2 | THE TWO CITIES: Rome, Paris, Oslo"
+        " | three te\u017fts: one, two | ٣ tests: one, two"
+    ),
+    "signal-corruption.encoding": "the cafÃ© | itâ€™s | 20Â°C | a \ufffd b",
+    "signal-corruption.cut-off": 'He said "this is | call it "x',
+    "data-gap.list-missing": "Do this: | do the following | Use tools such as\n",
+}
+EXAMPLES = [(check, text) for check, texts in FOUND.items() for text in texts.split(" | ")]
+
+
+def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
+    """Return what the slow patterns find in prose, each tried on each text."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_ANNOUNCING", "_PROMISING", "_MARKS"):
+            patch.setattr(prose_gaps, name, ("",))  # which is in every text
+        for name in ("_TALK", "_PLACES", "_DAMAGED"):
+            patch.setattr(prose_references, name, ("",))
+        for name in ("_SUMS", "_MONEY"):
+            patch.setattr(prose_figures, name, ("",))
+        for name in ("_DIGIT", "_DAY_FIRST", "_ANNOUNCED", "_COUNT"):
+            patch.setattr(prose_figures, name, re.compile(""))
+        patch.setattr(prose_gaps, "find_placeholders", _placeholders_one_by_one)
+        patch.setattr(validation, "read_prose", _with_all_signs)
+        return list(validation.find_in_prose(baton, known, None))
+
+
+def _placeholders_one_by_one(texts: Iterable[str], task: str) -> list[str]:
+    return [text for text in texts if is_placeholder(text, task)]
+
+
+class _Everything(str):
+    """A text in which everything is found, and which is in no alphabet."""
+
+    __slots__ = ()
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+    def isascii(self) -> bool:
+        return False
+
+
+def _with_all_signs(baton: Baton) -> Prose:
+    prose = read_prose(baton)
+    everything = _Everything(prose.lowered)
+    return replace(prose, ordered=everything, lowered_orders=everything, lowered=everything)
+
+
+def quickly(baton: Baton, known: KnownFacts) -> list[Problem]:
+    """Return what is found where the signs are looked for first."""
+    return list(validation.find_in_prose(baton, known, None))
+
+
+@pytest.mark.parametrize("one", SET, ids=[one.id for one in SET])
+def test_the_labelled_set_is_read_alike_with_and_without_signs(one: Labelled) -> None:
+    """As it is, in capitals, and without what is carried, so that every check has its turn."""
+    alone = replace(one.baton, items=())
+    told = tuple(item for item in one.baton.items if not isinstance(item.value, Artifact | Decision))
+    shouted = replace(one.baton, task=one.baton.task.upper(), items=told)
+    for baton in (one.baton, alone, replace(one.baton, items=told), shouted):
+        assert by_patterns(baton, one.known) == quickly(baton, one.known)
+
+
+@pytest.mark.parametrize(("check", "text"), EXAMPLES)
+def test_every_alternative_of_a_pattern_has_its_sign(check: str, text: str) -> None:
+    """A pattern that gets one more alternative needs a sign that it cannot do without."""
+    known = KnownFacts(now=NOON)
+    for baton in (a_baton(task=text), a_baton(task="Mend it.", brief=a_brief(criteria=("It works.", text)))):
+        slow = by_patterns(baton, known)
+        if check != "data-gap.list-missing" or baton.task == text:  # which only a task can lack
+            assert check in {problem.check for problem in slow}
+        assert slow == quickly(baton, known)
+
+
+@pytest.mark.parametrize(
+    "text", ["on 31 \u017fep", "on 30 apr\u0131l 2026", "\u017fix tests: one, two", "n\u0130ne rows in a.csv"]
+)
+def test_a_letter_that_only_looks_alike_is_no_month_and_no_number(text: str) -> None:
+    """Patterns that ignore capitals take a long s for an s. Validation never raises, whatever a baton says."""
+    baton, known = a_baton(task=text), KnownFacts(now=NOON)
+
+    assert [] == [problem for problem in quickly(baton, known) if problem.check.startswith("signal-corruption")]
+    assert by_patterns(baton, known) == quickly(baton, known)
+
+
+@pytest.mark.parametrize(
+    "shout", [" Keep the old totals ", "KEEP THE\u2003OLD TOTALS!", "\u201ckeep\u201d the old totals"]
+)
+def test_a_sentence_in_each_field_is_found_however_it_is_spelled(shout: str) -> None:
+    """Capitals, spaces and marks around it make no other sentence of it; a mark inside does."""
+    values: list[ItemValue] = [
+        WorkItem("keep the old totals"),
+        Decision("Keep the old totals."),
+        Claim(shout),
+        RejectedPath("Floats, by hand."),
+    ]
+    same = "\u201c" not in shout
+
+    assert same == ({"completed", "decision", "claim"} <= find_hollow("Mend it.", a_brief(), values))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n/a",
+        " " * 40 + "tbd" + " " * 40,
+        "-" * 50,
+        "<the name of whoever is responsible>",
+        "  [what you have found out about it so far]",
+        "xxxxx",
+        "Mend the parser of dates.",
+        "MEND the parser of dates, please!",
+        "Dates: of the parser, mend" + "!" * 40,
+        "Of course the parser was mended, and all of its dates are read.",
+    ],
+)
+def test_a_placeholder_is_found_without_a_call_for_each_text(text: str) -> None:
+    """Both ways, and where a part of a baton or of a report is hollow because of it."""
+    task = "Mend the parser of dates."
+    hollow = is_placeholder(text, task)
+
+    assert [text] * hollow == find_placeholders([text], task)
+    assert hollow == bool(find_hollow(task, a_brief(), [WorkItem(text), Decision("Half-even, as agreed.")]))
+    assert hollow == bool(find_hollow(task, a_brief(), [Report(result=text)]))
