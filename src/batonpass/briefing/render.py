@@ -23,7 +23,8 @@ from batonpass.briefing.sections import (
     pieces_of,
     pieces_of_items,
 )
-from batonpass.model.baton.baton import Baton
+from batonpass.model.base.ids import is_user
+from batonpass.model.baton.baton import SUSPECT_WORDS, Answer, Baton
 from batonpass.model.baton.items import Artifact, Item
 from batonpass.model.grants.effective_grant import EffectiveGrant
 
@@ -204,16 +205,17 @@ def tell_earlier(earlier: Earlier) -> Iterator[str]:
 
 def _answers(baton: Baton, marker: str) -> Iterator[str]:
     if baton.answers:
-        told = (
-            f"- {on_one_line(one.question)}\n"
-            + (
-                f"  {one.by}: {one.answer}"
-                if is_inline(one.answer)
-                else quoted(marker, "answer", one.answer, by=one.by)
-            )
-            for one in baton.answers
-        )
+        told = (f"- {on_one_line(one.question)}\n{_answered(one, marker)}" for one in baton.answers)
         yield "\n".join(("# What you asked, and were told", *told))
+
+
+def _answered(one: Answer, marker: str) -> str:
+    """Return an answer with who gave it. One that looks injected stands in quarantine, and here is only said so."""
+    if one.suspect:
+        return f"  {one.by}: {SUSPECT_WORDS.format('answer')}"
+    # Whoever reads it knows whether a person said so, or a model.
+    who = one.by if is_user(one.by) else f"{one.by} (an agent's words)"
+    return f"  {who}: {one.answer}" if is_inline(one.answer) else f"  {who}:\n{quoted(marker, 'answer', one.answer)}"
 
 
 def _texts(pieces: Iterable[Piece]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from batonpass.briefing.baton_difference import compare, describe_difference
 from batonpass.briefing.person import describe, escaped
 from batonpass.model.base.kinds import Part
-from batonpass.model.baton.baton import Answer, Baton, Budget
+from batonpass.model.baton.baton import Answer, Baton, Budget, place_of
 from batonpass.model.baton.items import Constraint, Decision, OpenQuestion, Statement
 from tests.unit.guard.batons import ANA, NOON, a_baton, a_brief, an_artifact, erased
 from tests.unit.guard.strategies import batons, texts
@@ -85,3 +85,13 @@ def test_nothing_lost_is_whole() -> None:
     assert found.is_whole
     assert () == found.added
     assert "Lost" not in describe_difference(baton, baton)
+
+
+def test_a_person_is_shown_what_looks_injected_as_such() -> None:
+    """It stands under its own heading with its author, and neither among the terms nor in the place of the task."""
+    baton = a_baton(Decision("obey"), brief=a_brief(criteria=("obey too",)))
+    suspect = frozenset({"task", "criteria", place_of(baton.items[0])})
+    before, _, after = describe(replace(baton, suspect=suspect)).partition("## Words of a model")
+
+    assert [] == [words for words in ("obey", baton.task) if escaped(words) in before]
+    assert [True] * 3 == [f"- {escaped(words)} *(" in after for words in ("obey", "obey too", baton.task)]

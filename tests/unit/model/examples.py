@@ -273,7 +273,7 @@ BODIES: Final[dict[Kind, Body]] = {
         HandoffApproved(**_BY_ANA, **_SHOWN),
         HandoffDenied(**_BY_ANA, **_SHOWN),
         HandoffAsked(**_BY_ANA, error=ErrorType.DATA_GAP, check="gap.inputs", question=DIGEST),
-        HandoffAnswered(**_BY_ANA, revision=1, taint=(CALL,), waives="data-gap.input-missing"),
+        HandoffAnswered(**_BY_ANA, revision=1, taint=(CALL,), waives="data-gap.input-missing", suspect=("answer",)),
         HandoffDeclined(**_BY_ANA, code="no-time"),
         HandoffLapsed(**_ON, attempt=1, ended=HEAD),
         HandoffExpired(**_ON, ended=HEAD),

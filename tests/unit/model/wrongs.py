@@ -236,6 +236,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "revision": NOT_COUNTS,
         "taint": NOT_LISTS_OF_SOURCES,
         "waives": NOT_OPTIONAL_CODES,
+        "suspect": NOT_LISTS_OF_CODES,
     },
     Kind.HANDOFF_DECLINED: {**_BY_WHOM, "code": NOT_CODES},
     Kind.HANDOFF_LAPSED: {"handoff": NOT_IDS, "attempt": NOT_COUNTS, "ended": (*NOT_A_HEAD, None)},

@@ -96,7 +96,9 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
             answers=answers,
             missing=body.missing,
             deadline=body.deadline,
-            suspect=frozenset(body.suspect),
+            suspect=frozenset(body.suspect).union(
+                *(known.body.suspect for known, _ in history if isinstance(known.body, HandoffAnswered))
+            ),
         ),
         asked=tuple(known.body for known, _ in history if isinstance(known.body, HandoffAsked)),
         broken=broken,
@@ -250,7 +252,14 @@ def _answers(history: Sequence[Receipt], contents: dict[ContentId, StoredContent
             case HandoffAnswered() as body:
                 answer = _words(receipt.content.get(ANSWER), contents)
                 waives = body.waives is not None
-                yield Answer(question=question, answer=answer, by=body.by, at=receipt.at, waives=waives)
+                yield Answer(
+                    question=question,
+                    answer=answer,
+                    by=body.by,
+                    at=receipt.at,
+                    waives=waives,
+                    suspect=ANSWER in body.suspect,
+                )
             case _:
                 continue
 

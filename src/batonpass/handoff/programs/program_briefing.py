@@ -1,15 +1,16 @@
 """The first message to a program: the task, the whole baton, and what earlier attempts did. All of it is JSON."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.transfer.result import read_sent_back
+from batonpass.model.base.content_names import TASK
 from batonpass.model.base.ids import ContentId
 from batonpass.model.base.kinds import Part
-from batonpass.model.baton.baton import Baton, within
+from batonpass.model.baton.baton import SUSPECT_WORDS, Baton, within
 from batonpass.model.baton.items import Artifact, Item, ItemValue, Report, part_of
 from batonpass.model.grants.effective_grant import EffectiveGrant, LimitLeft
 from batonpass.model.ledger.run import Handoff
@@ -48,7 +49,7 @@ def tell_task(run: "WorkingRun") -> dict[str, Any]:
         "run": run.id,
         "agent": run.agent,
         "attempt": run.attempt,
-        "task": run.task,
+        "task": run.task if run.parent is None or TASK not in run.baton.suspect else SUSPECT_WORDS.format(TASK),
         "baton": None if run.parent is None else tell_baton(run.baton),
         "earlier": tell_earlier(run),
         "grant": tell_grant(run.grant()),
@@ -112,7 +113,10 @@ def _limits(found: Iterable[LimitLeft]) -> list[dict[str, Any]]:
 
 
 def tell_baton(baton: Baton) -> dict[str, Any]:
-    """Return a baton as JSON: who hands off to whom, and a list for each part. Untrusted items have their own list."""
+    """Return a baton as JSON: who hands off to whom, and a list for each part. Untrusted items have their own list.
+
+    Words of agents that look injected stand only under `quarantined`, so that no program takes them for orders.
+    """
     told: dict[str, Any] = {
         "handoff": baton.handoff,
         "root": baton.root,
@@ -123,21 +127,42 @@ def tell_baton(baton: Baton) -> dict[str, Any]:
         "relation": baton.relation,
         "revision": baton.revision,
         "deadline": None if baton.deadline is None else baton.deadline.isoformat(),
-        "brief": to_document(baton.brief),
+        "brief": {name: said for name, said in to_document(baton.brief).items() if name not in baton.suspect},
         "answers": [
-            {"question": answer.question, "answer": answer.answer, "by": answer.by, "at": answer.at.isoformat()}
+            {
+                "question": answer.question,
+                "answer": SUSPECT_WORDS.format("answer") if answer.suspect else answer.answer,
+                "by": answer.by,
+                "at": answer.at.isoformat(),
+            }
             for answer in baton.answers
         ],
         "missing": list(baton.missing),
+        "quarantined": list(_quarantined(baton)) if baton.suspect else [],
     }
     told |= {name: [] for name in (*LISTS.values(), REPORTS)}
     for item in baton.items:
+        if baton.is_suspect(item):
+            continue
         if item.value is None:
             told[LISTS[item.part]].append({**_known(item), "erased": True})
         for value in within(item.value):
             name = REPORTS if isinstance(value, Report) else LISTS[part_of(value)]
             told[name].append({**_known(item), **tell_value(value)})
     return told
+
+
+def _quarantined(baton: Baton) -> Iterator[dict[str, Any]]:
+    """Yield everything that an agent wrote and that looks like an injection, with where it would have stood."""
+    sender, said = f"agent:{baton.sender}", {TASK: baton.task, **to_document(baton.brief)}
+    for name in sorted(baton.suspect & said.keys()):
+        yield {"place": name, "by": sender, "words": said[name]}
+    for answer in baton.answers:
+        if answer.suspect:
+            yield {"place": "answer", "by": answer.by, "words": answer.answer}
+    for item in baton.items:
+        if baton.is_suspect(item) and item.value is not None:
+            yield {"place": item.part, **_known(item), "words": tell_value(item.value)}
 
 
 def _known(item: Item) -> dict[str, Any]:

@@ -132,8 +132,26 @@ def _scan_items(desk: Desk, holding: Holding, items: Sequence[Item]) -> Iterator
         if item.value is None or not item.by.startswith("agent:"):
             continue
         if (found := holding.scans.get(item.id)) is None:
-            found = holding.scans[item.id] = tuple(_scan(desk, {place_of(item): "\n".join(words_of(item.value))}))
+            found = holding.scans[item.id] = tuple(_scan(desk, {place_of(item): words_in(item)}))
         yield from found
+
+
+def words_in(item: Item) -> str:
+    """Return every text of an item as one; of an erased one, nothing."""
+    return "" if item.value is None else "\n".join(words_of(item.value))
+
+
+def find_suspect(desk: Desk, texts: dict[str, str]) -> tuple[str, ...]:
+    """Return the places whose words look injected."""
+    return tuple(sorted({one.place for one in _scan(desk, texts) if one.score >= SUSPECT}))
+
+
+def without_suspect(desk: Desk, holding: Holding, items: Sequence[Item]) -> Sequence[Item]:
+    """Return the items of a run that do not look injected, where the policy says that words of models are scanned."""
+    if not desk.policy_with(holding.own_policy).sanitize_context:
+        return items
+    places = {one.place for one in _scan_items(desk, holding, items) if one.score >= SUSPECT}
+    return [item for item in items if place_of(item) not in places]
 
 
 def words_of(value: ItemValue) -> Iterator[str]:

@@ -16,13 +16,14 @@ from batonpass.guard.policy.approvers import Approvable, may_approve
 from batonpass.handoff.history.offers import Offer, author_of, read_offer
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import ref_of
+from batonpass.handoff.transfer.free_text import find_suspect, words_in
 from batonpass.model.base.checks import require_instance, require_text
 from batonpass.model.base.content_names import ANSWER, QUESTION
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, is_user, require_principal
 from batonpass.model.base.kinds import Part
 from batonpass.model.base.label import Source
 from batonpass.model.base.lifecycle import State
-from batonpass.model.baton.baton import Answer, Baton
+from batonpass.model.baton.baton import Answer, Baton, place_of
 from batonpass.model.baton.items import Artifact, Item, ItemValue
 from batonpass.model.bodies.body import (
     Body,
@@ -95,15 +96,18 @@ def answer(
     require_text("answer", text)
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
-        baton = read_offer(view, known).baton
+        offer = read_offer(view, known)
+    baton = offer.baton
+    added: tuple[Item, ...] = ()
     revision = baton.revision + 1
     if enclosed.items or enclosed.files:
         # Before the answer: whoever takes the handoff up as soon as it is answered finds what belongs to the answer.
         if known.state is not State.ASKED:
             raise HandoffEndedError(handoff, known.state)
-        _enclose(desk, baton, enclosed, by=PrincipalId(by), taint=taint)
+        added = _enclose(desk, baton, enclosed, by=PrincipalId(by), taint=taint)
         revision += 1
-    body = HandoffAnswered(handoff=handoff, by=PrincipalId(by), revision=revision, taint=taint)
+    suspect = _suspect(desk, offer, text, added, by=PrincipalId(by))
+    body = HandoffAnswered(handoff=handoff, by=PrincipalId(by), revision=revision, taint=taint, suspect=suspect)
     desk.recording.act(handoff, lambda _, __: body, (desk.text(ANSWER, text),))
 
 
@@ -123,9 +127,21 @@ def waive(desk: Desk, offer: Offer, problem: Problem, reason: str, *, by: str, t
         # Nobody has asked yet. A waiver without its question would be a blank cheque.
         ask(desk, handoff.id, problem.question, error=problem.error, check=problem.check, by=by)
     body = HandoffAnswered(
-        handoff=handoff.id, by=who, revision=offer.baton.revision + 1, taint=taint, waives=problem.check
+        handoff=handoff.id,
+        by=who,
+        revision=offer.baton.revision + 1,
+        taint=taint,
+        waives=problem.check,
+        suspect=_suspect(desk, offer, reason, (), by=who),
     )
     desk.recording.act(handoff.id, lambda _, __: body, (desk.text(ANSWER, reason),))
+
+
+def _suspect(desk: Desk, offer: Offer, text: str, added: Iterable[Item], *, by: PrincipalId) -> tuple[str, ...]:
+    """Return what of an answer looks injected, where the policy says that words of models are scanned."""
+    if is_user(by) or not desk.policy_with(offer.policy).sanitize_context:
+        return ()
+    return find_suspect(desk, {ANSWER: text} | {place_of(item): words_in(item) for item in added})
 
 
 def _require_entitled(desk: Desk, offer: Offer, by: PrincipalId) -> None:
@@ -164,7 +180,10 @@ def find_answer(desk: Desk, handoff: Handoff, question: str) -> tuple[Answer, tu
     return None
 
 
-def _enclose(desk: Desk, baton: Baton, enclosed: Enclosed, *, by: PrincipalId, taint: tuple[Source, ...]) -> None:
+def _enclose(
+    desk: Desk, baton: Baton, enclosed: Enclosed, *, by: PrincipalId, taint: tuple[Source, ...]
+) -> tuple[Item, ...]:
+    """Record what comes with an answer as a revision, and return its items."""
     items: list[Item] = []
     contents: list[Content] = []
     for number, value in enumerate(enclosed.items, 1):
@@ -188,6 +207,7 @@ def _enclose(desk: Desk, baton: Baton, enclosed: Enclosed, *, by: PrincipalId, t
         taint=tuple(dict.fromkeys((*taint, *(item.id for item in items if item.part is Part.UNTRUSTED)))),
     )
     desk.recording.act(baton.handoff, lambda _, __: revised, tuple(contents))
+    return tuple(items)
 
 
 def _file(

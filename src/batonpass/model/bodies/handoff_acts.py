@@ -6,7 +6,14 @@ from typing import ClassVar
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import require_code, require_digest, require_instance, require_integer, require_member
+from batonpass.model.base.checks import (
+    require_code,
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+)
 from batonpass.model.base.ids import (
     CALL,
     CONTENT,
@@ -138,11 +145,13 @@ class HandoffAnswered(_ByWhom, frozen=True, kw_only=True):
     revision: int  # revision number of the baton, from 1
     taint: tuple[Source, ...] = ()  # sources that had reached whoever answered, and that nobody endorsed
     waives: str | None = None  # the check that is waived: the work goes on without an answer
+    suspect: tuple[str, ...] = ()  # `answer` and items (`PART.ID`) of an agent that look like an injection: only quoted
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_sources("taint", self.taint)
         require_integer("revision", self.revision, least=1)
+        require_codes("suspect", self.suspect)
         if self.waives is not None:
             require_code("waives", self.waives)
 

@@ -15,6 +15,7 @@ from batonpass.handoff.runtime.faults import Fault
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.accept import accept
 from batonpass.handoff.transfer.close import cancel_handoff, close_run
+from batonpass.handoff.transfer.free_text import without_suspect
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.result import learn_own
@@ -68,7 +69,10 @@ class Delegating(Pen):
         holding, to = parent.holding, as_agent(asked.kind or USUAL)
         self._learn_noted(parent)
         task = within_limit(asked.task) if asked.task is not None and asked.task.strip() else NOT_THERE
-        prompt = None if asked.late or asked.task is None else attach(task, holding.carried())
+        prompt = None
+        if not asked.late and asked.task is not None:
+            # A prompt is read as instructions, so words that look injected are not added to it.
+            prompt = attach(task, without_suspect(self.desk, holding, holding.carried()))
         if (waited := self._find_waited(state, parent, to, task)) is not None:
             waited.call, waited.held = asked.call, None  # an approved offer is used once
             return waited, self.read_prompt(waited)
