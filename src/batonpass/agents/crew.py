@@ -17,7 +17,7 @@ from batonpass.agents.key_turn import turn_for
 from batonpass.agents.registry import CREW, AgentRegistry
 from batonpass.aio import AsyncRelay, AsyncRun, current_run
 from batonpass.aio.threads import in_thread
-from batonpass.errors import CrewFailedError, InvalidValueError
+from batonpass.errors import CrewFailedError, HandoffHeldError, InvalidValueError
 from batonpass.handoff.programs.runners import fail_run
 from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.handoff.transfer.result import Result, read_result
@@ -238,8 +238,14 @@ class Crew:
             agent, task, run=run, brief=BriefRequest(phase=phase), handling=Handling(key=f"{number} {agent}")
         )
 
-    def _failure(self, results: Sequence[Result]) -> CrewFailedError | None:
-        """Return why the crew has failed: everybody who did not deliver, and why; None if all delivered."""
+    def _failure(self, results: Sequence[Result]) -> CrewFailedError | HandoffHeldError | None:
+        """Return why the crew has failed: everybody who did not deliver, and why; None if all delivered.
+
+        While a person has to decide about a member, the crew waits with it.
+        """
+        held = next((one for one in results if one.state is State.HELD), None)
+        if held is not None:
+            return HandoffHeldError(held.handoff)
         missing = [
             f"{agent} ({_said(one)})" for agent, one in zip(self._agents, results, strict=False) if not one.delivered
         ]
@@ -264,7 +270,7 @@ def _current() -> AsyncRun | None:
         return None
 
 
-async def _end(run: AsyncRun, failure: CrewFailedError | None) -> None:
+async def _end(run: AsyncRun, failure: CrewFailedError | HandoffHeldError | None) -> None:
     await (run.close() if failure is None else run.fail(failure))
 
 

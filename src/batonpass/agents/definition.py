@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.transfer.held_work import HeldWork
 from batonpass.model.base.checks import require_instance, require_integer, require_text, require_texts
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId, require_agent, require_principal
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Report
 from batonpass.model.grants.scope_text import read_scope
 
@@ -69,6 +71,8 @@ class RunResult:
     session_id: str | None = None
     report: Report | None = None  # the full report
     reused: bool = False  # the run was completed before under the same key: nobody worked for it now
+    state: State = State.COMPLETED  # `held`: a person has to decide first, and the run goes on after that
+    held: tuple[HeldWork, ...] = ()  # what waits for a person, each with the command to approve it
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - whatever the model reported

@@ -5,11 +5,11 @@ the same use cases as programs and people. It judges only handoffs of its own ru
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from batonpass.agents.agent_tools import ToolDefinition, Work
-from batonpass.agents.current_run import current
+from batonpass.agents.current_run import Current, current
+from batonpass.agents.shown_result import show_result
 from batonpass.aio import AsyncHandoff, AsyncRun
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.guard.baton.placeholder import is_placeholder
@@ -66,18 +66,16 @@ async def send_back(handoff: str, evidence: str) -> str:
         evidence: What is wrong, how you found out, and what has to be different.
 
     """
-    from batonpass.agents.handoff_tool import show_result  # noqa: PLC0415 - it needs the registry, which needs runners
-
     here = current()
     given = await here.run.handoff(handoff)
     said = _said("evidence", evidence)
     agent = (await given.info()).to
-    work = _work_of(agent)
+    work = work_of(here, agent)
     await given.refute(said)
     await given.retry(reason=said)
     if await given.state() is State.READY:
         return f"{agent} gets it back: {given.id} waits for a worker."
-    return show_result(agent, await given.run(_working(given, work, here.run)))
+    return show_result(agent, await given.run(_mending(given, work, here.run)))
 
 
 def _said(field: str, words: str) -> str:
@@ -94,9 +92,9 @@ async def _standing(given: AsyncHandoff, done: str) -> str:
     return f"Recorded: {given.id} of {known.to} is {done}."
 
 
-def _work_of(agent: AgentId) -> Work:
+def work_of(here: Current, agent: AgentId) -> Work:
     """Return the function that works for an agent. Raises `NotFoundError` if none of our registries has it."""
-    for find in current().works:
+    for find in here.works:
         try:
             return find(agent)
         except NotFoundError:
@@ -104,18 +102,28 @@ def _work_of(agent: AgentId) -> Work:
     raise NotFoundError("agent that runs here", agent)
 
 
-def _working(given: AsyncHandoff, work: Work, lead: AsyncRun) -> Callable[[AsyncRun], Awaitable[None]]:
+def _mending(given: AsyncHandoff, work: Work, lead: AsyncRun) -> Work:
     async def mend(child: AsyncRun) -> None:
         if lead.taint:
             # The lead's words are read by the child, and the lead knew this when it wrote them.
             await child.note_untrusted(*lead.taint)
+        await waited_for(given, work)(child)
+
+    return mend
+
+
+def waited_for(given: AsyncHandoff, work: Work) -> Work:
+    """Return the same work on a handoff; if the caller is cancelled, nobody waits for it, and it is cancelled too."""
+
+    async def working(child: AsyncRun) -> None:
         try:
             await work(child)
         except asyncio.CancelledError:
+            # Cancelled, it is not retried, as a failed handoff would be.
             await given.cancel(reason="the caller that waited for it was cancelled")
             raise
 
-    return mend
+    return working
 
 
 LEAD: Final = {

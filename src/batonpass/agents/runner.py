@@ -1,6 +1,7 @@
 """Running agents: a root run for a user's request, an attempt for a handoff from another agent."""
 
 import asyncio
+import json
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ from batonpass.agents.clients import ModelClient
 from batonpass.agents.current_run import Current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
 from batonpass.agents.framework.extra import require_extra
+from batonpass.agents.held_run import go_on, show_held
 from batonpass.agents.key_turn import turn_for
 from batonpass.agents.lead_tools import LEAD
 from batonpass.agents.own_tools import GRANT, MEMORY, READING, SESSION
@@ -25,6 +27,7 @@ from batonpass.handoff.programs.runners import fail_run
 from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.model.base.ids import session_named
 from batonpass.model.base.kinds import Outcome
+from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.card import Card
 from batonpass.model.baton.items import Report
 from batonpass.model.grants.effective_grant import EffectiveGrant
@@ -34,6 +37,7 @@ from batonpass.relay import Relay
 
 if TYPE_CHECKING:
     from batonpass.agents.framework.engine import ModelAnswer
+    from batonpass.handoff.transfer.held_work import HeldWork
 
 PLAIN: Final = "report.plain"
 
@@ -125,11 +129,15 @@ class AgentRunner:
                 relay,
                 root,
                 agent_def,
-                prompt=[known, words] if known else words,
+                prompt=[known, words] if known else [words],
                 messages=messages,
                 reports=is_in_session(root),
                 checkpoints=resumable,
             )
+            if isinstance(answer, tuple):
+                await root.fail(answer[0].error)  # a root that is left by such an error stays open
+                told = show_held(answer)
+                return RunResult(output=told, run=root.id, session_id=session_id, state=State.HELD, held=answer)
             root.report(answer.report)
             await root.close()
         except asyncio.CancelledError:
@@ -152,10 +160,12 @@ class AgentRunner:
             require_extra()
             relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
             prepared = await prepare(run, relay.store)
-            prompt = prepared.briefing.text
+            prompt = [prepared.briefing.text]
             answer = await self._answer(
                 relay, run, agent_def, prompt=prompt, messages=prepared.messages, reports=True, checkpoints=True
             )
+            if isinstance(answer, tuple):
+                raise answer[0].error  # an attempt that is left by such an error waits, and the next one goes on
             # Missing parts of the report are never filled in: they are named as gaps.
             gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
             run.report(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
@@ -168,27 +178,48 @@ class AgentRunner:
         run: AsyncRun,
         agent_def: AgentDefinition,
         *,
-        prompt: str | list[str],
+        prompt: list[str],
         messages: object | None,
         reports: bool,
         checkpoints: bool,
-    ) -> "ModelAnswer":
+    ) -> "ModelAnswer | tuple[HeldWork, ...]":
+        """Let a model work until it answers and nothing of it is held; return what waits for a person if something is.
+
+        What a model says while a call of it is held is no result: it may sound like the end. It is told what people
+        decided, and answers again.
+        """
         from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 
         history = read_history(messages)
         tools = self._tools(run, agent_def, await run.grant())
-        return await ask(
-            Current(run, relay.store, tuple(tool.work_of for tool in tools.values() if tool.work_of is not None)),
-            agent_def,
-            self._client.model(agent_def.model),
-            tools=tools,
-            config=self._config,
+        here = Current(run, relay.store, tuple(tool.work_of for tool in tools.values() if tool.work_of is not None))
+        told: set[str] = set()
+        answer: ModelAnswer | None = None
+        while True:
+            held = await run.held_work()
+            if any(one.approved is None for one in held):
+                return tuple(one for one in held if one.approved is None)
+            words = await go_on(here, [one for one in held if one.id not in told])
+            told.update(one.id for one in held)
+            if words and any(one.approved is None for one in await run.held_work()):
+                continue  # a handoff went on, and waits for somebody again
+            if answer is not None and not words:
+                return answer
             # Whoever resumes continues with its own messages, which already contain the task.
-            prompt=None if history else prompt,
-            history=history,
-            reports=reports,
-            checkpoints=checkpoints,
-        )
+            answer = await ask(
+                here,
+                agent_def,
+                self._client.model(agent_def.model),
+                tools=tools,
+                config=self._config,
+                prompt=([words] if words else None) if history else [*([words] if words else []), *prompt],
+                history=history,
+                reports=reports,
+                checkpoints=checkpoints,
+            )
+            history = read_history(json.loads(answer.messages))
+            if any(one.approved is None for one in await run.held_work()):
+                await run.checkpoint(answer.messages)
 
     def _tools(self, run: AsyncRun, agent_def: AgentDefinition, grant: EffectiveGrant) -> dict[str, ToolDefinition]:
         tools = self._executor.tools_of(agent_def.tools)

@@ -307,6 +307,7 @@ class AsyncRun(Face[LiveRun]):
     revisions = twin(LiveRun.revisions)
     news = twin(LiveRun.news)
     acknowledge = twin(LiveRun.acknowledge)
+    held_work = twin(LiveRun.held_work)
     save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
     hand_off = opens(LiveRun.hand_off, AsyncHandoff)

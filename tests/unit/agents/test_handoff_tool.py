@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from batonpass.agents import Crew, HandoffPolicy, create_handoff_tool
-from batonpass.agents.handoff_tool import show_result
+from batonpass.agents.shown_result import show_result
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.ids import HandoffId
@@ -229,7 +229,7 @@ def test_a_reference_that_leads_nowhere_is_an_answer_to_the_model() -> None:
             {"state": State.VERIFIED, "report": Report(result="7")}, "billing reports (verified", id="verified"
         ),
         pytest.param({"state": State.ASKED, "question": "Which?"}, "question]]\nWhich?\n[[", id="a question"),
-        pytest.param({"state": State.HELD}, "gave back nothing: the handoff h is held.", id="held"),
+        pytest.param({"state": State.HELD}, "Held, and not finished: billing waits for a person", id="held"),
     ],
 )
 def test_every_outcome_has_words(result: dict[str, Any], expected: str) -> None:

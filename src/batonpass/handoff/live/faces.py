@@ -60,6 +60,7 @@ from batonpass.handoff.transfer import retry as retries
 from batonpass.handoff.transfer import verdict as verdict_of
 from batonpass.handoff.transfer.close import check_report, close_run, end_overdue
 from batonpass.handoff.transfer.endorsement import endorse_in_handoff
+from batonpass.handoff.transfer.held_work import HeldWork, find_held_work
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.pending_offer import refuse_offer
@@ -623,6 +624,10 @@ class LiveRun(RunCalls):
         number = revision.number if isinstance(revision, BatonRevision) else revision
         acknowledge(self._desk, self._holding, number)
 
+    def held_work(self) -> tuple[HeldWork, ...]:
+        """Return its calls and handoffs that were held and not made or begun since: decided, or still waiting."""
+        return find_held_work(self._desk, self._holding)
+
     def prove(self, call: Call, *, audience: str) -> str:
         """Return a token to send with a call: its audience can verify the authorisation with only the root key.
 
@@ -760,15 +765,20 @@ class LiveRun(RunCalls):
 
         Name it by its id, the end of its id, or its agent. Raises `NotFoundError` and `AmbiguousIdError`.
         """
+        holding = self._holding
         with self._desk.store.view() as view:
-            own = [view.get_handoff(one) for one in sorted(self._holding.handed_off)]
+            # What an earlier attempt, or an earlier process, handed off is its own too.
+            made = holding.handed_off.union(child.id for child in holding.resumption.children)
+            own = [view.get_handoff(one) for one in sorted(made)]
             own += [one for root in self._earlier_roots(view) for one in view.find_handoffs(parent=root)]
         found = [one for one in own if one.to == handoff or (handoff and one.id.endswith(handoff))]
         if not found:
             raise NotFoundError("handoff of this run", handoff)
         if len(found) > 1:
             raise AmbiguousIdError("handoff", handoff, tuple(one.id for one in found))
-        return LiveHandoff(self._desk, found[0].id, self._open, runners=self._runners, parent=self._holding)
+        if found[0].id in made:
+            holding.handed_off.add(found[0].id)
+        return LiveHandoff(self._desk, found[0].id, self._open, runners=self._runners, parent=holding)
 
     def _earlier_roots(self, view: LedgerView) -> Iterable[RunId]:
         """Return the roots that this one goes on from: all of its session, or else those whose state it inherited."""
