@@ -17,6 +17,7 @@ from tests.integration.agents.messages_api import Asked, MessagesApi, Said, Text
 # Text, so that no formatter makes them ours: they stay as their authors wrote them.
 PROGRAMS: Final = Path(__file__).parent / "programs"
 KEY: Final = "GRAMPUS_MODEL__ANTHROPIC_API_KEY"
+JUDGES: Final = {"verify_result", "accept_unverified", "refute_result", "send_back"}  # for whoever hands off
 INVOICE: Final = "I need help with my last invoice."
 
 
@@ -67,11 +68,12 @@ def run(program: str, api: MessagesApi, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_the_basic_handoff_runs(api: MessagesApi, tmp_path: Path) -> None:
-    """Support offers the tool, billing gets task and intent, and the user has an answer."""
+    """Support offers the tool and those that judge a result, billing gets task and intent, the user has an answer."""
     assert "Your last invoice is for the March plan.\n" == run("basic_handoff.txt", api, tmp_path)
     support, billing, _ = api.asked
 
-    assert {"handoff_to_billing_agent"} == set(support.tools)
+    assert {"handoff_to_billing_agent", *JUDGES} == set(support.tools)
+    assert not JUDGES & set(billing.tools)
     assert (True, True) == ("- Explain the last invoice" in billing.words, f"- {INVOICE} [" in billing.words)
     assert (False, False) == (INVOICE in billing.system, "sk-for-the-test" in str([asked.body for asked in api.asked]))
 
@@ -88,7 +90,7 @@ def test_the_chain_stops_where_the_policy_says(api: MessagesApi, tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_events_of_a_session_are_listed(api: MessagesApi, tmp_path: Path) -> None:
-    """The log tells the handoffs of the session, each with its time, its type and what happened."""
+    """The log tells the handoffs of the session, also the refused one, each with time, type and what happened."""
     run("multi_hop.txt", api, tmp_path)
     lines = run("event_query.txt", api, tmp_path).splitlines()
     types = [line.partition("] ")[2].partition(":")[0] for line in lines]
@@ -99,6 +101,7 @@ def test_the_events_of_a_session_are_listed(api: MessagesApi, tmp_path: Path) ->
         "handoff.accepted",
         "handoff.initiated",
         "handoff.accepted",
+        "handoff.initiated",
         "handoff.failed",
         "handoff.completed",
         "handoff.completed",

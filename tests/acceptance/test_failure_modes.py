@@ -216,11 +216,11 @@ class TestGhostTasks:
             "ops", "Write config and registry", brief=Brief(expects=["app.toml", "registry.json"])
         ) as run:
             run.call(write, "app.toml")
-            run.report("done")
+            run.report("both are written")
         with lead.hand_off("ops", "Write both", brief=Brief(expects=["app.toml", "registry.json"])) as run:
             run.call(write, "app.toml")
             run.call(write, "registry.json")
-            run.report("done")
+            run.report("both are written")
 
         assert [("expects.untouched",), ()] == [body.flags for body in bodies(relay, "handoff.completed")]
 

@@ -1,7 +1,8 @@
 """Recording: a draft gets its place in a stream and its signatures. It is durable when `append` returns."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -27,6 +28,9 @@ from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
 # If another process writes first, somebody made progress. This many times in a row is a fault, not a race.
 _TRIES: Final = 64
+
+# An act of a run has one to three streams. Each level of nesting is a frame, and those are limited.
+_NESTED: Final = 16
 
 _receipt: Final = unchecked_maker(Receipt)
 
@@ -97,7 +101,7 @@ class Ledger:
         """Do the same as `append`, and return each receipt with its changes."""
         # Locks are taken in the order of the stream names, so that two threads cannot deadlock.
         streams = (drafts[0].stream,) if len(drafts) == 1 else tuple(sorted({draft.stream for draft in drafts}))
-        return self._hold(streams, drafts, {})
+        return self._hold_many(streams, drafts) if len(streams) > _NESTED else self._hold(streams, drafts, {})
 
     def _hold(
         self, streams: Sequence[StreamId], drafts: Sequence[Draft], held: dict[StreamId, _Slot]
@@ -112,37 +116,61 @@ class Ledger:
                 if self._slots.get(stream) is not slot:
                     continue  # its last user dropped it while we waited
                 held[stream] = slot
-                try:
-                    if len(held) < len(streams):
-                        return self._hold(streams, drafts, held)
-                    return self._append(drafts, held)
-                finally:
-                    # A handoff's stream never closes, and any process may append to it. Its slot would stay forever,
-                    # with a head that is soon stale.
-                    if slot.head is None or not slot.head.open or stream.startswith(_HANDOFF):
-                        self._slots.pop(stream, None)
+                if len(held) < len(streams):
+                    return self._hold(streams, drafts, held)
+                return self._append(drafts, held)
+
+    def _hold_many(self, streams: Sequence[StreamId], drafts: Sequence[Draft]) -> Sequence[Entry]:
+        """Do the same for more streams than the interpreter can nest, as an import has."""
+        held: dict[StreamId, _Slot] = {}
+        # Each lock is held by a generator that stands within its `with`. All are listed before the first one begins,
+        # and to forget the list is one step, so no Ctrl-C leaves a lock taken here either. Nothing else may refer to
+        # them, not even the variable of a loop.
+        holders = [self._hold_one(stream, held) for stream in streams]
+        try:
+            deque(map(next, holders), 0)
+            return self._append(drafts, held)
+        finally:
+            holders.clear()
+
+    def _hold_one(self, stream: StreamId, held: dict[StreamId, _Slot]) -> Iterator[None]:
+        while True:
+            slot = self._slots.get(stream) or self._slots.setdefault(stream, _Slot())
+            with slot.lock:
+                if self._slots.get(stream) is slot:
+                    held[stream] = slot
+                    yield
+                    return
 
     def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> Sequence[Entry]:
+        """Append drafts to streams whose locks are held, and forget the slots that nobody will need."""
         after = self._acknowledged.latest()
-        for _ in range(_TRIES):
-            entries, heads = self._build(drafts, slots, after)
-            try:
-                self._store.append(entries)
-            except StaleHeadError as stale:
-                self._catch_up(slots, drafts, stale)
-                continue
-            except (FencedError, StreamClosedError) as over:
-                slots[StreamId(over.stream)].head = None
-                raise
-            except RewoundError as rewound:
-                raise self._acknowledged.explained(rewound) from None
-            self._acknowledged.take(entries[-1].signed)
-            for stream, head in heads.items():
-                slots[stream].head = head
-            for entry in entries:
-                receipt = entry.signed.receipt
-                slots[receipt.stream].latest = receipt.at
-            return entries
+        try:
+            for _ in range(_TRIES):
+                entries, heads = self._build(drafts, slots, after)
+                try:
+                    self._store.append(entries)
+                except StaleHeadError as stale:
+                    self._catch_up(slots, drafts, stale)
+                    continue
+                except (FencedError, StreamClosedError) as over:
+                    slots[StreamId(over.stream)].head = None
+                    raise
+                except RewoundError as rewound:
+                    raise self._acknowledged.explained(rewound) from None
+                self._acknowledged.take(entries[-1].signed)
+                for stream, head in heads.items():
+                    slots[stream].head = head
+                for entry in entries:
+                    receipt = entry.signed.receipt
+                    slots[receipt.stream].latest = receipt.at
+                return entries
+        finally:
+            # A handoff's stream never closes, and any process may append to it. Its slot would stay forever, with a
+            # head that is soon stale.
+            for stream, slot in slots.items():
+                if slot.head is None or not slot.head.open or stream.startswith(_HANDOFF):
+                    self._slots.pop(stream, None)
         raise StaleHeadError(drafts[0].stream, 0)
 
     def _build(

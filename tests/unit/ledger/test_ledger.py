@@ -386,8 +386,20 @@ def test_a_refused_beginning_is_forgotten() -> None:
     assert before == set(scribe.ledger._slots)
 
 
-def test_an_interrupt_between_any_two_lines_leaves_no_lock_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_commit_has_as_many_streams_as_are_given() -> None:
+    """An import begins more runs in one commit than the interpreter nests calls; none of their locks stays taken."""
+    scribe = a_scribe(MemoryStore())
+    runs = [scribe.start() for _ in range(sys.getrecursionlimit() + 1)]
+    for _ in range(2):
+        scribe.ledger.append(*(a_call(scribe, run) for run in runs))
+
+    assert not any(slot.lock.locked() for slot in scribe.ledger._slots.values())
+
+
+@pytest.mark.parametrize("nested", [ledger._NESTED, 1], ids=["a few streams", "many streams"])
+def test_an_interrupt_between_any_two_lines_leaves_no_lock_taken(monkeypatch: pytest.MonkeyPatch, nested: int) -> None:
     """Ctrl-C while a receipt is appended ends that act only: the close that follows gets every lock."""
+    monkeypatch.setattr(ledger, "_NESTED", nested)
     scribe = a_scribe(MemoryStore())
     first, second = scribe.start(), scribe.start()
     taken: list[threading.Lock] = []
@@ -409,6 +421,9 @@ def test_an_interrupt_between_any_two_lines_leaves_no_lock_taken(monkeypatch: py
     scribe.ledger.append(a_call(scribe, first), a_call(scribe, second))
 
 
+_UNINTERRUPTED = ("with ", "try:", "holders.clear()")
+
+
 def _interrupted(line: int, act: Callable[[], object]) -> bool:
     """Interrupt an act before a line of the ledger, counted as they run; return whether there were as many."""
     left = line
@@ -417,8 +432,9 @@ def _interrupted(line: int, act: Callable[[], object]) -> bool:
         nonlocal left
         if frame.f_code.co_filename != ledger.__file__:
             return None
-        # The interpreter looks for signals after calls and jumps. `try` and the way out of a `with` are neither.
-        if event == "line" and not getline(ledger.__file__, frame.f_lineno).strip().startswith(("with ", "try:")):
+        # The interpreter looks for signals after calls and jumps. `try` and the way out of a `with` are neither, and
+        # nothing is called between the end of a `try` and the one step that frees all locks.
+        if event == "line" and not getline(ledger.__file__, frame.f_lineno).strip().startswith(_UNINTERRUPTED):
             left -= 1
             if left == 0:
                 raise KeyboardInterrupt
