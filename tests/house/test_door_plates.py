@@ -37,7 +37,7 @@ PLACES: Final = {
 }
 
 # They end in -ing, and are nouns.
-NOUNS: Final = frozenset({"briefing", "keyring", "reasoning", "ruling", "signing", "testing"})
+NOUNS: Final = frozenset({"briefing", "keyring", "reasoning", "ruling", "signing", "testing", "warning"})
 ADJECTIVES: Final = frozenset({"pending"})
 # From the twentieth file on, somebody makes a package of some of them.
 MANY: Final = 20

@@ -59,7 +59,6 @@ from batonpass.handoff.transfer import accept as accepting
 from batonpass.handoff.transfer import retry as retries
 from batonpass.handoff.transfer import verdict as verdict_of
 from batonpass.handoff.transfer.close import check_report, close_run, end_overdue
-from batonpass.handoff.transfer.endorsement import endorse_in_handoff
 from batonpass.handoff.transfer.held_work import HeldWork, find_held_work
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
@@ -355,7 +354,7 @@ class LiveHandoff:
 
         Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source reached no attempt.
         """
-        endorse_in_handoff(self._desk, self.id, source, by=by, reason=reason)
+        verdict_of.endorse_in_handoff(self._desk, self.id, source, by=by, reason=reason)
 
     def verify(
         self,

@@ -1,4 +1,4 @@
-"""Verdicts on results: verify, refute or waive what a handoff delivered."""
+"""Verdicts on what a handoff delivered or was given: verify, refute or waive a result, endorse content from outside."""
 
 import inspect
 import subprocess
@@ -9,18 +9,22 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.errors import HandoffEndedError, InvalidValueError
+from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError, NotPersonError
+from batonpass.guard.policy.taint_gate import may_endorse
 from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.taint.intake import find_sources
 from batonpass.handoff.tools.json_values import looks
 from batonpass.handoff.tools.returned_value import awaited
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.model.base.checks import require_text, require_texts
 from batonpass.model.base.content_names import COMMAND, EVIDENCE, REASON
 from batonpass.model.base.ids import Digest, HandoffId, PrincipalId
+from batonpass.model.base.label import Source
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import (
     Body,
     ChildHead,
+    HandoffEndorsed,
     Method,
     VerificationFailed,
     VerificationPassed,
@@ -151,3 +155,18 @@ def find_unverified(view: LedgerView, handoffs: Iterable[HandoffId]) -> Iterator
     for handoff in sorted(handoffs):
         if is_unverified(view, view.get_handoff(handoff)):
             yield handoff
+
+
+def endorse_in_handoff(desk: Desk, handoff: HandoffId, source: Source, *, by: str, reason: str) -> None:
+    """Record that a person answers for a source: from now on, it taints no attempt at the handoff.
+
+    Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source reached no attempt.
+    """
+    require_text("reason", reason)
+    if not may_endorse(by):
+        raise NotPersonError(source, by)
+    with desk.store.view() as view:
+        if source not in find_sources(view, handoff):
+            raise NotFoundError(f"content from outside that taints {handoff}", source)
+    body = HandoffEndorsed(handoff=handoff, by=PrincipalId(by), source=source)
+    desk.recording.act(handoff, lambda _, __: body, (desk.text(REASON, reason),))
