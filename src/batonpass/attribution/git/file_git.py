@@ -1,48 +1,22 @@
-"""Asks git about files: read only, and without starting any program that the repository configures.
-
-A repository may be hostile: file names can be anything, and its configuration may name programs. So there is no shell,
-paths are never patterns, and everything that git could start by itself (pager, file monitor, filters, text conversion,
-signature checks, fetching missing objects) is disabled or not requested. A repository that git refuses to read because
-it belongs to somebody else stays unread. The caller supplies the environment; of the variables for git, only those
-about configuration are passed on.
-"""
+"""Asks git about files: read only, and without starting any program that the repository configures (git_process.py)."""
 
 import hashlib
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 
 from batonpass.attribution.git.git_history import Commit, Logged
+from batonpass.attribution.git.git_process import GitProcess
+from batonpass.attribution.git.git_process import GitSilentError as GitSilentError  # noqa: PLC0414 - all questions raise it
 
 TRAILER: Final = "Batonpass-Run"
 
 _ANSWER_WITHIN: Final = timedelta(seconds=20)
 _LARGEST_BLOB: Final = 16 * 1024 * 1024
-_SAFE: Final = (
-    "core.quotepath=off",
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.commitGraph=true",
-    "log.showSignature=false",
-    "blame.ignoreRevsFile=",
-    "diff.external=",
-    "protocol.allow=never",  # old versions fetch missing objects of a partial clone with a configured program
-    "safe.bareRepository=explicit",  # files in a work tree that look like a repository are not one
-)
-_QUIET: Final = (
-    *("--no-pager", "--literal-pathspecs", "--no-optional-locks"),
-    *(word for setting in _SAFE for word in ("-c", setting)),
-)
-_SETTINGS: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
-_FIXED: Final = MappingProxyType(
-    {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1"}
-)
 _LOG: Final = f"%H%x00%P%x00%ct%x00%at%x00%an <%ae>%x00%(trailers:key={TRAILER},valueonly,separator=%x0a)%x00%B"
 _FIELDS: Final = 7
 # Messages written by git: `commit ID` of a squash, `(cherry picked from commit ID)`, `This reverts commit ID.`
@@ -58,10 +32,6 @@ EMPTY_TREE: Final = {
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 _HEAD: Final = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) (-?[0-9]+)")
-
-
-class GitSilentError(Exception):
-    """Git gave no answer; the message says why. It stays inside this package: answers note that git is missing."""
 
 
 class Version(Struct, frozen=True, kw_only=True):
@@ -252,30 +222,8 @@ class Repository(Struct, frozen=True):
         return self._run(arguments).decode("utf-8", "surrogateescape")
 
     def _run(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
-        command = ["git", "-C", str(self.root), *_QUIET, *arguments]
-        passed = {
-            name: value
-            for name, value in self.environment.items()
-            if not name.startswith(("GIT_", "LC_", "LANG")) or name in _SETTINGS
-        }
-        try:
-            done = subprocess.run(  # noqa: S603 - a list of our own arguments, no shell
-                command,
-                input=given,
-                capture_output=True,
-                check=False,
-                env={**passed, **_FIXED},
-                timeout=self.answer_within.total_seconds(),
-            )
-        except FileNotFoundError:
-            raise GitSilentError("git is not installed here") from None
-        except (OSError, ValueError) as error:  # an argument is too long or contains a zero byte
-            raise GitSilentError(f"git could not be started: {error}") from None
-        except subprocess.TimeoutExpired:
-            raise GitSilentError(f"git gave no answer within {self.answer_within.total_seconds():g} s") from None
-        if done.returncode != 0:
-            raise GitSilentError(_complaint(done.stderr))
-        return done.stdout
+        git = GitProcess(root=self.root, environment=self.environment, answer_within=self.answer_within)
+        return git.run(arguments, given)
 
 
 def _named_blob(line: bytes) -> str | None:
@@ -318,13 +266,6 @@ def _logged(row: Sequence[str]) -> Logged:
 
 def _since(moment: datetime | None) -> list[str]:
     return [] if moment is None else [f"--since={moment.isoformat()}"]
-
-
-def _complaint(said: bytes) -> str:
-    words = said.decode("utf-8", "replace").strip().removeprefix("fatal: ")
-    if "dubious ownership" in words:
-        return "the repository belongs to another user; add it to git's safe.directory setting to have it read"
-    return words.partition("\n")[0] or "git failed without a message"
 
 
 def _bytes(text: str) -> bytes:

@@ -1,7 +1,6 @@
 """The git repository of the current directory: its hooks, its staged files, and the seals in its commits."""
 
 import os
-import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -13,7 +12,8 @@ from msgspec import Struct
 
 from batonpass.accounts.blame.committed_runs import Sides
 from batonpass.attribution.changes.change import digest_of
-from batonpass.attribution.git.file_git import GitSilentError, Repository
+from batonpass.attribution.git.file_git import Repository
+from batonpass.attribution.git.git_process import GitProcess, GitSilentError
 from batonpass.errors import InvalidValueError, SealError
 from batonpass.ledger.note import from_trailer, parse_note
 from batonpass.ledger.seals import origin_of
@@ -67,27 +67,18 @@ class Staged(Struct, frozen=True, kw_only=True):
             raise GitError(str(error)) from None
 
 
-def git(*arguments: str, text: str | None = None) -> str:
-    """Run git and return its output. Raises `GitError` with git's message."""
+def git(*arguments: str, text: str | None = None, sees_hooks: bool = False) -> str:
+    """Run git here, also in a hook, and return its output. Raises `GitError` with git's message."""
+    process = GitProcess(root=None, environment=os.environ, in_hook=True, sees_hooks=sees_hooks)
     try:
-        done = subprocess.run(  # noqa: S603 - our own arguments, and no shell
-            ["git", *arguments],  # noqa: S607 - whichever git the person uses
-            input=text,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except FileNotFoundError:
-        raise GitError("git is not installed here") from None
-    if done.returncode != 0:
-        raise GitError(done.stderr.strip().removeprefix("fatal: ") or f"git {arguments[0]} failed")
-    return done.stdout
+        return process.run(arguments, (text or "").encode()).decode("utf-8", "replace")
+    except GitSilentError as error:
+        raise GitError(str(error)) from None
 
 
 def hooks_directory() -> Path:
     """Return the directory of git hooks: `core.hooksPath`, or the repository's own."""
-    return Path(git("rev-parse", "--git-path", "hooks").strip()).absolute()
+    return Path(git("rev-parse", "--git-path", "hooks", sees_hooks=True).strip()).absolute()
 
 
 def is_private(directory: Path) -> bool:

@@ -2,9 +2,8 @@
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -22,6 +21,7 @@ from batonpass.adapters.claude_code.transcripts.conversation import read_convers
 from batonpass.adapters.claude_code.transcripts.transcript_lines import began_at, find_uuids
 from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, find_transcripts
 from batonpass.adapters.claude_code.transcripts.transcript_values import SkippedLine
+from batonpass.attribution.git.git_process import GitProcess, GitSilentError
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import PrincipalId, RunId, require_principal
 from batonpass.relay import Relay, desk_of, recording_of
@@ -29,7 +29,7 @@ from batonpass.relay import Relay, desk_of, recording_of
 Progress: TypeAlias = Callable[[int, int], None]
 
 _PROBLEMS_KEPT: Final = 1000
-_GIT_SECONDS: Final = 10
+_GIT_ANSWERS: Final = timedelta(seconds=10)
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -161,15 +161,8 @@ def _beginning(transcript: Transcript) -> tuple[datetime, float, str]:
 
 
 def _git_email(project: Path) -> str | None:
+    git = GitProcess(root=project, environment=os.environ, answer_within=_GIT_ANSWERS)
     try:
-        done = subprocess.run(  # noqa: S603 - a list of our own arguments, no shell
-            ["git", "-C", str(project), "config", "user.email"],  # noqa: S607 - the user's git
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return git.text("config", "user.email").strip() or None
+    except GitSilentError:
         return None
-    return done.stdout.strip() or None
