@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
-from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.importer.session_drafts import ImportCounts
+from batonpass.adapters.importer.session_import import import_sessions
 from batonpass.model.base.ids import RunId
 from batonpass.model.bodies.body import Kind, ToolCompleted
 from batonpass.model.ledger.receipt import Receipt
@@ -29,7 +30,7 @@ ALL = ImportCounts(found=2, sessions=2, prompts=5, subagents=4, calls=20, change
 def relay(played: Played) -> Iterator[Relay]:
     """Return a relay that has imported the story."""
     with Relay.open("memory:") as relay:
-        import_transcripts(relay, played.project, config=played.config)
+        import_sessions(relay, played.project, ClaudeCodeSessions(played.config))
         yield relay
 
 
@@ -45,8 +46,8 @@ def words(relay: Relay, receipt: Receipt, name: str) -> str:
 def test_all_of_the_story_is_recorded_once(played: Played) -> None:
     """The second time adds nothing, and the ledger verifies."""
     with Relay.open("memory:") as relay:
-        first = import_transcripts(relay, played.project, config=played.config)
-        second = import_transcripts(relay, played.project, config=played.config)
+        first = import_sessions(relay, played.project, ClaudeCodeSessions(played.config))
+        second = import_sessions(relay, played.project, ClaudeCodeSessions(played.config))
         evidence = relay.verify()
 
     assert (ALL, ()) == (first.counts, first.problems)
@@ -125,8 +126,8 @@ def done_well(done: subprocess.CompletedProcess[str]) -> str:
 def test_a_database_holds_the_story_as_well(played: Played, postgres_url: str, tmp_path: Path) -> None:
     """Many receipts in one commit, files found by their paths, and all of it whole."""
     with Relay.open(postgres_url, home=tmp_path) as relay:
-        imported = import_transcripts(relay, played.project, config=played.config)
-        again = import_transcripts(relay, played.project, config=played.config)
+        imported = import_sessions(relay, played.project, ClaudeCodeSessions(played.config))
+        again = import_sessions(relay, played.project, ClaudeCodeSessions(played.config))
         relay.verify()
 
     assert (ALL, 0) == (imported.counts, again.counts.receipts)

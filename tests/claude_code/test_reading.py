@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.transcripts.conversation import (
+from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts, slug_of
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.conversation import (
     Conversation,
     TranscriptCall,
     TranscriptRun,
     read_conversation,
 )
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, find_transcripts, slug_of
-from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy
+from batonpass.adapters.session_files.session_place import SessionFiles
+from batonpass.adapters.session_files.session_values import LinkedBy
 from tests.claude_code.story import (
     AFTER,
     CHANGES,
@@ -30,13 +32,13 @@ from tests.claude_code.story import (
 pytestmark = pytest.mark.slow
 
 
-def transcript_of(played: Played, session: str) -> Transcript:
+def transcript_of(played: Played, session: str) -> SessionFiles:
     (found,) = [one for one in find_transcripts(played.project, config=played.config) if one.session == session]
     return found
 
 
 def conversation_of(played: Played) -> Conversation:
-    return read_conversation(transcript_of(played, played.session), played.project)
+    return read_conversation(ClaudeCodeSessions(), transcript_of(played, played.session), played.project)
 
 
 def call_of(run: TranscriptRun, name: str) -> TranscriptCall:
@@ -216,7 +218,9 @@ def test_a_sub_agents_new_file_is_known_to_be_new(played: Played) -> None:
 def test_a_fork_holds_copies_that_are_not_its_own(played: Played) -> None:
     """A fork begins with lines of another session, under their ids: without those, only what is its own is left."""
     original = conversation_of(played)
-    fork = read_conversation(transcript_of(played, played.fork), played.project, without=original.uuids)
+    fork = read_conversation(
+        ClaudeCodeSessions(), transcript_of(played, played.fork), played.project, without=original.uuids
+    )
 
     assert [OTHERWISE] == [prompt.text for prompt in fork.prompts]
     assert fork.copied in original.uuids

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.importer.import_sources import series_of, session_id_of
-from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
-from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.importer.import_sources import series_of, session_id_of
+from batonpass.adapters.importer.session_drafts import ImportCounts
+from batonpass.adapters.importer.session_import import import_sessions
 from batonpass.adapters.line_blame import blame_at
 from tests.claude_code.recorded import AGAIN, CONSTRAINT, FIX, HALF_EVEN, LONG, NOTES, SLOWLY, Recorded, record
 from tests.claude_code.story import FIXED
@@ -105,7 +107,7 @@ def test_the_lead_is_recorded_from_beginning_to_end(mode: str, both: dict[str, R
         "run.closed",
     ] == lead
     assert {mode} == {one["mode"] for one in told(recorded.relay)}
-    assert {session_id_of(recorded.session)} == {one["session"] for one in told(recorded.relay)}
+    assert {session_id_of(PROGRAM, recorded.session)} == {one["session"] for one in told(recorded.relay)}
 
 
 @pytest.mark.parametrize("mode", ["observed", "enforced"])
@@ -251,7 +253,7 @@ def test_a_session_that_is_resumed_continues(observed: Recorded) -> None:
     roots = [one for one in told(observed.relay) if one["kind"] == "run.started"]
 
     assert [(FIX, None), (LONG, "run-1")] == [(one["content"]["intent"], one["body"]["continues"]) for one in roots]
-    assert {series_of(observed.session)} == {one["body"]["series"] for one in roots}
+    assert {series_of(PROGRAM, observed.session)} == {one["body"]["series"] for one in roots}
 
 
 def test_a_sub_agent_without_a_type_is_the_usual_one(observed: Recorded) -> None:
@@ -289,7 +291,7 @@ def test_blame_leads_to_the_human(file: str, line: int, call: str, hops: list[st
 def test_importing_adds_only_what_no_hook_was_told(observed: Recorded) -> None:
     """Everything that the transcript has is recorded already."""
     for _ in range(2):
-        imported = import_transcripts(observed.relay, observed.project, config=observed.home / ".claude")
+        imported = import_sessions(observed.relay, observed.project, ClaudeCodeSessions(observed.home / ".claude"))
 
         assert (ImportCounts(found=1), ()) == (imported.counts, imported.problems)
 

@@ -33,7 +33,7 @@ PLACES: Final = {
     "where is told who wrote the lines of a file?": "accounts/blame/file_blame.py",
     "where is a store opened by its URL?": "store/factory.py",
     "where does the MCP proxy decide about a call?": "adapters/mcp/proxy/call_decision.py",
-    "where are transcripts of Claude Code brought into a ledger?": "adapters/claude_code/importer/transcript_import.py",
+    "where are the sessions of coding agents brought into a ledger?": "adapters/importer/session_import.py",
 }
 
 # They end in -ing, and are nouns.

@@ -8,7 +8,7 @@ BODIES = frozenset({"ToolCached", "ToolCompleted", "ToolDenied", "ToolFailed", "
 # Who tells of what is recorded, and so may not read a receipt of a call itself.
 TELLERS = ("accounts", "adapters", "agents", "aio", "cli", "demo", "dispatch", "policy")
 # It makes receipts of transcripts, and so names what it makes.
-IMPORTER = "adapters/claude_code/importer/session_drafts.py"
+IMPORTER = "adapters/importer/session_drafts.py"
 
 
 def test_nobody_but_records_interprets_a_receipt_of_a_call() -> None:

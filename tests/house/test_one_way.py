@@ -13,7 +13,7 @@ WAYS: Final = (
     "src/batonpass/handoff/approvals/decision.py",
 )
 # Not live: what happened long ago in a transcript, and what tests of stores need.
-EXCEPTIONS: Final = ("src/batonpass/adapters/claude_code/importer/session_drafts.py", "src/batonpass/testing/")
+EXCEPTIONS: Final = ("src/batonpass/adapters/importer/session_drafts.py", "src/batonpass/testing/")
 
 
 def bodies() -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Finds out who wrote a line: from the ledger, or from Claude Code's transcripts if there is no ledger."""
+"""Finds out who wrote a line: from the ledger, or from the sessions that agents keep if there is no ledger."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -30,14 +30,26 @@ Progress = Callable[[int, int], None]
 _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
+class HeardAgent(Struct, frozen=True, kw_only=True):
+    """How many sessions of a project an agent keeps, and how many of them were read."""
+
+    title: str
+    found: int
+    read: int
+
+
 class TranscriptLedger(Struct, frozen=True, kw_only=True):
     """A temporary ledger made from unsigned transcripts, for one answer."""
 
     relay: "Relay"
     project: Path
-    found: int  # all sessions of the project
-    read: int  # sessions that were read
+    agents: tuple[HeardAgent, ...]
     problems: int
+
+    @property
+    def read(self) -> int:
+        """Return how many sessions were read."""
+        return sum(one.read for one in self.agents)
 
 
 def blame(
@@ -46,8 +58,9 @@ def blame(
     """Return who wrote a line of a file, a range of lines, or all lines.
 
     The answer comes from this relay's ledger, else from the ledger of this directory. If there is none, it comes from
-    Claude Code's transcripts, and `transcripts` is the number of sessions that were read. Raises `InvalidValueError` if
-    the file or line does not exist, and `StoreUnavailableError` if there are neither a ledger nor transcripts.
+    the sessions that coding agents keep, and `transcripts` is the number of those that were read. Raises
+    `InvalidValueError` if the file or line does not exist, and `StoreUnavailableError` if there are neither a ledger
+    nor sessions.
     """
     first, last = line if isinstance(line, tuple) else (line, line)
     lines = None if first is None or last is None else Lines(first=first, last=last)
@@ -150,38 +163,44 @@ def project_of(path: Path) -> Path:
 
 @contextmanager
 def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[TranscriptLedger]:
-    """Read the transcripts that may mention a file, or all of this project, into a temporary ledger.
+    """Read the sessions of all agents that may mention a file, or all of this project, into a temporary ledger.
 
     Raises `StoreUnavailableError` if there are none.
     """
     # These imports are slow, and not needed where there is a ledger.
-    from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts  # noqa: PLC0415 - as above
-    from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts, mentioning  # noqa: PLC0415 - as above
+    from batonpass.adapters.importer.session_import import import_sessions  # noqa: PLC0415 - as above
+    from batonpass.adapters.session_readers import READERS  # noqa: PLC0415 - as above
     from batonpass.relay import Relay, recording_of  # noqa: PLC0415 - as above
 
     project = Path.cwd().resolve() if path is None else project_of(path)
-    found = list(find_transcripts(project))
-    if not found:
+    looked = ((reader, list(reader.find(project))) for reader in (kind() for kind in READERS.values()))
+    kept = [(reader, found) for reader, found in looked if found]
+    if not kept:
         raise StoreUnavailableError(
-            f"there is no ledger here, and Claude Code has kept no session of {project}; record something first"
+            f"there is no ledger here, and no coding agent has kept a session of {project}; record something first"
         )
-    wanted = found if path is None else list(filter(mentioning(find_names(asked_file(path)).paths), found))
-    sessions = {one.session for one in wanted}
-
+    names = None if path is None else find_names(asked_file(path)).paths
+    wanted = [found if names is None else list(filter(reader.mentioning(names), found)) for reader, found in kept]
+    total = sum(one.bytes for sessions in wanted for one in sessions)
     with ExitStack() as stack:
         url, home = MEMORY, None
-        if sum(sum(one.sizes.values()) for one in wanted) > _IN_MEMORY:
+        if total > _IN_MEMORY:
             from tempfile import TemporaryDirectory  # noqa: PLC0415 - rarely needed
 
             home = Path(stack.enter_context(TemporaryDirectory(prefix="batonpass-blame-")))
             url = f"{SQLITE}{home / 'ledger.db'}"
         relay = stack.enter_context(Relay.open(url, home=home))
-        imported = import_transcripts(relay, project, only=lambda one: one.session in sessions, progress=progress)
+        agents: list[HeardAgent] = []
+        before, problems = 0, 0
+        for (reader, found), sessions in zip(kept, wanted, strict=True):
+            told = None if progress is None else _shifted(progress, before, total)
+            imported = import_sessions(relay, project, reader, found=sessions, progress=told)
+            agents.append(HeardAgent(title=reader.title, found=len(found), read=imported.counts.sessions))
+            before += sum(one.bytes for one in sessions)
+            problems += imported.counts.unread
         recording_of(relay)  # creates the ledger even if there was nothing to import, so that questions get an answer
-        yield TranscriptLedger(
-            relay=relay,
-            project=project,
-            found=len(found),
-            read=imported.counts.sessions,
-            problems=imported.counts.unread,
-        )
+        yield TranscriptLedger(relay=relay, project=project, agents=tuple(agents), problems=problems)
+
+
+def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)

@@ -1,5 +1,6 @@
-"""`batonpass import`: import what other programs have recorded."""
+"""`batonpass import`: import what coding agents keep of their sessions."""
 
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -7,57 +8,100 @@ from typing import Final
 import click
 from msgspec.structs import asdict
 
-from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
-from batonpass.adapters.claude_code.importer.transcript_import import Imported, import_transcripts
-from batonpass.adapters.claude_code.transcripts.transcript_places import config_directory, find_transcripts
+from batonpass.adapters.importer.session_drafts import ImportCounts
+from batonpass.adapters.importer.session_import import Imported, count_sessions, import_sessions
+from batonpass.adapters.line_blame import find_ledger
+from batonpass.adapters.session_files.session_reader import SessionReader
+from batonpass.adapters.session_readers import READERS
 from batonpass.cli.input.ledger_access import opened_relay
-from batonpass.cli.input.options import ledger_and_json, project_option, read_moment
+from batonpass.cli.input.options import given_ledger, json_option, ledger_and_json, project_option, read_moment
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.progress import progress_bar
-from batonpass.cli.output.terminal import say, say_json, tell
+from batonpass.cli.output.terminal import say, say_json, table, tell
 from batonpass.cli.output.units import counted
+from batonpass.store.factory import open_store
 
 _SHOWN: Final = 10
 
 
-@click.group()
-def command() -> None:
-    """Import what other programs have recorded into the ledger."""
-
-
-@command.command("claude-code")
+@click.group(invoke_without_command=True)
 @project_option
-@click.option("--since", metavar="WHEN", callback=read_moment, help="Skip sessions that ended before: 2d, or a date.")
-@ledger_and_json
-def claude_code(project: Path, since: datetime | None, *, as_json: bool) -> None:
-    """Import the sessions of a project that Claude Code has kept.
+@json_option
+@click.pass_context
+def command(context: click.Context, project: Path, *, as_json: bool) -> None:
+    """Import what coding agents keep of their sessions into the ledger.
+
+    Without a name: list the agents that have kept sessions of this directory or below it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    readers = [one() for one in READERS.values()]
+    found = [(reader, count) for reader in readers if (count := sum(1 for _ in reader.find(project.absolute())))]
+    if as_json:
+        say_json([{"name": one.program, "sessions": count, "place": str(one.place)} for one, count in found])
+    elif found:
+        table(
+            [[one.title, counted(count, "session"), f"batonpass import {one.program}"] for one, count in found],
+            header=["agent", "kept here", "to record them"],
+        )
+    if not found:
+        tell(f"no session of {project.absolute()} found; looked for those of {', '.join(one.title for one in readers)}")
+        context.exit(NO)
+
+
+def _importing(kind: type[SessionReader]) -> click.Command:
+    @click.command(kind.program, help=_help(kind), short_help=f"Import the sessions that {kind.title} has kept.")
+    @project_option
+    @click.option(
+        "--since", metavar="WHEN", callback=read_moment, help="Skip sessions that ended before: 2d, or a date."
+    )
+    @click.option("--dry-run", is_flag=True, help="Read everything, say what is new, and record nothing.")
+    @ledger_and_json
+    def importing(project: Path, since: datetime | None, *, dry_run: bool, as_json: bool) -> None:
+        _import(kind(), project, since, dry_run=dry_run, as_json=as_json)
+
+    return importing
+
+
+def _help(kind: type[SessionReader]) -> str:
+    return f"""Import the sessions of a project that {kind.title} has kept.
 
     Records prompts, sub-agents, calls and changed files of sessions in this directory or below it. Importing again adds
-    only what is new. Nobody signed these transcripts, and every receipt says so.
+    only what is new. Nobody signed these files, and every receipt says so.
     """
-    if next(find_transcripts(project), None) is None:
-        _say_nothing(project, as_json=as_json)
+
+
+for _kind in READERS.values():
+    command.add_command(_importing(_kind))
+
+
+def _import(reader: SessionReader, project: Path, since: datetime | None, *, dry_run: bool, as_json: bool) -> None:
+    if next(reader.find(project.absolute()), None) is None:
+        if as_json:
+            say_json(_facts(Imported(counts=ImportCounts(), problems=())))
+        tell(f"no session of {project.absolute()} found in {reader.place}")
         click.get_current_context().exit(NO)
-    with opened_relay(create=True) as relay, progress_bar("importing, in KiB") as bar:
+    with ExitStack() as stack:
+        bar = stack.enter_context(progress_bar("reading, in KiB" if dry_run else "importing, in KiB"))
         told = None if bar is None else lambda done, total: bar(done >> 10, total >> 10)
-        imported = import_transcripts(relay, project, since=since, progress=told)
+        if dry_run:
+            there = find_ledger(None, given_ledger())
+            store = None if there is None else stack.enter_context(closing(open_store(there.ledger, create=False)))
+            imported = count_sessions(store, project, reader, since=since, progress=told)
+        else:
+            relay = stack.enter_context(opened_relay(create=True))
+            imported = import_sessions(relay, project, reader, since=since, progress=told)
     if as_json:
         say_json(_facts(imported))
         return
-    say(_sentence(imported.counts))
+    say(_sentence(imported.counts, "would import" if dry_run else "imported"))
     for problem in imported.problems[:_SHOWN]:
         tell(f"skipped {problem}")
     if (more := len(imported.problems) - _SHOWN) > 0:
         tell(f"and {more:,} more; --json lists them")
 
 
-def _say_nothing(project: Path, *, as_json: bool) -> None:
-    if as_json:
-        say_json(_facts(Imported(counts=ImportCounts(), problems=())))
-    tell(f"no session of {project.absolute()} found in {config_directory() / 'projects'}")
-
-
-def _sentence(counts: ImportCounts) -> str:
+def _sentence(counts: ImportCounts, verb: str) -> str:
     if not counts.sessions:
         return f"nothing new in {counted(counts.found, 'session')}"
     parts = (
@@ -66,7 +110,7 @@ def _sentence(counts: ImportCounts) -> str:
         counted(counts.calls, "call"),
         counted(counts.changes, "change to a file", plural="changes to files"),
     )
-    return f"imported {counted(counts.sessions, 'session')} of {counts.found:,}: {', '.join(parts)}"
+    return f"{verb} {counted(counts.sessions, 'session')} of {counts.found:,}: {', '.join(parts)}"
 
 
 def _facts(imported: Imported) -> dict[str, object]:

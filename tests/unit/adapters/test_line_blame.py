@@ -71,7 +71,7 @@ def test_many_transcripts_are_kept_in_a_file_for_a_while(here: Path, monkeypatch
 
 def test_with_neither_it_says_so() -> None:
     """There is nobody to ask."""
-    with pytest.raises(StoreUnavailableError, match="no ledger here, and Claude Code has kept no session"):
+    with pytest.raises(StoreUnavailableError, match="no ledger here, and no coding agent has kept a session"):
         blame("a.py", 2)
 
 

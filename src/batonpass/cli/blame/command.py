@@ -84,7 +84,7 @@ def command(
 
     Shows the agent, the time, the task and the chain of handoffs up to the human; the grant, the approval and the
     verdict; the call, and whether its receipts verify. A commit, BASE..HEAD and a directory with uncommitted work are
-    shown hunk by hunk. Without a ledger, the transcripts of Claude Code are read instead. A line that no recorded
+    shown hunk by hunk. Without a ledger, the sessions that coding agents keep are read instead. A line that no recorded
     change wrote is unexplained; nothing is guessed.
     """
     asked = {"TARGET": where, "--effect": effect, "--artifact": artifact, "--digest": digest, "--text": text}
@@ -151,11 +151,9 @@ def _of_file(where: str, *, full: bool) -> Blame:
             with store.view() as view:
                 blame = with_ways(view, blame)
     if not blame.recorded and not blame.is_heard:
-        from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts  # noqa: PLC0415 - as above
-        from batonpass.cli.input.ledger_access import IMPORT_HINT  # noqa: PLC0415 - as above
+        from batonpass.cli.input.ledger_access import suggest_import  # noqa: PLC0415 - as above
 
-        if next(find_transcripts(project_of(path)), None) is not None:
-            tell(paint(IMPORT_HINT, dim=True))
+        suggest_import(project_of(path))
     return blame
 
 
@@ -211,13 +209,11 @@ def _asked(path: Path | None) -> Iterator[tuple[LedgerStore, int | None]]:
     with progress_bar("reading, in KiB") as bar:
         told = None if bar is None else lambda done, total: bar(done >> 10, total >> 10)
         with heard(path, progress=told) as read:
-            tell(
-                paint(
-                    f"no ledger here: read {counted(read.read, 'transcript')} of {counted(read.found, 'session')} that "
-                    "Claude Code keeps; they are not signed, so this is hearsay",
-                    dim=True,
-                )
+            said = " and ".join(
+                f"{counted(one.read, 'transcript')} of {counted(one.found, 'session')} that {one.title} keeps"
+                for one in read.agents
             )
+            tell(paint(f"no ledger here: read {said}; they are not signed, so this is hearsay", dim=True))
             yield read.relay.store, read.read
 
 

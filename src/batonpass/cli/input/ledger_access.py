@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -26,8 +26,6 @@ class _Closable(Protocol):
 
 
 _Opened = TypeVar("_Opened", bound=_Closable)
-
-IMPORT_HINT: Final = "Claude Code has kept sessions of this project: `batonpass import claude-code` records them"
 
 
 def settings() -> Settings:
@@ -89,16 +87,27 @@ def _opened(opening: Callable[[Settings], _Opened]) -> Iterator[_Opened]:
     try:
         opened = opening(found)
     except StoreUnavailableError:
-        _point_at_transcripts(found)
+        _point_at_sessions(found)
         raise
     with closing(opened):
         yield opened
 
 
-def _point_at_transcripts(found: Settings) -> None:
-    """Suggest an import if nothing is recorded here and Claude Code has transcripts of this project."""
-    from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts  # noqa: PLC0415 - only where something is missing
-
+def _point_at_sessions(found: Settings) -> None:
+    """Suggest an import if nothing is recorded here and agents have kept sessions of this project."""
     is_there = bool(given_ledger() or os.environ.get(LEDGER)) or Path(found.ledger.removeprefix(SQLITE)).exists()
-    if not is_there and next(find_transcripts(Path.cwd().resolve()), None) is not None:
-        tell(paint(IMPORT_HINT, dim=True))
+    if not is_there:
+        suggest_import(Path.cwd().resolve())
+
+
+def suggest_import(project: Path) -> None:
+    """Say which agents have kept sessions of a project, if any have."""
+    from batonpass.adapters.session_readers import find_kept  # noqa: PLC0415 - only where something is missing
+
+    kept = list(find_kept(project))
+    if not kept:
+        return
+    names = " and ".join(filter(None, (", ".join(one.title for one in kept[:-1]), kept[-1].title)))
+    does = "has" if len(kept) == 1 else "have"
+    name = f" {kept[0].program}` records" if len(kept) == 1 else "` lists"
+    tell(paint(f"{names} {does} kept sessions of this project: `batonpass import{name} them", dim=True))

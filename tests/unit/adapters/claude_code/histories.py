@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, slug_of
+from batonpass.adapters.claude_code.transcripts.transcript_places import slug_of
+from batonpass.adapters.session_files.session_place import SessionFiles
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 BEGUN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -38,10 +39,10 @@ class History:
         """Return the file of a sub-agent."""
         return self.folder / session / "subagents" / f"agent-{agent}.jsonl"
 
-    def transcript(self, session: str = SESSION) -> Transcript:
+    def transcript(self, session: str = SESSION) -> SessionFiles:
         """Return a session's files."""
         agents = {path.stem.removeprefix("agent-"): path for path in self.agent("*").parent.glob("agent-*.jsonl")}
-        return Transcript(session=session, main=self.main(session), agents=agents)
+        return SessionFiles(session=session, main=self.main(session), agents=agents)
 
     def add(self, path: Path, kind: str, message: object = None, **fields: object) -> str:
         """Write a line and return its id."""

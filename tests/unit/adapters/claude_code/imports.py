@@ -4,7 +4,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-from batonpass.adapters.claude_code.importer.transcript_import import Imported, Progress, import_transcripts
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.importer.session_import import Imported, Progress, import_sessions
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.relay import Relay
@@ -16,8 +17,8 @@ from tests.unit.adapters.claude_code.histories import History
 def bring(
     relay: Relay, history: History, *, since: datetime | None = None, progress: Progress | None = None
 ) -> Imported:
-    return import_transcripts(
-        relay, history.project, config=history.config, by="user:ana", since=since, progress=progress
+    return import_sessions(
+        relay, history.project, ClaudeCodeSessions(history.config), by="user:ana", since=since, progress=progress
     )
 
 

@@ -98,7 +98,7 @@ def test_without_either_there_is_no_answer(desk: Desk) -> None:
     """And that both are missing is said."""
     code, out, err = run_without_ledger(desk, "blame", "a.py:2")
 
-    assert (3, "", True) == (code, out, "there is no ledger here, and Claude Code has kept no session of" in err)
+    assert (3, "", True) == (code, out, "there is no ledger here, and no coding agent has kept a session of" in err)
 
 
 def test_a_ledger_that_was_named_must_be_there(desk: Desk, history: History) -> None:

@@ -2,15 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.tool_kinds import EDITORS
 from batonpass.adapters.claude_code.transcripts.patches import patch_of_input
-from batonpass.adapters.claude_code.transcripts.transcript_values import FilePatch, ToolResult, ToolUse
+from batonpass.adapters.session_files.patches import hunks_between
+from batonpass.adapters.session_files.session_values import FilePatch, ToolResult, ToolUse
 from batonpass.attribution.worktree.write_intent import FileAct
 from batonpass.handoff.shell.command_intent import shell_intent
 
@@ -40,11 +42,18 @@ class Moved(Struct, frozen=True):
 class Recall:
     """The files as one run last read or wrote them, as long as the program says that they are unchanged."""
 
-    def __init__(self) -> None:
+    def __init__(self, project: Path) -> None:
+        self._project = project
         self._texts: dict[str, str] = {}
 
-    def take(self, use: ToolUse, result: ToolResult) -> FilePatch | None:
-        """Learn from a call and its result; return the change that the call made to a file, if it is known."""
+    def take(self, use: ToolUse, result: ToolResult, told: FilePatch | None) -> tuple[FilePatch, ...]:
+        """Learn from a call, its result and the change that it tells; return the changes of files that are known."""
+        patch = self._edited(use, result, told)
+        if patch is not None:
+            return (replace(patch, written=use.tool == "Write"),)
+        return tuple(self._moved(find_moved(use, result, self._project)))
+
+    def _edited(self, use: ToolUse, result: ToolResult, told: FilePatch | None) -> FilePatch | None:
         path = use.input.get("file_path")
         if not result.ok or not isinstance(path, str):
             return None
@@ -56,11 +65,20 @@ class Recall:
             return None
         created = result.text.startswith(_CREATED)
         before = self._texts.get(path) if _CURRENT in result.text else None
-        patch = result.patch or patch_of_input(use.tool, use.input, before, created=created)
+        patch = told or patch_of_input(use.tool, use.input, before, created=created)
         self._keep(path, None if patch is None else patch.after)
         return patch
 
-    def follow(self, moved: Moved) -> str | None:
+    def _moved(self, moves: Iterable[Moved]) -> Iterator[FilePatch]:
+        """Yield the changes of a command that moved files, or copied files whose text its run knows."""
+        for moved in moves:
+            text = self._follow(moved)
+            if not moved.copied:
+                yield FilePatch(path=moved.path, renamed_from=moved.source)
+            elif text is not None:
+                yield FilePatch(path=moved.path, created=True, after=text, hunks=hunks_between("", text), written=True)
+
+    def _follow(self, moved: Moved) -> str | None:
         """Learn that a file was moved or copied; return its text if it is known."""
         text = self._texts.get(moved.source) if moved.copied else self._texts.pop(moved.source, None)
         self._keep(moved.path, text)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from batonpass.adapters.claude_code.tool_kinds import EDITORS
-from batonpass.adapters.claude_code.transcripts.transcript_values import FilePatch, PatchHunk
-from batonpass.attribution.changes import line_diff
+from batonpass.adapters.session_files.patches import apply_edits, apply_hunks, hunks_between, unplaced_hunk
+from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 
 _NO_NEWLINE: Final = "\\"  # diff's "\ No newline at end of file"
 
@@ -46,55 +46,14 @@ def patch_of_input(tool: str, arguments: Mapping[str, Any], before: str | None, 
         edits = _read_edits(arguments.get("edits") if tool == "MultiEdit" else [arguments])
         if not edits:
             return None
-        after = None if before is None else _edited(before, edits)
+        after = None if before is None else apply_edits(before, edits)
         hunks = None if before is None or after is None else hunks_between(before, after)
         before = None if after is None else before
         if hunks is None:
-            hunks = tuple(
-                PatchHunk(old_start=None, new_start=None, lines=_signed(_lines(old), _lines(new)))
-                for old, new, _ in edits
-            )
+            hunks = tuple(unplaced_hunk(old, new) for old, new, _ in edits)
     if hunks is None and after is None:
         return None
     return FilePatch(path=path, created=created, before=before, after=after, hunks=hunks or ())
-
-
-def hunks_between(before: str, after: str) -> tuple[PatchHunk, ...]:
-    """Return the hunks from one text to another."""
-    return tuple(
-        PatchHunk(old_start=hunk.old_start, new_start=hunk.new_start, lines=_signed(hunk.removed, hunk.added))
-        for hunk in line_diff.hunks_between(_lines(before), _lines(after))
-    )
-
-
-def apply_hunks(before: str, hunks: Sequence[PatchHunk]) -> str | None:
-    """Return the text after some hunks; None if they do not fit."""
-    old = before.split("\n")
-    new: list[str] = []
-    at = 0
-    for hunk in hunks:
-        if hunk.old_start is None:
-            return None
-        # A hunk that only adds gives the line before it.
-        removes = any(not line.startswith(("+", _NO_NEWLINE)) for line in hunk.lines)
-        start = hunk.old_start - 1 if removes else hunk.old_start
-        if not at <= start <= len(old):
-            return None
-        new += old[at:start]
-        at = start
-        for line in hunk.lines:
-            mark, text = line[:1], line[1:]
-            if mark == _NO_NEWLINE:
-                continue
-            if mark == "+":
-                new.append(text)
-                continue
-            if at >= len(old) or old[at] != text:
-                return None
-            at += 1
-            if mark != "-":
-                new.append(text)
-    return "\n".join([*new, *old[at:]])
 
 
 def _read_hunks(found: object) -> tuple[PatchHunk, ...] | None:
@@ -136,29 +95,6 @@ def _read_edits(found: object) -> list[tuple[str, str, bool]]:
             case _:
                 return []
     return edits
-
-
-def _edited(text: str, edits: Sequence[tuple[str, str, bool]]) -> str | None:
-    """Return a text after some edits; None if one does not fit, because they began with another text."""
-    for old, new, everywhere in edits:
-        if not old and not text:
-            text = new
-            continue
-        count = text.count(old) if old else 0
-        if count == 0 or (count > 1 and not everywhere):
-            return None
-        text = text.replace(old, new)
-    return text
-
-
-def _signed(removed: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
-    return (*(f"-{line}" for line in removed), *(f"+{line}" for line in added))
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines of a text, without an empty one after the last newline."""
-    lines = text.split("\n")
-    return lines if lines[-1] else lines[:-1]
 
 
 def _text(value: object) -> str | None:

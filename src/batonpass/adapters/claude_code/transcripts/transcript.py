@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.tool_kinds import DELEGATES
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES, EDITORS, is_reading
+from batonpass.adapters.claude_code.transcripts.earlier_texts import Recall
 from batonpass.adapters.claude_code.transcripts.patches import read_patch
 from batonpass.adapters.claude_code.transcripts.transcript_lines import (
     Attachment,
@@ -18,8 +20,9 @@ from batonpass.adapters.claude_code.transcripts.transcript_lines import (
     find_last_lines,
     find_lines,
 )
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript
-from batonpass.adapters.claude_code.transcripts.transcript_values import (
+from batonpass.adapters.session_files.json_lines import EPOCH
+from batonpass.adapters.session_files.session_place import SessionFiles
+from batonpass.adapters.session_files.session_values import (
     LinkedBy,
     Prompt,
     Record,
@@ -37,7 +40,6 @@ _INTERRUPTED: Final = "interrupted"
 _LARGEST_META: Final = 1024 * 1024
 NO_META: Final = (OSError, msgspec.MsgspecError, ValueError, RecursionError)
 _FIRST_LINES: Final = 16
-_UNKNOWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Old lines do not say where they come from; these prefixes mark text of the program.
 WRITTEN_BY_PROGRAM: Final = (
@@ -60,13 +62,13 @@ _REFUSED: Final = (
 _NOTICE: Final = re.compile(r"<(task-id|tool-use-id|status)>([^<]{1,200})</\1>")
 
 
-def read_session(transcript: Transcript) -> Iterator[Record | SkippedLine]:
+def read_session(transcript: SessionFiles, project: Path) -> Iterator[Record | SkippedLine]:
     """Yield all records of a session: the main conversation, its sub-agents, and last the session itself."""
     version: str | None = None
     for agent, path in ((None, transcript.main), *transcript.agents.items()):
         if agent is not None:
             yield from _read_meta(path, agent)
-        reading = _Reading(agent=agent)
+        reading = _Reading(agent=agent, project=project)
         yield from _read_file(path, reading)
         version = reading.version or version
     yield SessionInfo(id=transcript.session, version=version)
@@ -81,7 +83,7 @@ def find_last_results(path: Path, size: int) -> Iterator[ToolResult]:
                 record
                 for block in _blocks(line)
                 if block.get("type") == "tool_result"
-                for record in _read_result(block, line, reading, _Stamp(None, line.at or _UNKNOWN, line.uuid or ""))
+                for record in _read_result(block, line, reading, _Stamp(None, line.at or EPOCH, line.uuid or ""))
                 if isinstance(record, ToolResult)
             )
 
@@ -94,7 +96,7 @@ def read_first_words(path: Path | None) -> str | None:
     try:
         for found in islice(find_lines(path), _FIRST_LINES):
             if not isinstance(found, SkippedLine) and found[1].type == "user":
-                for record in _read_words(found[1], reading, _Stamp("", _UNKNOWN, "")):
+                for record in _read_words(found[1], reading, _Stamp("", EPOCH, "")):
                     if isinstance(record, Task):
                         return record.text
     except OSError:
@@ -107,7 +109,9 @@ class _Reading(Struct):
 
     agent: str | None
     version: str | None = None
-    tools: dict[str, str] = field(default_factory=dict)  # by the id of a call without a result
+    project: Path | None = None
+    uses: dict[str, ToolUse] = field(default_factory=dict)  # by the id of a call without a result
+    recalled: dict[str | None, Recall] = field(default_factory=dict)  # the texts that each run knows
     sidechains: dict[str, str] = field(default_factory=dict)  # the sub-agent that wrote a line, by the line's uuid
     caveat: str | None = None  # the line that announces a local command
 
@@ -131,7 +135,7 @@ def _read_file(path: Path, reading: _Reading) -> Iterator[Record | SkippedLine]:
             reading.version = line.version or reading.version
             last_at = line.at or last_at
             uuid = line.uuid or f"{path.name}:{number}"
-            yield from _read_line(line, reading, _Stamp(_writer(line, reading, uuid), last_at or _UNKNOWN, uuid))
+            yield from _read_line(line, reading, _Stamp(_writer(line, reading, uuid), last_at or EPOCH, uuid))
     except OSError as error:
         yield SkippedLine(path=path, line=0, what=f"cannot be read: {error.strerror}")
 
@@ -168,8 +172,7 @@ def _read_answer(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iter
     for block in _blocks(line):
         match block:
             case {"type": "tool_use", "id": str(call), "name": str(tool), "input": dict(given)}:
-                reading.tools[call] = tool
-                yield ToolUse(
+                reading.uses[call] = use = ToolUse(
                     agent=stamp.agent,
                     tool=tool,
                     input=given,
@@ -177,7 +180,12 @@ def _read_answer(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iter
                     at=stamp.at,
                     uuid=stamp.uuid,
                     cwd=line.cwd,
+                    target=_string(given.get("file_path")) if tool in EDITORS else None,
+                    reads=is_reading(tool),
+                    delegates=tool in DELEGATES,
+                    task=_string(given.get("prompt")) if tool in DELEGATES else None,
                 )
+                yield use
             case {"type": "text", "text": str(text)} if text.strip():
                 words.append(text)
             case _:
@@ -195,7 +203,8 @@ def _read_result(
     call = block.get("tool_use_id")
     if not isinstance(call, str):
         return
-    tool = reading.tools.pop(call, "")
+    use = reading.uses.pop(call, None)
+    tool = "" if use is None else use.tool
     text = text_of(block.get("content"))
     ok = block.get("is_error") is not True
     kept = line.tool_use_result
@@ -207,17 +216,20 @@ def _read_result(
             agent_type=_string(kept.get("agentType")),
             status=_string(kept.get("status")),
         )
-    yield ToolResult(
+    result = ToolResult(
         agent=stamp.agent,
         tool_use_id=call,
         ok=ok,
         at=stamp.at,
         uuid=stamp.uuid,
         text=text,
-        patch=read_patch(tool, kept) if ok else None,
         denied=None if ok else _denied(line, text),
         unknown=line.tool_denial_kind == _INTERRUPTED,
     )
+    if use is not None and reading.project is not None:
+        recall = reading.recalled.setdefault(stamp.agent, Recall(reading.project))
+        result = replace(result, patches=recall.take(use, result, read_patch(tool, kept) if ok else None))
+    yield result
 
 
 def _denied(line: TranscriptLine, text: str) -> str | None:

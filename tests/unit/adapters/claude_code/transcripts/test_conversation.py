@@ -1,12 +1,13 @@
 """Sessions as trees, also where the links are old, missing, or forged."""
 
-from batonpass.adapters.claude_code.transcripts.conversation import Conversation, TranscriptRun, read_conversation
-from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.conversation import Conversation, TranscriptRun, read_conversation
+from batonpass.adapters.session_files.session_values import LinkedBy
 from tests.unit.adapters.claude_code.histories import History
 
 
 def conversation(history: History) -> Conversation:
-    return read_conversation(history.transcript(), history.project)
+    return read_conversation(ClaudeCodeSessions(), history.transcript(), history.project)
 
 
 def beside(history: History, agent: str, call: str) -> None:

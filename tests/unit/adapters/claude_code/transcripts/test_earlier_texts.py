@@ -2,9 +2,10 @@
 
 import pytest
 
-from batonpass.adapters.claude_code.transcripts.conversation import read_conversation
 from batonpass.adapters.claude_code.transcripts.earlier_texts import read_numbered
-from batonpass.adapters.claude_code.transcripts.transcript_values import FilePatch, PatchHunk
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.conversation import read_conversation
+from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 from tests.unit.adapters.claude_code.histories import History
 
 CURRENT = "The file has been updated successfully. (file state is current in your context — no need to Read it back)"
@@ -13,7 +14,7 @@ READ = "1\tone\n2\ttwo\n3\t"
 
 
 def changes(history: History) -> list[FilePatch]:
-    found = read_conversation(history.transcript(), history.project)
+    found = read_conversation(ClaudeCodeSessions(), history.transcript(), history.project)
     return [change for run in found.runs for call in run.calls for change in call.changes]
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from batonpass.accounts.blame.file_blame import AskedFile, blame_file, read_file
 from batonpass.accounts.blame.file_changes import place_of
-from batonpass.adapters.claude_code.transcripts.conversation import read_conversation
+from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.conversation import read_conversation
 from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.histories import History
 from tests.unit.adapters.claude_code.imports import bring
@@ -56,7 +57,7 @@ def test_a_move_is_followed_and_a_copy_whose_text_is_known(
     writes(history, "a.py")
     runs(history, command)
 
-    found = read_conversation(history.transcript(), history.project)
+    found = read_conversation(ClaudeCodeSessions(), history.transcript(), history.project)
 
     assert expected == [(change.path, change.renamed_from) for change in found.main.calls[1].changes]
 
@@ -67,7 +68,7 @@ def test_a_command_that_failed_moved_nothing(history: History) -> None:
     writes(history, "a.py")
     runs(history, "mv a.py b.py", ok=False)
 
-    assert () == read_conversation(history.transcript(), history.project).main.calls[1].changes
+    assert () == read_conversation(ClaudeCodeSessions(), history.transcript(), history.project).main.calls[1].changes
 
 
 def test_lines_keep_who_wrote_them_through_a_move(relay: Relay, history: History) -> None:

@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.adapters.claude_code.transcripts.patches import (
-    apply_hunks,
-    hunks_between,
     patch_of_input,
     read_patch,
 )
-from batonpass.adapters.claude_code.transcripts.transcript_values import PatchHunk
+from batonpass.adapters.session_files.patches import apply_hunks, hunks_between
+from batonpass.adapters.session_files.session_values import PatchHunk
 
 EDITED = {
     "filePath": "/p/a.py",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from batonpass.adapters.claude_code.transcripts.transcript import read_session
-from batonpass.adapters.claude_code.transcripts.transcript_values import (
+from batonpass.adapters.session_files.session_values import (
     LinkedBy,
     Prompt,
     Record,
@@ -29,7 +29,7 @@ NOTICE = (
 
 
 def records(history: History) -> list[Record | SkippedLine]:
-    return list(read_session(history.transcript()))
+    return list(read_session(history.transcript(), history.project))
 
 
 def prompts(history: History) -> list[str]:

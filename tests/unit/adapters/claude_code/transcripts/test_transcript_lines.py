@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batonpass.adapters.claude_code.transcripts import transcript_lines
 from batonpass.adapters.claude_code.transcripts.transcript_lines import (
     TranscriptLine,
     began_at,
     find_lines,
     find_uuids,
-    read_time,
 )
-from batonpass.adapters.claude_code.transcripts.transcript_values import SkippedLine
+from batonpass.adapters.session_files import json_lines
+from batonpass.adapters.session_files.json_lines import read_time
+from batonpass.adapters.session_files.session_values import SkippedLine
 
 USED = b'{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}\n'
 
@@ -95,7 +95,7 @@ def test_half_a_character_is_replaced(path: Path) -> None:
 
 def test_a_line_without_end_does_not_take_all_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told, skipped, and the next one is read."""
-    monkeypatch.setattr(transcript_lines, "_LONGEST", 1000)
+    monkeypatch.setattr(json_lines, "LONGEST", 1000)
 
     found = read(path, b'{"type":"user","x":"' + b"x" * 5000 + b'"}\n' + USED)
 

@@ -8,9 +8,9 @@ import pytest
 from batonpass.adapters.claude_code.transcripts.transcript_places import (
     config_directory,
     find_transcripts,
-    relative_path,
     slug_of,
 )
+from batonpass.adapters.session_files.session_place import relative_path
 from tests.unit.adapters.claude_code.histories import SESSION, History
 
 

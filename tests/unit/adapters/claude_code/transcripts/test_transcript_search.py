@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, mentioning
+from batonpass.adapters.session_files.session_place import SessionFiles, mentioning
 
 
-def a_transcript(folder: Path, main: bytes, agent: bytes | None = None) -> Transcript:
+def a_transcript(folder: Path, main: bytes, agent: bytes | None = None) -> SessionFiles:
     path = folder / "session.jsonl"
     path.write_bytes(main)
     agents = {}
     if agent is not None:
         agents["a"] = folder / "agent-a.jsonl"
         agents["a"].write_bytes(agent)
-    return Transcript(session="session", main=path, agents=agents)
+    return SessionFiles(session="session", main=path, agents=agents)
 
 
 NAMES = ["invoice.py", "größe.py", "日本.txt", 'a"b\\c.py', "emoji 🙂 file.md", "🙂", "tab\tname.py"]
@@ -53,7 +53,7 @@ def test_others_need_not_be_read(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
     """Whoever reads it says why; its size is not known."""
-    gone = Transcript(session="gone", main=tmp_path / "gone.jsonl", agents={})
+    gone = SessionFiles(session="gone", main=tmp_path / "gone.jsonl", agents={})
 
     assert (True, 0) == (mentioning(["b.py"])(gone), sum(gone.sizes.values()))
     assert 2 == sum(a_transcript(tmp_path, b"{}").sizes.values())

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from msgspec import structs
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.importer.receipt_words import describe_arguments
 from batonpass.adapters.claude_code.tool_kinds import (
     DELEGATES,
     FILES,
@@ -30,8 +29,9 @@ from batonpass.adapters.claude_code.tool_kinds import (
     leading_name,
     tools_of,
 )
-from batonpass.adapters.claude_code.transcripts.transcript_places import relative_path
+from batonpass.adapters.importer.receipt_words import describe_arguments
 from batonpass.adapters.mcp.server_declaration import Hints, Server, name_for
+from batonpass.adapters.session_files.session_place import relative_path
 from batonpass.guard.policy.call_patterns import Used, UsedOn
 from batonpass.guard.policy.gates import DoorFacts, GateDecision
 from batonpass.handoff.tools.actions import CALL, READ, WRITE

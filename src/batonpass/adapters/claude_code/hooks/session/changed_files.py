@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from batonpass.adapters.claude_code.hooks.events import HookEvent, task_of
 from batonpass.adapters.claude_code.hooks.session.state import MadeCall
 from batonpass.adapters.claude_code.hooks.session.told_edit import ToldEdit, told_edit
-from batonpass.adapters.claude_code.importer.receipt_words import change_of
 from batonpass.adapters.claude_code.tool_kinds import SHELLS, is_reading
-from batonpass.adapters.claude_code.transcripts.conversation import relative_to
 from batonpass.adapters.claude_code.transcripts.patches import read_patch
+from batonpass.adapters.importer.receipt_words import change_of
+from batonpass.adapters.session_files.conversation import relative_to
 from batonpass.attribution.changes.change import Certainty, FileChange
 from batonpass.attribution.worktree.overlap import Ended, Underway
 from batonpass.attribution.worktree.seen_file import SeenFile, is_same, see
@@ -186,7 +186,9 @@ class Changing:
         """Yield the change that a call reports, if nobody saw the file before it."""
         patch = read_patch(event.tool, event.response)
         if patch is not None:
-            yield change_of(relative_to(self._project, patch, written=event.tool == "Write"), made.id, made.run, at)
+            yield change_of(
+                relative_to(self._project, replace(patch, written=event.tool == "Write")), made.id, made.run, at
+            )
 
 
 def _found(difference: Difference, made: MadeCall, at: datetime) -> ChangesFound:

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.session.pen import Pen
 from batonpass.adapters.claude_code.hooks.session.state import HookSession, OfferedByCall, Track
-from batonpass.adapters.claude_code.importer.import_sources import PROGRAM
-from batonpass.adapters.claude_code.importer.receipt_words import NOT_THERE, as_code, within_limit
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.importer.receipt_words import NOT_THERE, as_code, within_limit
 from batonpass.briefing.render import attach
 from batonpass.errors import HandoffEndedError, HandoffHeldError
 from batonpass.handoff.history.offers import read_items, read_words

@@ -16,7 +16,7 @@ from batonpass.adapters.claude_code.hooks.session.sub_agent_link import OfferLin
 from batonpass.adapters.claude_code.tool_kinds import SHELLS
 from batonpass.adapters.claude_code.transcripts.delegation_message import find_message
 from batonpass.adapters.claude_code.transcripts.transcript import find_last_results, read_first_words, text_of
-from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy, ToolResult
+from batonpass.adapters.session_files.session_values import LinkedBy, ToolResult
 from batonpass.attribution.git.arrived_commits import see_history
 from batonpass.errors import CallError, CallOutcomeError, GrantError, HandoffError
 from batonpass.handoff.files.work_tree import UNSEEN

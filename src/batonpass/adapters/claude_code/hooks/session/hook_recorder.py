@@ -29,7 +29,7 @@ from batonpass.adapters.claude_code.hooks.session.delegation import Delegating
 from batonpass.adapters.claude_code.hooks.session.event_receipts import Following, RefusedCall
 from batonpass.adapters.claude_code.hooks.session.recovery import remember_session
 from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall
-from batonpass.adapters.claude_code.importer.transcript_import import principal_of
+from batonpass.adapters.importer.session_import import principal_of
 from batonpass.attribution.changes.sides import find_root
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.config import find_settings

@@ -15,9 +15,10 @@ from batonpass.adapters.claude_code.hooks.rules.tool_actions import HookedCall, 
 from batonpass.adapters.claude_code.hooks.session.changed_files import ChangesFound
 from batonpass.adapters.claude_code.hooks.session.recovery import SAID, STATEMENT, UNLET
 from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall, Track
-from batonpass.adapters.claude_code.importer.import_sources import PROGRAM, describe_recorded, series_of, session_id_of
-from batonpass.adapters.claude_code.importer.receipt_words import as_code, within_limit
 from batonpass.adapters.claude_code.tool_kinds import EDITORS
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.importer.import_sources import describe_recorded, series_of, session_id_of
+from batonpass.adapters.importer.receipt_words import as_code, within_limit
 from batonpass.errors import CallError, CallOutcomeError
 from batonpass.guard.policy.gates import CallFacts, GateDecision, judge_call
 from batonpass.handoff.approvals.gate_facts import depth_of
@@ -118,8 +119,8 @@ class Pen:
             None if words is None else within_limit(words),
             by=by,
             agent=PROGRAM,
-            series=series_of(state.session),
-            session=session_id_of(state.session),
+            series=series_of(PROGRAM, state.session),
+            session=session_id_of(PROGRAM, state.session),
             mode=self._mode,
             contents=(self.source(state, key=key),),
             # If the session began before the recording, it is unknown what reached it.
@@ -130,7 +131,9 @@ class Pen:
         holding.working = replace(holding.working, epoch=None)
         take_in(self.desk, holding, known)
         with self.desk.store.view() as view:
-            holding.denied_before = find_denied(view, find_earlier(view, series_of(state.session), by, holding.id))
+            holding.denied_before = find_denied(
+                view, find_earlier(view, series_of(PROGRAM, state.session), by, holding.id)
+            )
         track = Track(holding=holding)
         state.add(track)
         if words is not None and key is not None:
@@ -143,13 +146,13 @@ class Pen:
         if table is None or has_ended(table, self.desk.clock.now()):
             return None
         with self.desk.store.view() as view:
-            earlier = find_earlier(view, series_of(state.session), by)
+            earlier = find_earlier(view, series_of(PROGRAM, state.session), by)
             return less_used(view, table, earlier) if earlier else None
 
     def _known_from_outside(self, state: HookSession) -> tuple[Source, ...]:
         """Return the external sources of this session's last run: its model still remembers them."""
         with self.desk.store.view() as view:
-            last = next(iter(view.find_runs(series=series_of(state.session))), None)
+            last = next(iter(view.find_runs(series=series_of(PROGRAM, state.session))), None)
             if last is None:
                 return ()
             past = read_runs(view, [last], StreamId(last.id))
@@ -332,7 +335,7 @@ class Pen:
 
     def source(self, state: HookSession, **facts: object) -> Content:
         """Return the source of a receipt."""
-        return self.desk.json(SOURCE, describe_recorded(state.session, **facts))
+        return self.desk.json(SOURCE, describe_recorded(PROGRAM, state.session, **facts))
 
     def _call(self, event: HookEvent, track: Track | None = None) -> HookedCall:
         """Return the call of an event; with a run, as it is judged."""

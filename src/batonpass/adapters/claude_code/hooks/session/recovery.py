@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
 from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall, OfferedByCall, Track
-from batonpass.adapters.claude_code.importer.import_sources import as_source, series_of, session_id_of
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.importer.import_sources import as_source, series_of, session_id_of
 from batonpass.attribution.git.arrived_commits import HistoryHead
 from batonpass.handoff.calls.pending_call import Begun
 from batonpass.handoff.files.background_commits import GOES_ON, HISTORY
@@ -57,7 +58,7 @@ def remember_session(
     `place` is the root of its repository.
     """
     state = HookSession(session=session)
-    for run in view.find_runs(series=series_of(session)):
+    for run in view.find_runs(series=series_of(PROGRAM, session)):
         if run.state is RunState.OPEN and run.id not in lost and _is_recorded(view, run):
             _Remembering(view, state, run, mode, place).read()
             break
@@ -90,7 +91,7 @@ class _Remembering:
             words = {content.id: content for content in self.view.find_contents(list(_wanted(batch)))}
             for receipt in batch:
                 self._take(receipt, words)
-        series = series_of(self.state.session)
+        series = series_of(PROGRAM, self.state.session)
         denied = find_denied(self.view, find_earlier(self.view, series, self.root.principal, self.root.id))
         for track in self.state.runs.values():
             track.holding.denied_before = denied
@@ -138,7 +139,7 @@ class _Remembering:
     def _take_run(self, run: RunId, source: Mapping[str, Any], kind: str | None) -> None:
         known = self.runs[run]
         agent, candidates = source.get("subagent"), source.get("candidates")
-        working = Working(run=known, mode=self.mode, session=session_id_of(self.state.session))
+        working = Working(run=known, mode=self.mode, session=session_id_of(PROGRAM, self.state.session))
         is_open = known.state is RunState.OPEN
         self.state.add(
             Track(

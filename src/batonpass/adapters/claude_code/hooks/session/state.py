@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy
+from batonpass.adapters.session_files.session_values import LinkedBy
 from batonpass.attribution.git.arrived_commits import HistoryHead
 from batonpass.handoff.calls.pending_call import Begun
 from batonpass.handoff.runtime.run_state import Holding

@@ -8,7 +8,7 @@ from msgspec import Struct
 from batonpass.adapters.claude_code.hooks.events import HookEvent
 from batonpass.adapters.claude_code.hooks.session.state import HookSession, OfferedByCall
 from batonpass.adapters.claude_code.transcripts import transcript
-from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy
+from batonpass.adapters.session_files.session_values import LinkedBy
 
 UNKNOWN: Final = "unknown"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
-from batonpass.adapters.claude_code.importer.import_sources import series_of, session_id_of
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.importer.import_sources import series_of, session_id_of
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.kinds import Mode
 from batonpass.relay import Relay
@@ -33,7 +34,7 @@ def a_receipt(stream: str, seq: int, kind: str, body: Mapping[str, object], **co
         "seq": seq,
         "kind": kind,
         "mode": "observed",
-        "session": session_id_of(SESSION),
+        "session": session_id_of(PROGRAM, SESSION),
         "cosigned": True,
         "body": body,
         "content": content,
@@ -50,7 +51,7 @@ def test_a_prompt_begins_a_root(session: Session, relay: Relay) -> None:
         "principal": "user:ana",
         "run_key": "DIGEST",
         "continues": None,
-        "series": series_of(SESSION),
+        "series": series_of(PROGRAM, SESSION),
         "policy": None,
         "label": {"integrity": "user_input", "readers": None},
         "terms": None,

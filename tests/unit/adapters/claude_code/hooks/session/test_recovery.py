@@ -151,9 +151,10 @@ def test_without_its_key_a_session_goes_on_in_a_root_that_continues_it(tmp_path:
 
 def test_an_imported_root_is_not_gone_on_with(relay: Relay, record: Callable[[], HookRecorder], project: Path) -> None:
     """It tells what a transcript said, and is over even where an import was cut off."""
-    from batonpass.adapters.claude_code.importer.import_sources import series_of  # noqa: PLC0415 - only here
+    from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM  # noqa: PLC0415 - only here
+    from batonpass.adapters.importer.import_sources import series_of  # noqa: PLC0415 - only here
 
-    relay.start("Imported", by="user:ana", agent="claude-code", series=series_of(SESSION))
+    relay.start("Imported", by="user:ana", agent="claude-code", series=series_of(PROGRAM, SESSION))
     session = Session(project, record())
     session.says("Go")
 

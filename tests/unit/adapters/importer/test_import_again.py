@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.importer.import_sources import series_of
-from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.importer.import_sources import series_of
+from batonpass.adapters.importer.session_drafts import ImportCounts
 from batonpass.model.base.ids import ContentId, RunId
 from batonpass.model.bodies.body import Kind, RunStarted
 from batonpass.relay import Relay, recording_of
@@ -126,7 +127,7 @@ def test_a_fork_brings_only_its_own(relay: Relay, history: History) -> None:
     first, second = (receipt.body for receipt in receipts(relay, Kind.RUN_STARTED))
     assert isinstance(first, RunStarted)
     assert isinstance(second, RunStarted)
-    assert (first.run, series_of(FORK)) == (second.continues, second.series)
+    assert (first.run, series_of(PROGRAM, FORK)) == (second.continues, second.series)
 
 
 def test_an_original_comes_before_its_fork(relay: Relay, history: History) -> None:

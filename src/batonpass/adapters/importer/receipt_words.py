@@ -1,4 +1,4 @@
-"""Converts facts from Claude Code into the form of receipts: names, codes, targets, changes and outcomes."""
+"""Converts facts from sessions into the form of receipts: names, codes, targets, changes and outcomes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,9 +8,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.tool_kinds import EDITORS
-from batonpass.adapters.claude_code.transcripts.conversation import TranscriptCall, TranscriptRun
-from batonpass.adapters.claude_code.transcripts.transcript_values import FilePatch, PatchHunk
+from batonpass.adapters.session_files.conversation import TranscriptCall, TranscriptRun
+from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
 from batonpass.attribution.changes.change_document import encode_change
 from batonpass.errors import InvalidValueError
@@ -65,8 +64,7 @@ def target_of(call: TranscriptCall) -> str | None:
     """Return the file that a call changes, relative to the project; None if it names none."""
     if call.changes:
         return call.changes[0].path
-    path = call.use.input.get("file_path") if call.use.tool in EDITORS else None
-    return path if isinstance(path, str) and path.strip() else None
+    return call.use.target if call.use.target is not None and call.use.target.strip() else None
 
 
 def changes_of(call: TranscriptCall, desk: Desk, *, identifier: CallId, run: RunId) -> Iterator[KeptChange]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.importer import receipt_words
-from batonpass.adapters.claude_code.importer.import_sources import session_id_of
-from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
-from batonpass.adapters.claude_code.importer.transcript_import import principal_of
+from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
+from batonpass.adapters.importer import receipt_words
+from batonpass.adapters.importer.import_sources import session_id_of
+from batonpass.adapters.importer.session_drafts import ImportCounts
+from batonpass.adapters.importer.session_import import principal_of
 from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
@@ -133,7 +134,7 @@ def test_every_receipt_says_where_it_comes_from(relay: Relay, history: History) 
     }
     assert "2026-03-01T09:00:01Z" == sources(relay)[0]["at"]
     assert all(receipt.at > datetime(2026, 3, 2, tzinfo=UTC) for receipt in receipts(relay))
-    assert {session_id_of(SESSION)} == {receipt.session for receipt in receipts(relay)}
+    assert {session_id_of(PROGRAM, SESSION)} == {receipt.session for receipt in receipts(relay)}
 
 
 def test_later_words_are_statements_that_travel(relay: Relay, history: History) -> None:
@@ -275,9 +276,11 @@ def test_whoever_commits_there_is_the_principal(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_session_is_named_by_its_uuid() -> None:
-    """In our spelling; what is no UUID has no name there."""
-    assert "session_0h248h28h28csr8h2nanananan" == session_id_of(SESSION)
-    assert None is session_id_of("not-a-uuid")
+    """In our spelling; what is no UUID is named by a digest, which differs from program to program."""
+    others = [session_id_of(program, "20261117_1") for program in ("goose", "goose", "cline")]
+
+    assert "session_0h248h28h28csr8h2nanananan" == session_id_of(PROGRAM, SESSION)
+    assert (True, False) == (others[0] == others[1], others[0] == others[2])
 
 
 def test_no_content_is_larger_than_a_store_can_hold(

@@ -10,8 +10,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.transcripts.conversation import Conversation, TranscriptCall, TranscriptRun
-from batonpass.adapters.claude_code.transcripts.transcript_values import Prompt, Task, ToolResult, ToolUse
+from batonpass.adapters.session_files.conversation import Conversation, TranscriptCall, TranscriptRun
+from batonpass.adapters.session_files.session_values import Prompt, Task, ToolResult, ToolUse
 from batonpass.model.base.content_names import SOURCE
 from batonpass.model.base.ids import SESSION, ContentId, RunId, SessionId, StreamId
 from batonpass.model.bodies.body import HandoffAccepted, HandoffInitiated, Part, RunRecorded, RunStarted
@@ -20,8 +20,6 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import CallOutcome, call_asked
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
-
-PROGRAM: Final = "claude-code"
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _AT_ONCE: Final = 500
@@ -34,17 +32,17 @@ class KnownSession(Struct, frozen=True, kw_only=True):
     sizes: Mapping[str, int] | None  # of its files at the last complete import; None if there was none
 
 
-def series_of(session: str) -> str:
+def series_of(program: str, session: str) -> str:
     """Return the series that connects the roots of one session."""
-    return f"{PROGRAM}.{sha256(session.encode()).hexdigest()[:24]}"
+    return f"{program}.{sha256(session.encode()).hexdigest()[:24]}"
 
 
-def session_id_of(session: str) -> SessionId | None:
-    """Return the session id for receipts, made from the session's UUID; None if it has none."""
+def session_id_of(program: str, session: str) -> SessionId:
+    """Return the session id for receipts: the session's UUID, else a digest of what its program calls it."""
     try:
         number = UUID(session).int
     except ValueError:
-        return None
+        number = int.from_bytes(sha256(f"{program}:{session}".encode()).digest()[:16])
     return SessionId(f"{SESSION}_{''.join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))}")
 
 
@@ -53,24 +51,24 @@ def key_of(found: ToolUse | ToolResult) -> str:
     return f"{found.uuid}/{found.tool_use_id}"
 
 
-def describe_source(session: str, version: str | None, **facts: object) -> bytes:
+def describe_source(program: str, session: str, version: str | None, **facts: object) -> bytes:
     """Return the source of an imported receipt. Nobody signed the original."""
-    return _describe(session, {"version": version, "imported": True, "unsigned": True}, facts)
+    return _describe(program, session, {"version": version, "imported": True, "unsigned": True}, facts)
 
 
-def describe_recorded(session: str, **facts: object) -> bytes:
+def describe_recorded(program: str, session: str, **facts: object) -> bytes:
     """Return the source of a receipt that was recorded live."""
-    return _describe(session, {"recorded": True}, facts)
+    return _describe(program, session, {"recorded": True}, facts)
 
 
-def _describe(session: str, always: Mapping[str, object], facts: Mapping[str, object]) -> bytes:
+def _describe(program: str, session: str, always: Mapping[str, object], facts: Mapping[str, object]) -> bytes:
     known = {name: _plain(value) for name, value in facts.items() if value is not None}
-    return msgspec.json.encode({"source": PROGRAM, "session": session, **always, **known}, order="sorted")
+    return msgspec.json.encode({"source": program, "session": session, **always, **known}, order="sorted")
 
 
-def find_known(view: LedgerView, session: str) -> KnownSession | None:
+def find_known(view: LedgerView, program: str, session: str) -> KnownSession | None:
     """Return what a ledger knows of a session; None if nothing."""
-    roots = tuple(run.id for run in view.find_runs(series=series_of(session)))
+    roots = tuple(run.id for run in view.find_runs(series=series_of(program, session)))
     if not roots:
         return None
     for root in roots:

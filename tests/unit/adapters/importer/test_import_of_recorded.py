@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
-from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
+from batonpass.adapters.importer.session_drafts import ImportCounts
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.model.bodies.body import RunStarted
 from batonpass.relay import Relay

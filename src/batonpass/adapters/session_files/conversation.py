@@ -1,6 +1,6 @@
 """A session as a tree: the human's prompts, the calls of the main conversation, and its sub-agents."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -8,12 +8,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.tool_kinds import DELEGATES
-from batonpass.adapters.claude_code.transcripts.earlier_texts import Moved, Recall, find_moved
-from batonpass.adapters.claude_code.transcripts.patches import hunks_between
-from batonpass.adapters.claude_code.transcripts.transcript import read_session
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, relative_path
-from batonpass.adapters.claude_code.transcripts.transcript_values import (
+from batonpass.adapters.session_files.session_place import SessionFiles, relative_path
+from batonpass.adapters.session_files.session_reader import SessionReader
+from batonpass.adapters.session_files.session_values import (
     FilePatch,
     LinkedBy,
     Prompt,
@@ -48,8 +45,7 @@ class TranscriptCall(Struct, kw_only=True, eq=False):
     @property
     def task(self) -> str | None:
         """Return the exact prompt for the sub-agent; None if the call starts none."""
-        prompt = self.use.input.get("prompt") if self.use.tool in DELEGATES else None
-        return prompt if isinstance(prompt, str) else None
+        return self.use.task if self.use.delegates else None
 
 
 Step: TypeAlias = Prompt | Task | TranscriptCall
@@ -105,16 +101,18 @@ class Conversation(Struct, frozen=True, kw_only=True):
         return tuple(_below([self.main, *self.strays]))
 
 
-def read_conversation(transcript: Transcript, project: Path, *, without: Container[str] = ()) -> Conversation:
+def read_conversation(
+    reader: SessionReader, files: SessionFiles, project: Path, *, without: Container[str] = ()
+) -> Conversation:
     """Return a session as a tree.
 
     Lines with ids in `without` are left out: a forked session begins with copies of another session's lines.
     """
-    building = _Building(project=project, info=SessionInfo(id=transcript.session))
+    building = _Building(project=project, info=SessionInfo(id=files.session))
     problems: list[SkippedLine] = []
     unread = 0
     copied: str | None = None
-    for record in read_session(transcript):
+    for record in reader.read(files, project):
         if isinstance(record, SkippedLine):
             unread += 1
             problems += [record] if unread <= _PROBLEMS_KEPT else []
@@ -147,7 +145,6 @@ class _Building(Struct, kw_only=True):
     calls: dict[str, TranscriptCall] = field(default_factory=dict)  # calls that start sub-agents, by id
     links: dict[str, SubagentLink] = field(default_factory=dict)  # the surest link of each sub-agent
     uuids: set[str] = field(default_factory=set)
-    recalled: dict[str | None, Recall] = field(default_factory=dict)  # the texts that each run knows
     said: Prompt | None = None
 
     def take(self, record: Record) -> None:
@@ -219,7 +216,7 @@ class _Building(Struct, kw_only=True):
         call = TranscriptCall(use=use, prompt=self.said if use.agent is None else None)
         self._run(use.agent).steps.append(call)
         self.open[use.agent, use.tool_use_id] = call
-        if use.tool in DELEGATES:
+        if use.delegates:
             self.calls[use.tool_use_id] = call
 
     def _take_result(self, result: ToolResult) -> None:
@@ -227,22 +224,7 @@ class _Building(Struct, kw_only=True):
         if call is None:
             return
         call.result = result
-        recall = self.recalled.setdefault(result.agent, Recall())
-        patch = recall.take(call.use, result)
-        if patch is not None:
-            call.changes = (relative_to(self.project, patch, written=call.use.tool == "Write"),)
-        else:
-            call.changes = tuple(self._moved(recall, find_moved(call.use, result, self.project)))
-
-    def _moved(self, recall: Recall, moves: Iterable[Moved]) -> Iterator[FilePatch]:
-        """Yield the changes of a command that moved files, or copied files whose text its run knows."""
-        for moved in moves:
-            text = recall.follow(moved)
-            path = relative_path(moved.path, self.project)
-            if not moved.copied:
-                yield FilePatch(path=path, renamed_from=relative_path(moved.source, self.project))
-            elif text is not None:
-                yield FilePatch(path=path, created=True, after=text, hunks=hunks_between("", text), written=True)
+        call.changes = tuple(relative_to(self.project, patch) for patch in result.patches)
 
     def _take_link(self, link: SubagentLink) -> None:
         known = self.links.get(link.agent, link)
@@ -293,9 +275,10 @@ def _first_words(run: TranscriptRun) -> tuple[datetime, str]:
     return at, run.agent or ""
 
 
-def relative_to(project: Path, patch: FilePatch, *, written: bool) -> FilePatch:
-    """Return a patch with its path relative to the project."""
-    return replace(patch, path=relative_path(patch.path, project), written=written)
+def relative_to(project: Path, patch: FilePatch) -> FilePatch:
+    """Return a patch with its paths relative to the project."""
+    came = None if patch.renamed_from is None else relative_path(patch.renamed_from, project)
+    return replace(patch, path=relative_path(patch.path, project), renamed_from=came)
 
 
 def _tell_prompt(run: TranscriptRun) -> None:

@@ -1,15 +1,13 @@
 """Turns a session into receipts: a root, a handoff for each sub-agent, a request and an outcome for each call."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.importer.draft_batches import Batch
-from batonpass.adapters.claude_code.importer.import_sources import (
-    PROGRAM,
+from batonpass.adapters.importer.draft_batches import Batch
+from batonpass.adapters.importer.import_sources import (
     RecordedSession,
     describe_source,
     end_key,
@@ -17,7 +15,7 @@ from batonpass.adapters.claude_code.importer.import_sources import (
     series_of,
     session_id_of,
 )
-from batonpass.adapters.claude_code.importer.receipt_words import (
+from batonpass.adapters.importer.receipt_words import (
     NOT_THERE,
     as_code,
     changes_of,
@@ -26,10 +24,8 @@ from batonpass.adapters.claude_code.importer.receipt_words import (
     target_of,
     within_limit,
 )
-from batonpass.adapters.claude_code.tool_kinds import is_reading
-from batonpass.adapters.claude_code.transcripts.conversation import Conversation, TranscriptCall, TranscriptRun
-from batonpass.adapters.claude_code.transcripts.delegation_message import find_messages
-from batonpass.adapters.claude_code.transcripts.transcript_values import Prompt, Task
+from batonpass.adapters.session_files.conversation import Conversation, TranscriptCall, TranscriptRun
+from batonpass.adapters.session_files.session_values import Prompt, Task
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.attempt_receipts import close_out
@@ -93,6 +89,20 @@ class ImportCounts(Struct, kw_only=True):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+def count_new(conversation: Conversation, recorded: RecordedSession) -> ImportCounts:
+    """Return how much of a session is not recorded yet."""
+    counts = ImportCounts(sessions=1)
+    for run in conversation.runs:
+        if run.agent is not None and recorded.is_new_run(run):
+            counts.subagents += 1
+        for step in filter(recorded.is_new, run.steps):
+            counts.prompts += isinstance(step, Prompt)
+            if isinstance(step, TranscriptCall) and not step.children:
+                counts.calls += 1
+                counts.changes += len(step.changes) if step.result is not None and step.result.ok else 0
+    return counts
+
+
 class _Open(Struct, kw_only=True):
     """A run that is being recorded."""
 
@@ -113,10 +123,11 @@ class SessionDrafts:
         batch: Batch,
         conversation: Conversation,
         *,
+        program: str,
         by: PrincipalId,
         recorded: RecordedSession | None = None,
         continues: RunId | None = None,
-        files: Sequence[Path] = (),
+        messages: Callable[[], Mapping[str, ReasoningPlace]] = dict,
     ) -> None:
         self.counts = ImportCounts(sessions=1)
         self._desk = desk
@@ -125,9 +136,10 @@ class SessionDrafts:
         self._by = by
         self._already = recorded or RecordedSession()
         self._continues = continues
-        self._files = files
+        self._program = program
+        self._find_messages = messages
         self._messages: Mapping[str, ReasoningPlace] | None = None  # by call; read at the first use
-        self._session = session_id_of(conversation.info.id)
+        self._session = session_id_of(program, conversation.info.id)
         self._stated: list[Carried] = []
         self._said_first: Prompt | Task | None = None  # the words in the first receipt
 
@@ -157,13 +169,13 @@ class SessionDrafts:
         self._desk.secrets.keep(run, secret.body)
         body = RunStarted(
             run=run,
-            agent=AgentId(PROGRAM),
+            agent=AgentId(self._program),
             principal=self._by,
             run_key=signer.public_key,
             continues=self._continues,
-            series=series_of(self._conversation.info.id),
+            series=series_of(self._program, self._conversation.info.id),
         )
-        opened = _Open(run=self._recorded(run, run, AgentId(PROGRAM)), signer=signer)
+        opened = _Open(run=self._recorded(run, run, AgentId(self._program)), signer=signer)
         with self._desk.store.view() as view:
             genesis = view.info().genesis
         self._add(opened, body, contents, anchor=genesis, new=True)
@@ -196,7 +208,7 @@ class SessionDrafts:
 
     def _told(self, opened: _Open, task: Task) -> None:
         """Record later instructions to a sub-agent."""
-        body = RunRecorded(run=opened.run.id, by=PrincipalId(f"agent:{PROGRAM}"), items=())
+        body = RunRecorded(run=opened.run.id, by=PrincipalId(f"agent:{self._program}"), items=())
         words = self._desk.text("told", within_limit(task.text))
         self._add(opened, body, [words, self._source_of(task)])
 
@@ -216,7 +228,7 @@ class SessionDrafts:
         arguments = self._desk.json("arguments", described)
         identifier = new_call_id(self._desk.clock.now())
         if result is not None and result.denied is not None:
-            denied = ToolDenied(run=run, call=identifier, tool=tool, rule=as_code(f"{PROGRAM}.{result.denied}"))
+            denied = ToolDenied(run=run, call=identifier, tool=tool, rule=as_code(f"{self._program}.{result.denied}"))
             message = self._desk.text("message", within_limit(result.text))
             self._add(opened, denied, [arguments, message, self._source(key=key_of(result), at=result.at)])
             return
@@ -227,7 +239,7 @@ class SessionDrafts:
             tool=tool,
             key=self._key(opened, described),
             target=None if target is None else self._digest(b"target", target.encode(), root=opened.run.root),
-            reads=is_reading(use.tool),
+            reads=use.reads,
         )
         contents = [arguments, self._source(key=key_of(use), at=use.at)]
         if target is not None:
@@ -239,7 +251,7 @@ class SessionDrafts:
             return  # no outcome is known
         source = self._source(key=key_of(result), at=result.at)
         if not result.ok:
-            failed = ToolFailed(run=run, call=identifier, error=f"{PROGRAM}.failed")
+            failed = ToolFailed(run=run, call=identifier, error=f"{self._program}.failed")
             self._add(opened, failed, [self._desk.text("message", within_limit(result.text)), source])
             return
         changes = list(changes_of(call, self._desk, identifier=identifier, run=run))
@@ -308,7 +320,7 @@ class SessionDrafts:
     def _thought(self, call: TranscriptCall) -> Thought | None:
         """Return the message that started a sub-agent, by its place in the transcript."""
         if self._messages is None:
-            self._messages = find_messages(self._files)
+            self._messages = self._find_messages()
         place = self._messages.get(call.use.tool_use_id)
         return None if place is None else Thought(place=place)
 
@@ -330,7 +342,7 @@ class SessionDrafts:
             tuple(sorted(opened.children, key=lambda child: child.run)),
             effects=tuple(opened.effects),
             unverified=tuple(opened.handoffs),
-            error=None if outcome is Outcome.COMPLETED else as_code(f"{PROGRAM}.{run.status or 'unfinished'}"),
+            error=None if outcome is Outcome.COMPLETED else as_code(f"{self._program}.{run.status or 'unfinished'}"),
         )
         self._add(opened, body, contents)
         self._batch.flush()
@@ -365,7 +377,7 @@ class SessionDrafts:
 
     def _source(self, **facts: object) -> Content:
         info = self._conversation.info
-        return self._desk.json(SOURCE, describe_source(info.id, info.version, **facts))
+        return self._desk.json(SOURCE, describe_source(self._program, info.id, info.version, **facts))
 
     def _key(self, opened: _Open, described: bytes) -> Digest:
         opened.identical[described] += 1

@@ -1,4 +1,7 @@
-"""The records of a transcript as values. Every text in them was written by a person, a model or a tool: it is data."""
+"""The records of a session as values, whichever agent kept it.
+
+Every text in them was written by a person, a model or a tool: it is data.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,7 +15,7 @@ from msgspec import Struct
 class LinkedBy(StrEnum):
     """How it is known which call started a sub-agent, surest first."""
 
-    META = "meta"  # the file next to its transcript says so
+    META = "meta"  # its own file says so, or one next to it
     RESULT = "result"  # the result of the call names it
     INFERRED = "inferred"  # its task equals the prompt of a call that started nobody else
 
@@ -45,6 +48,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
     id: str
     version: str | None = None  # of the program that wrote the last line
+    model: str | None = None  # the last one that answered, as the program names it
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -84,6 +88,10 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     at: datetime
     uuid: str
     cwd: str | None = None
+    target: str | None = None  # the only file that it is to change, as the agent spells it
+    reads: bool = False  # changes nothing that outlives the session
+    delegates: bool = False  # starts a sub-agent
+    task: str | None = None  # the exact prompt for the sub-agent
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -95,7 +103,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     at: datetime
     uuid: str
     text: str
-    patch: FilePatch | None = None
+    patches: tuple[FilePatch, ...] = ()  # with paths as the agent spells them, absolute if it is known from where
     denied: str | None = None  # who or what denied the call, if it was not made
     unknown: bool = False  # the program died during the call: the text reports that and is no outcome
 

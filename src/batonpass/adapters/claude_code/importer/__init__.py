@@ -1,1 +1,0 @@
-"""Imports transcripts into a ledger."""

@@ -1,0 +1,1 @@
+"""Brings the sessions of coding agents into a ledger, whichever agent kept them."""
