@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +14,11 @@ from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, find_names, read_file
 from batonpass.accounts.blame.file_changes import FilePlace, place_of
 from batonpass.accounts.blame.hunk_blame import BlamedHunk, blame_hunks
+from batonpass.accounts.blamed_lines.porcelain import porcelain
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.commit_span import CommitSpan, find_commits, find_uncommitted
 from batonpass.attribution.git.file_git import Repository
+from batonpass.attribution.git.file_history import FileOrigins, read_origins
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.errors import InvalidValueError, StoreUnavailableError
 from batonpass.store.factory import MEMORY, SQLITE, open_store
@@ -87,6 +90,18 @@ def blame_in(store: LedgerStore, path: Path, lines: Lines | None = None) -> Blam
     """Return who wrote lines of a file, from a store. Reading needs no keys."""
     with store.view() as view:
         return blame_file(view, asked_file(path), lines)
+
+
+def porcelain_in(store: LedgerStore, path: Path, lines: Lines | None, *, every: bool) -> list[bytes]:
+    """Return who wrote lines of a file, in the format of `git blame --porcelain`; with `every`, `--line-porcelain`."""
+    asked = asked_file(path)
+    data, repository = asked.data or b"", asked.repository
+    with store.view() as view:
+        blame = blame_file(view, asked, lines)
+    wanted = None if lines is None else range(lines.first, lines.last + 1)
+    nowhere = FileOrigins(head=None, is_tracked=False, lines=[None] * blame.total)
+    origins = nowhere if repository is None else read_origins(repository, asked.place.path, data, wanted)
+    return list(porcelain(blame, origins, data, now=datetime.now().astimezone(), every=every))
 
 
 def find_span(where: str) -> CommitSpan | None:

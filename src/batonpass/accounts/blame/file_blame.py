@@ -14,6 +14,7 @@ from batonpass.accounts.blame.line_candidates import (
     OpenCall,
     as_matched,
     find_open_calls,
+    find_placed,
     find_unplaced,
     replay,
     with_candidates,
@@ -128,7 +129,8 @@ def blame_file(
     found = attribute(place.path, asked.data, changes.changes, history)
     unplaced = find_unplaced(view, changes.found)
     told = [with_candidates(_line(found[number - 1]), unplaced) for number in wanted]
-    told = [as_matched(line, told_so, changes.found) for line in told]
+    placed = find_placed(told_so, changes.found)
+    told = [as_matched(line, placed) for line in told]
     is_certain = all(line.known is not HowKnown.UNEXPLAINED and not line.or_nobody for line in told)
     doubts = () if is_certain else find_open_calls(view, place, (place.path, *known.paths))
     inside = asked.repository is not None

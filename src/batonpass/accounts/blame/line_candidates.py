@@ -56,10 +56,14 @@ def replay(
     return [placed.get(one.receipt.id, one) for one in recorded] if before == data else list(recorded)
 
 
-def as_matched(line: BlamedLine, recorded: Sequence[RecordedChange], found: Sequence[RecordedChange]) -> BlamedLine:
+def find_placed(recorded: Sequence[RecordedChange], found: Sequence[RecordedChange]) -> frozenset[CallId]:
+    """Return the calls whose changes got their place by replaying."""
+    return frozenset(CallId(new.change.call) for old, new in zip(recorded, found, strict=True) if old is not new)
+
+
+def as_matched(line: BlamedLine, placed: frozenset[CallId]) -> BlamedLine:
     """Return a line as matched, if its change got its place by replaying."""
-    placed = {CallId(new.change.call) for old, new in zip(recorded, found, strict=True) if old is not new}
-    is_placed = line.known is HowKnown.RECORDED and bool(placed.intersection(line.calls))
+    is_placed = line.known is HowKnown.RECORDED and not placed.isdisjoint(line.calls)
     return replace(line, known=HowKnown.MATCHED) if is_placed else line
 
 

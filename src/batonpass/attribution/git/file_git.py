@@ -42,6 +42,14 @@ class Version(Struct, frozen=True, kw_only=True):
     blob: str
 
 
+class CommitLine(Struct, frozen=True, kw_only=True):
+    """Where a line comes from: the commit, its number there, and git's headers about both, in git's order."""
+
+    commit: str
+    line: int
+    headers: dict[str, str]
+
+
 class Repository(Struct, frozen=True):
     """A git repository with a work tree."""
 
@@ -186,27 +194,28 @@ class Repository(Struct, frozen=True):
                 case _:
                     rest = rest[start:]  # a missing object: the clone is partial
 
-    def blame(self, commit: str, path: str, spans: Iterable[tuple[int, int]] = ()) -> dict[int, Commit]:
-        """Return the commit that introduced each line of a file at a commit, by number from 1; by default all lines."""
+    def origins(self, commit: str, path: str, spans: Iterable[tuple[int, int]] = ()) -> dict[int, CommitLine]:
+        """Return where each line of a file at a commit comes from, by number from 1; by default all lines."""
         which = [f"-L{first},{last}" for first, last in spans]
         printed = self._text("blame", "--porcelain", "--no-textconv", *which, commit, "--", path)
-        known: dict[str, Commit] = {}
+        known: dict[str, dict[str, str]] = {}
+        found: dict[int, CommitLine] = {}
         facts: dict[str, str] = {}
-        blamed: dict[int, Commit] = {}
-        name, number = "", 0
-        for line in printed.split("\n"):
-            if line.startswith("\t"):
-                if name not in known:
-                    known[name] = _commit(name, facts)
-                blamed[number] = known[name]
+        name, line, number = "", 0, 0
+        for text in printed.split("\n"):
+            if text.startswith("\t"):
+                # Git tells of a commit once, and again only what differs: the name of the file in it.
+                if facts or name not in known:
+                    known[name] = {**known.get(name, {}), **facts}
+                found[number] = CommitLine(commit=name, line=line, headers=known[name])
                 name, facts = "", {}
             elif not name:
-                name, _, place = line.partition(" ")
-                number = int(place.split(" ")[1]) if name else 0
+                name, _, place = text.partition(" ")
+                line, number = (int(one) for one in place.split(" ")[:2]) if name else (0, 0)
             else:
-                key, _, value = line.partition(" ")
+                key, _, value = text.partition(" ")
                 facts[key] = value
-        return blamed
+        return found
 
     def _batch(self, mode: str, questions: Iterable[str]) -> bytes:
         asked = _bytes("".join(f"{question}\0" for question in questions))
@@ -280,6 +289,8 @@ def _moment(seconds: str) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def _commit(name: str, facts: Mapping[str, str]) -> Commit:
+def commit_of(origin: CommitLine) -> Commit:
+    """Return the commit of a line as answers show it."""
+    facts = origin.headers
     author = f"{facts.get('author', '')} {facts.get('author-mail', '')}".strip()
-    return Commit(id=name, author=author, at=_moment(facts.get("committer-time", "0")))
+    return Commit(id=origin.commit, author=author, at=_moment(facts.get("committer-time", "0")))

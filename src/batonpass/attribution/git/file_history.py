@@ -9,7 +9,14 @@ from msgspec.structs import asdict, replace
 
 from batonpass.attribution.changes.change import FileChange, digest_of, lines_of
 from batonpass.attribution.changes.line_diff import match_lines
-from batonpass.attribution.git.file_git import GitSilentError, Repository, blob_name, committed_at
+from batonpass.attribution.git.file_git import (
+    CommitLine,
+    GitSilentError,
+    Repository,
+    blob_name,
+    commit_of,
+    committed_at,
+)
 from batonpass.attribution.git.git_history import Checkout, Commit, History, Logged, Revision
 from batonpass.attribution.git.head_log import Move, read_moves
 from batonpass.model.base.ids import Digest
@@ -57,6 +64,14 @@ class Committed(Struct, frozen=True, kw_only=True):
 
     data: bytes
     at: datetime
+
+
+class FileOrigins(Struct, frozen=True, kw_only=True):
+    """Where the lines of a file come from; None for a line that is in no commit."""
+
+    head: str | None
+    is_tracked: bool
+    lines: list[CommitLine | None]
 
 
 def find_committed(repository: Repository, path: str) -> Committed | None:
@@ -157,15 +172,38 @@ def _revisions(
     return [one for one in found if one is not None], dict(texts.values()), checkouts
 
 
+def read_origins(repository: Repository, path: str, data: bytes, wanted: range | None = None) -> FileOrigins:
+    """Return where git says that the lines of a file come from; no line has an origin if git gives no answer."""
+    count = len(lines_of(data.decode("utf-8", "surrogateescape")))
+    try:
+        head, blob = repository.head_with(path)
+        if head is None or blob is None:
+            return FileOrigins(head=head, is_tracked=False, lines=[None] * count)
+        return FileOrigins(head=head, is_tracked=True, lines=_origins(repository, (head, blob), path, data, wanted))
+    except GitSilentError:
+        return FileOrigins(head=None, is_tracked=False, lines=[None] * count)
+
+
 def _blame(
     repository: Repository, committed: tuple[str, str | None], path: str, data: bytes, wanted: range | None
 ) -> list[Commit | None]:
     """Return the commits that introduced these lines, for lines that are wanted and committed unchanged."""
     head, blob = committed
     lines = lines_of(data.decode("utf-8", "surrogateescape"))
-    blamed: list[Commit | None] = [None] * len(lines)
     if blob is None or not lines:
-        return blamed
+        return [None] * len(lines)
+    found = _origins(repository, (head, blob), path, data, wanted)
+    known = {one.commit: one for one in found if one is not None}
+    commits = {name: commit_of(one) for name, one in known.items()}
+    return [None if one is None else commits[one.commit] for one in found]
+
+
+def _origins(
+    repository: Repository, committed: tuple[str, str], path: str, data: bytes, wanted: range | None
+) -> list[CommitLine | None]:
+    """Return the origins of these lines, for lines that are wanted and committed unchanged."""
+    head, blob = committed
+    lines = lines_of(data.decode("utf-8", "surrogateescape"))
     places = range(len(lines)) if wanted is None else range(wanted.start - 1, min(wanted.stop - 1, len(lines)))
     sources = {place: place for place in places}
     if blob != blob_name(data, blob):
@@ -173,10 +211,8 @@ def _blame(
         kept = {block.new + step: block.old + step for block in match_lines(old, lines) for step in range(block.size)}
         sources = {place: kept[place] for place in places if place in kept}
     if not sources:
-        return blamed
+        return [None] * len(lines)
     # Asking for one span is hardly more expensive than for single lines, and a line or two is asked for alone.
     spans = [] if wanted is None else [(min(sources.values()) + 1, max(sources.values()) + 1)]
-    origins = repository.blame(head, path, spans)
-    for place, source in sources.items():
-        blamed[place] = origins.get(source + 1)
-    return blamed
+    origins = repository.origins(head, path, spans)
+    return [origins.get(sources[place] + 1) if place in sources else None for place in range(len(lines))]

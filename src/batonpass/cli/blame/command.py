@@ -8,25 +8,30 @@ from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.accounts.blame.blame_text import Blame, render_blame
-from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, LedgerPlace
-from batonpass.accounts.blame.blame_words import BlameRow, called, quoted, spelled, who
+from batonpass.accounts.blame.blame_values import LedgerPlace
+from batonpass.accounts.blame.blame_words import BlameRow, quoted, spelled, who
 from batonpass.accounts.blame.file_blame import Lines
 from batonpass.accounts.blame.hunk_blame import hunk_row
+from batonpass.accounts.blamed_lines.line_author import AuthorKind
+from batonpass.accounts.blamed_lines.line_rows import ListedLine, find_legend, list_lines
 from batonpass.accounts.trail.receipt_lines import Tone
-from batonpass.adapters.line_blame import blame_in, blame_span, find_ledger, find_span, heard, project_of
+from batonpass.adapters.line_blame import blame_in, blame_span, find_ledger, find_span, heard, porcelain_in, project_of
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.audit.short_ids import ending
 from batonpass.cli.blame.blame_facts import blame_facts, hunk_facts
 from batonpass.cli.input.options import checked, given_ledger, ledger_and_json
 from batonpass.cli.output.exits import NO
+from batonpass.cli.output.pager import page
 from batonpass.cli.output.progress import progress_bar
-from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
+from batonpass.cli.output.terminal import Painted, columns, cut, paint, say, say_json, table, tell, width
 from batonpass.cli.output.units import counted
 from batonpass.errors import AmbiguousIdError, NotFoundError
 from batonpass.model.base.ids import HANDOFF, RUN
+from batonpass.model.base.visible import visible
 from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -34,7 +39,26 @@ _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
 _MOST: Final = 20
 
+_LEAST: Final = 12  # columns for a name, however narrow the screen
+_AUTHOR_COLOURS: Final = {
+    AuthorKind.AGENT: "green",
+    AuthorKind.HEARSAY: "cyan",
+    AuthorKind.PERHAPS: "yellow",
+    AuthorKind.COMMITTED: None,
+    AuthorKind.UNEXPLAINED: "magenta",
+    AuthorKind.BROKEN: "red",
+}
+
 Asking = Callable[[LedgerView], Blame]
+
+
+class Layout(Struct, frozen=True, kw_only=True):
+    """How an answer is to be printed."""
+
+    every: bool  # one row for each line
+    full: bool
+    as_json: bool
+    in_pager: bool
 
 
 # The code for everything but lines takes a while to import, and most questions are about a line.
@@ -52,7 +76,10 @@ def _require_words(text: str) -> str:
 
 @click.command()
 @click.argument("where", metavar="[PATH[:LINE[-LINE]]|RUN|COMMIT|BASE..HEAD]", required=False)
-@click.option("--all", "every", is_flag=True, help="A table of all lines of the file, with who wrote them.")
+@click.option("--all", "every", is_flag=True, help="One row for each line, also of a range, as for a whole file.")
+@click.option("--porcelain", is_flag=True, help="The format of `git blame --porcelain`, for editors.")
+@click.option("--line-porcelain", is_flag=True, help="The same, with all headers for each line.")
+@click.option("--no-pager", is_flag=True, help="Print a whole file without a pager.")
 @click.option("--full", is_flag=True, help="One screen: who, with which credential, with whose approval, from where.")
 @click.option("--effect", metavar="CALL|TARGET", help="Who made a call or changed a target, and what it changed.")
 @click.option("--artifact", metavar="NAME|ID", help="Who attached it.")
@@ -73,6 +100,9 @@ def command(
     where: str | None,
     *,
     every: bool,
+    porcelain: bool,
+    line_porcelain: bool,
+    no_pager: bool,
     full: bool,
     effect: str | None,
     artifact: str | None,
@@ -82,17 +112,21 @@ def command(
 ) -> None:
     """Show who wrote a line of a file, worked in a run, or made a commit.
 
-    Shows the agent, the time, the task and the chain of handoffs up to the human; the grant, the approval and the
-    verdict; the call, and whether its receipts verify. A commit, BASE..HEAD and a directory with uncommitted work are
-    shown hunk by hunk. Without a ledger, the sessions that coding agents keep are read instead. A line that no recorded
+    A whole file is shown with an author beside each line. For a line or a range, shows the agent, the time, the task
+    and the chain of handoffs up to the human; the grant, the approval and the verdict; the call, and whether its
+    receipts verify. A commit, BASE..HEAD and a directory with uncommitted work are shown hunk by hunk. Without a
+    ledger, the sessions that coding agents keep are read instead. A line that no recorded
     change wrote is unexplained; nothing is guessed.
     """
     asked = {"TARGET": where, "--effect": effect, "--artifact": artifact, "--digest": digest, "--text": text}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
         raise click.UsageError(f"give one of {', '.join(asked)}")
-    if every and where is None:
-        raise click.UsageError("--all needs PATH")
+    if (every or porcelain or line_porcelain) and where is None:
+        raise click.UsageError(f"{'--all' if every else '--porcelain'} needs PATH")
+    if porcelain or line_porcelain:
+        _say_porcelain(where or "", every=line_porcelain)
+        return
     span, is_run = (None, False) if where is None or _is_file(where) else (find_span(where), _is_run(where))
     if span is not None and is_run:
         commit = "a directory" if span.head is None else f"commit {span.head[:12]}"
@@ -102,7 +136,9 @@ def command(
     else:
         blame = _of_file(where, full=full) if where is not None and not is_run else None
         blames = [blame or _of_ledger(where, lambda: _asking(effect, artifact, digest, text, full=full), full=full)]
-        _answer(blames[0], every=every, full=full, as_json=as_json)
+        is_whole = blame is not None and where is not None and _parsed(where)[1] is None and not full
+        layout = Layout(every=every or is_whole, full=full, as_json=as_json, in_pager=not no_pager)
+        _answer(blames[0], layout)
     if not any(blame.is_explained for blame in blames) or not all(blame.holds for blame in blames):
         click.get_current_context().exit(NO)
 
@@ -217,12 +253,13 @@ def _asked(path: Path | None) -> Iterator[tuple[LedgerStore, int | None]]:
             yield read.relay.store, read.read
 
 
-def _answer(blame: Blame, *, every: bool, full: bool, as_json: bool) -> None:
-    if as_json:
+def _answer(blame: Blame, layout: Layout) -> None:
+    full = layout.full
+    if layout.as_json:
         say_json(blame_facts(blame))
         return
-    if every and blame.lines:
-        _say_table(blame, full=full)
+    if layout.every and blame.lines:
+        _say_listing(blame, layout)
         return
     if blame.places:
         _say_places(blame, full=full)
@@ -237,28 +274,47 @@ def _painted(row: BlameRow) -> Painted:
     return Painted(paint(row.indent) + "".join(parts).rstrip())
 
 
-def _say_table(blame: Blame, *, full: bool) -> None:
-    now = datetime.now().astimezone()
-    rows = [_row(blame, line, now, full=full) for line in blame.lines]
-    table(rows, header=["line", "agent", "when", "call", "text"])
-    if any(line.known is HowKnown.CANDIDATES and line.or_nobody for line in blame.lines):
-        tell(paint("? perhaps: it is unknown who wrote this line; ask for it alone to see who may have", dim=True))
+def _say_listing(blame: Blame, layout: Layout) -> None:
+    """Print each line with its author: in columns, as wide as their longest cell."""
+    lines = list(list_lines(blame, datetime.now().astimezone(), full=layout.full))
+    longest = max(width(visible(line.label)) for line in lines)
+    widest = longest if layout.full else min(max(_LEAST, columns() // 3), longest)
+    days = max(len(line.when) for line in lines)
+    digits = len(str(lines[-1].number))
+    rows = (_listed(line, (widest, days, digits)) for line in lines)
+    page(rows, wanted=layout.in_pager)
+    for sign, meaning in find_legend(blame):
+        tell(paint(f"{sign} {meaning}".strip(), dim=True))
     for note in blame.notes:
         tell(paint(note, dim=True))
 
 
-def _row(blame: Blame, line: BlamedLine, now: datetime, *, full: bool) -> list[str]:
-    makers = [blame.makers[call] for call in line.calls if call in blame.makers]
-    names = list(dict.fromkeys(who(maker, transcripts=blame.is_heard, full=full) for maker in makers))
-    if not makers:
-        agent: str = paint("unexplained", "yellow")
-    elif line.run is not None or len(names) == 1:
-        agent = f"{names[0]}{'?' * (line.known is HowKnown.CANDIDATES)}"
-    else:
-        agent = paint(f"one of {len(names)}: {', '.join(names)}{'?' * line.or_nobody}", "yellow")
-    when = "" if not makers else spelled(makers[-1].at, now)
-    call = called(makers[0], transcripts=blame.is_heard, full=full) if len(makers) == 1 else ""
-    return [str(line.number), agent, when, call, line.text.expandtabs(4)]
+def _listed(line: ListedLine, sizes: tuple[int, int, int]) -> Painted:
+    widest, days, digits = sizes
+    label = _shortened(visible(line.label), widest)
+    colour = _AUTHOR_COLOURS[line.kind]
+    name = paint(label, colour, dim=line.is_repeated, bold=line.kind is AuthorKind.BROKEN)
+    gap = " " * (widest - width(label) + 2)
+    beside = paint(f"{line.when:<{days}}  {line.number:>{digits}})", dim=True)
+    return Painted(f"{name}{gap}{beside} {visible(line.text)}".rstrip())
+
+
+def _shortened(label: str, room: int) -> str:
+    """Return a label that fits: the name is cut, and what follows it, which tells two apart, is kept."""
+    if width(label) <= room:
+        return label
+    name, _, rest = label.rpartition(" ")
+    return f"{cut(name, room - width(rest) - 1)} {rest}" if name and width(rest) < room // 2 else cut(label, room)
+
+
+def _say_porcelain(where: str, *, every: bool) -> None:
+    """Print lines in git's format. Nobody named is no failure: editors read on only after a success."""
+    path, lines = _parsed(where)
+    if lines is None and not path.is_file():
+        raise click.UsageError("--porcelain needs a file")
+    with _asked(path) as (store, _):
+        printed = porcelain_in(store, path, lines, every=every)
+    click.echo(b"".join(line + b"\n" for line in printed), nl=False)
 
 
 def _id_of(place: LedgerPlace, *, transcripts: bool, full: bool) -> str:

@@ -36,7 +36,7 @@ def paint(text: str, colour: str | None = None, *, bold: bool = False, dim: bool
 def say(*parts: str, to_stderr: bool = False) -> None:
     """Print one line of parts."""
     line = "".join(part if isinstance(part, Painted) else visible(part) for part in parts)
-    click.echo(line, err=to_stderr, color=False if _is_plain() else None)
+    click.echo(line, err=to_stderr, color=False if is_plain() else None)
 
 
 def tell(*parts: str) -> None:
@@ -92,7 +92,8 @@ def table(
 
 def width(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
-    return sum(_columns(character) for character in click.unstyle(text))
+    plain = click.unstyle(text)
+    return len(plain) if plain.isascii() else sum(map(_columns, plain))
 
 
 def cut(text: str, room: int) -> str:
@@ -132,6 +133,11 @@ def folded(text: str, room: int) -> list[str]:
     return lines
 
 
+def uncoloured(text: str) -> str:
+    """Return a text without its colours."""
+    return click.unstyle(text)
+
+
 def is_terminal() -> bool:
     """Return whether a person is looking at stdout."""
     return sys.stdout.isatty()
@@ -152,5 +158,6 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _is_plain() -> bool:
+def is_plain() -> bool:
+    """Return whether the person asked for no colours."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"

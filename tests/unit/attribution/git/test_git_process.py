@@ -45,7 +45,7 @@ def test_nothing_that_a_repository_names_is_started(trap: tuple[Path, Path]) -> 
     repository = Repository(root, ENVIRONMENT)
     head = repository.head() or ""
 
-    repository.blame(head, "a.py")
+    repository.origins(head, "a.py")
     repository.diff(head, None)
     repository.log(["a.py"], since=None, most=5)
     repository.versions("a.py", most=5)

@@ -39,13 +39,16 @@ def test_one_line_is_three_lines(desk: Desk) -> None:
     assert "unverified · may write:** (granted by lead) · approval: none needed" == rows[1]
 
 
-def test_every_line_is_a_row(desk: Desk) -> None:
-    """Line, agent, when, call, text."""
-    rows = desk.words("blame", "a.py", "--all").splitlines()
+def test_a_whole_file_is_a_listing(desk: Desk) -> None:
+    """Each line with its author, as `git blame` shows one; `--all` says the same, and takes a range."""
+    rows = desk.words("blame", "a.py").splitlines()
 
-    assert ["line", "agent", "when", "call", "text"] == rows[0].split()
-    assert [["1", "unexplained"], ["2", "editor"], ["3", "unexplained"]] == [row.split()[:2] for row in rows[1:]]
-    assert rows[2].endswith(NEW)
+    assert ["unexplained", "editor", "unexplained"] == [row.split()[0] for row in rows]
+    assert [f"{number}) {line}" for number, line in enumerate(AFTER.splitlines(), 1)] == [
+        row[row.index(f"{number})") :] for number, row in enumerate(rows, 1)
+    ]
+    assert rows == desk.words("blame", "a.py", "--all").splitlines()
+    assert [rows[1]] == desk.words("blame", "a.py:2", "--all").splitlines()
 
 
 def test_programs_get_everything(desk: Desk) -> None:
@@ -107,6 +110,8 @@ def test_an_unexplained_line_is_a_no(desk: Desk) -> None:
         pytest.param([], 2, "give one of TARGET, --effect", id="nothing asked"),
         pytest.param(["a.py", "--text", "x"], 2, "give one of TARGET", id="two questions"),
         pytest.param(["--all", "--text", "x"], 2, "--all needs PATH", id="all of no file"),
+        pytest.param(["--porcelain", "--text", "x"], 2, "--porcelain needs PATH", id="porcelain of no file"),
+        pytest.param(["--porcelain", "editor"], 2, "--porcelain needs a file", id="porcelain of a run"),
         pytest.param(["--digest", "abc"], 2, "is not 64", id="no digest"),
         pytest.param(["--text", " "], 2, "is empty", id="no words"),
         pytest.param(["--artifact", "nothing"], 1, "no artifact 'nothing'", id="no such artifact"),
