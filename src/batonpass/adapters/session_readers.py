@@ -6,10 +6,11 @@ from types import MappingProxyType
 from typing import Final
 
 from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.codex import CodexSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
 
 READERS: Final[Mapping[str, type[SessionReader]]] = MappingProxyType(
-    {reader.program: reader for reader in (ClaudeCodeSessions,)}
+    {reader.program: reader for reader in (ClaudeCodeSessions, CodexSessions)}
 )
 
 
