@@ -32,7 +32,7 @@ MOVED: Final = {
     "docs/THREATS.md": "spec/threats.md",
 }
 GUIDES: Final = (
-    *("blame", "claude-code", "mcp", "handoffs", "agents", "sessions", "policy"),
+    *("blame", "import", "claude-code", "mcp", "handoffs", "agents", "sessions", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql"),
 )
 REFERENCE: Final = ("cli", "errors", "settings", "json", "python", "testing")
