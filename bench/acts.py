@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from batonpass import Relay
-from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.client import HookInvocation
-from batonpass.adapters.claude_code.hooks.resident import ask_who
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.adapters.coders import client
+from batonpass.adapters.coders.client import HookInvocation
+from batonpass.adapters.coders.resident import ask_who
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.audit.verification.verify import verify_ledger
 from bench import batons, hooking, ledger_blame, proxying, starting
 from bench.cost import Cost, Turns, cost_of, repeat, spend

@@ -12,9 +12,9 @@ from itertools import count
 from pathlib import Path
 
 from batonpass import Relay
-from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.client import HookInvocation
-from batonpass.adapters.claude_code.hooks.resident import ask_who
+from batonpass.adapters.coders import client
+from batonpass.adapters.coders.client import HookInvocation
+from batonpass.adapters.coders.resident import ask_who
 from batonpass.relay import recording_of
 from bench.effort import Effort
 from bench.measure import Act, Samples, time_act, time_in_turns
@@ -23,7 +23,7 @@ from bench.table import Row, p50, p99, within
 _BARE = [sys.executable, "-I", "-S"]
 _DIRECTLY = (
     "import json, sys; from pathlib import Path; from batonpass import Relay; "
-    "from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder; "
+    "from batonpass.adapters.coders.session.hook_recorder import HookRecorder; "
     "relay = Relay.open(f'sqlite:///{sys.argv[1]}/.batonpass/ledger.db', keys_in_files=True); "
     "HookRecorder(relay, Path(sys.argv[1])).handle(json.load(sys.stdin))"
 )

@@ -16,7 +16,7 @@ COUNTED: Final = (
 
 # What these run, others run as well, in a fraction of the time.
 NOT_COUNTED: Final = (
-    "tests/unit/adapters/claude_code/hooks/session/test_recovery.py",
+    "tests/unit/adapters/coders/session/test_recovery.py",
     "tests/unit/cli/input/test_id_types.py",
 )
 

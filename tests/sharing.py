@@ -28,8 +28,8 @@ TOGETHER: Final = (
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",
     "tests/mcp/test_transparent.py",
-    "tests/unit/adapters/claude_code/hooks/rules/test_refusal.py",
-    "tests/unit/adapters/claude_code/hooks/session/test_recovery.py",
+    "tests/unit/adapters/coders/rules/test_refusal.py",
+    "tests/unit/adapters/coders/session/test_recovery.py",
 )
 
 # Each of these takes a minute or so by itself. Begun last, it would keep one process busy while the others have nothing

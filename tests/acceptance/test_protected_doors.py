@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.hooks.rules.tool_actions import call_of
+from batonpass.adapters.coders.events import HookEvent
+from batonpass.adapters.coders.rules.tool_actions import call_of
 from batonpass.adapters.mcp.server_declaration import Server
 from batonpass.errors import BatonpassError, CallProtectedError
 from batonpass.handoff.calls.begin import begin_call

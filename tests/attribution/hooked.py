@@ -17,7 +17,7 @@ from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown
 from batonpass.accounts.blame.file_blame import AskedFile, blame_file, read_file
 from batonpass.accounts.blame.file_changes import place_of
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.model.bodies.body import ToolRequested
 from batonpass.records.source import read_source

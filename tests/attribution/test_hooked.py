@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from tests.attribution.hooked import NOBODY, Hooked, Tell, hooked
 from tests.claude_code.hooking import hooked as answered
 

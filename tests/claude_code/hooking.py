@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from batonpass.adapters.claude_code.hooks.events import EVENTS
+from batonpass.adapters.coders.events import EVENTS
 from tests.claude_code import hook_client
 
 Answer: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.model.base.kinds import Mode
 from batonpass.model.baton.items import Constraint
 from batonpass.relay import Relay

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks import client
+from batonpass.adapters.coders import client
 from tests.claude_code.api import Script, ScriptedApi, says, uses
 from tests.claude_code.cli import ClaudeCode
 from tests.integration.cli.hooking import Hooked, shop_with_editor

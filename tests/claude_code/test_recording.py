@@ -16,7 +16,7 @@ from batonpass.adapters.importer.session_import import import_sessions
 from batonpass.adapters.line_blame import blame_at
 from tests.claude_code.recorded import AGAIN, CONSTRAINT, FIX, HALF_EVEN, LONG, NOTES, SLOWLY, Recorded, record
 from tests.claude_code.story import FIXED
-from tests.unit.adapters.claude_code.hooks.sessions import told
+from tests.unit.adapters.coders.sessions import told
 
 pytestmark = pytest.mark.slow
 

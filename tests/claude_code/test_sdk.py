@@ -15,7 +15,7 @@ from tests.claude_code import sdk_program
 from tests.claude_code.api import Script, ScriptedApi, says, uses
 from tests.claude_code.cli import PATIENCE, ROOT, ClaudeCode
 from tests.claude_code.story import lay_out
-from tests.unit.adapters.claude_code.hooks.sessions import told
+from tests.unit.adapters.coders.sessions import told
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.events import denied
-from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.adapters.coders.dialects.dialect import deny_like_claude as denied
+from batonpass.adapters.coders.rules.directory_policy import DirectoryPolicy
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.errors import BatonpassError
 from batonpass.relay import recording_of

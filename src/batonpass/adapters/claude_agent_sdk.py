@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
-from batonpass.adapters.claude_code.hooks.events import EVENTS, denied
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder, open_recorder
+from batonpass.adapters.coders.dialects.dialect import deny_like_claude as denied
+from batonpass.adapters.coders.events import EVENTS
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder, open_recorder
 from batonpass.errors import BatonpassError
 from batonpass.relay import Relay
 

@@ -8,8 +8,8 @@ from typing import Final
 import click
 import msgspec
 
-from batonpass.adapters.claude_code.hooks.client import HookInvocation, UnansweredError, ask
-from batonpass.adapters.claude_code.hooks.events import EVENTS
+from batonpass.adapters.coders.client import HookInvocation, UnansweredError, ask
+from batonpass.adapters.coders.events import EVENTS
 from batonpass.cli.input.options import given_ledger, ledger_option, project_option
 from batonpass.cli.output.exits import BROKEN
 from batonpass.cli.output.terminal import say, tell

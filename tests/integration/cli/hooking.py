@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.spool import find_spooled
+from batonpass.adapters.coders import client
+from batonpass.adapters.coders.spool import find_spooled
 from batonpass.model.bodies.body import RunGap, ToolCompleted, ToolDenied, ToolRequested
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks import client
+from batonpass.adapters.coders import client
 from batonpass.model.bodies.body import HandoffInitiated
 from batonpass.relay import Relay, recording_of
 from tests.integration.cli.hooking import Hooked

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from batonpass.adapters.claude_agent_sdk import Hooks, record_hooks
-from batonpass.adapters.claude_code.hooks.events import EVENTS
+from batonpass.adapters.coders.events import EVENTS
 from batonpass.errors import StoreBusyError
 from batonpass.relay import Relay
-from tests.unit.adapters.claude_code.hooks.sessions import SESSION, lines, receipts
+from tests.unit.adapters.coders.sessions import SESSION, lines, receipts
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.adapters.claude_code.hooks.client import HookInvocation
+from batonpass.adapters.coders.client import HookInvocation
 from batonpass.cli import hook_event
 from batonpass.cli.nouns import cli
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from batonpass.adapters.claude_code.hook_settings import Installed, find_installed
-from batonpass.adapters.claude_code.hooks.client import HOME_NAME, LOG, HookInvocation
-from batonpass.adapters.claude_code.hooks.resident import ask_who
-from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.spool import find_spooled
+from batonpass.adapters.coders.client import HOME_NAME, LOG, HookInvocation
+from batonpass.adapters.coders.hook_settings import Installed, find_installed
+from batonpass.adapters.coders.resident import ask_who
+from batonpass.adapters.coders.rules.directory_policy import DirectoryPolicy
+from batonpass.adapters.coders.spool import find_spooled
 from batonpass.cli.doctor.check import DoctorCheck, Level
 from batonpass.cli.output.units import counted
 from batonpass.config import Settings

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from batonpass.adapters.claude_code.hook_settings import (
+from batonpass.adapters.coders.hook_settings import (
     SettingsScope,
     find_installed,
     hook_command,

@@ -84,6 +84,14 @@ class DoorName(StrEnum):
     """The way in by which calls of other programs come. Calls of our own runs have none."""
 
     CLAUDE_CODE = "claude-code"
+    CODEX = "codex"
+    COPILOT = "copilot"
+    QWEN = "qwen"
+    GEMINI = "gemini"
+    OPENCODE = "opencode"
+    CURSOR = "cursor"
+    DROID = "droid"
+    CLINE = "cline"
     MCP = "mcp"
 
 

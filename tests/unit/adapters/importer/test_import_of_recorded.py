@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.adapters.importer.session_drafts import ImportCounts
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.model.bodies.body import RunStarted
 from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.histories import SESSION, History
-from tests.unit.adapters.claude_code.hooks.sessions import Session
 from tests.unit.adapters.claude_code.imports import bring, receipts, runs
+from tests.unit.adapters.coders.sessions import Session
 
 
 @pytest.fixture

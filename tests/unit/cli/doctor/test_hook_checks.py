@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.hook_settings import SettingsScope, hook_command, plan_install, settings_path
-from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.client import HookInvocation
+from batonpass.adapters.coders import client
+from batonpass.adapters.coders.client import HookInvocation
+from batonpass.adapters.coders.hook_settings import SettingsScope, hook_command, plan_install, settings_path
 from batonpass.cli.doctor import hook_checks
 from batonpass.cli.doctor.check import DoctorCheck, Level
 from batonpass.cli.doctor.hook_checks import look_at_hooks

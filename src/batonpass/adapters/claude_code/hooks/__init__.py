@@ -1,1 +1,1 @@
-"""Records sessions of Claude Code live, through its hooks. See docs/spec/claude-code.md."""
+"""Where the hook command used to be: settings that were written then still name it."""

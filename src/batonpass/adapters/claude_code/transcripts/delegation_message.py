@@ -5,8 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from batonpass.adapters.claude_code.tool_kinds import DELEGATES
 from batonpass.adapters.claude_code.transcripts.transcript_lines import PlacedLine, find_last_placed, find_placed
+from batonpass.adapters.tool_kinds import DELEGATES
 from batonpass.handoff.tools.json_values import readable
 from batonpass.model.base.ids import Digest
 from batonpass.model.bodies.reasoning import ReasoningPlace

@@ -9,10 +9,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.tool_kinds import EDITORS
 from batonpass.adapters.claude_code.transcripts.patches import patch_of_input
 from batonpass.adapters.session_files.patches import hunks_between
 from batonpass.adapters.session_files.session_values import FilePatch, ToolResult, ToolUse
+from batonpass.adapters.tool_kinds import EDITORS
 from batonpass.attribution.worktree.write_intent import FileAct
 from batonpass.handoff.shell.command_intent import shell_intent
 

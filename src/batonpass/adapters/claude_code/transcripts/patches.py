@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batonpass.adapters.claude_code.tool_kinds import EDITORS
 from batonpass.adapters.session_files.patches import apply_edits, apply_hunks, hunks_between, unplaced_hunk
 from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
+from batonpass.adapters.tool_kinds import EDITORS
 
 _NO_NEWLINE: Final = "\\"  # diff's "\ No newline at end of file"
 

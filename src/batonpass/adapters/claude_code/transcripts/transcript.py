@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.tool_kinds import DELEGATES, EDITORS, is_reading
 from batonpass.adapters.claude_code.transcripts.earlier_texts import Recall
 from batonpass.adapters.claude_code.transcripts.patches import read_patch
 from batonpass.adapters.claude_code.transcripts.transcript_lines import (
@@ -35,6 +34,7 @@ from batonpass.adapters.session_files.session_values import (
     ToolResult,
     ToolUse,
 )
+from batonpass.adapters.tool_kinds import DELEGATES, EDITORS, Coder, is_reading
 
 _INTERRUPTED: Final = "interrupted"
 _LARGEST_META: Final = 1024 * 1024
@@ -181,7 +181,7 @@ def _read_answer(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iter
                     uuid=stamp.uuid,
                     cwd=line.cwd,
                     target=_string(given.get("file_path")) if tool in EDITORS else None,
-                    reads=is_reading(tool),
+                    reads=is_reading(Coder.CLAUDE_CODE, tool),
                     delegates=tool in DELEGATES,
                     task=_string(given.get("prompt")) if tool in DELEGATES else None,
                 )

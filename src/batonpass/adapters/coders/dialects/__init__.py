@@ -1,0 +1,1 @@
+"""How each coding agent words its events and takes our answers: one table, one module for each agent."""
