@@ -40,7 +40,7 @@ class ToolKind(StrEnum):
     QUIET = "quiet"  # changes nothing that outlives the session
 
 
-class Access(StrEnum):
+class ToolAccess(StrEnum):
     """What a tool needs of the files and programs of this machine."""
 
     READ = "read"
@@ -63,15 +63,15 @@ class ToolForm(Struct, frozen=True, kw_only=True):
     more: tuple[str, ...] = ()  # further arguments that name something
 
     @property
-    def access(self) -> Access | None:
+    def access(self) -> ToolAccess | None:
         """Return whether it reads, writes or runs; None if it does none of these by itself."""
         match self.kind:
             case ToolKind.SHELL:
-                return Access.RUN
+                return ToolAccess.RUN
             case ToolKind.WRITER:
-                return Access.WRITE
+                return ToolAccess.WRITE
             case ToolKind.READER | ToolKind.SEARCHER:
-                return Access.READ
+                return ToolAccess.READ
             case _:
                 return None
 

@@ -1,0 +1,67 @@
+"""What real agents told their hooks in one session each, played again: the files change as they changed then.
+
+In each, the model edits a.py with the agent's own editor, runs `sed` on b.txt, tries a command that is denied, and has
+a sub-agent run `sed` on b.txt as well. The events were recorded from the programs, with a scripted model behind them.
+"""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from batonpass.adapters.coders.dialects.table import DIALECTS
+from batonpass.adapters.coders.session.hook_recorder import HookRecorder
+from batonpass.adapters.tool_kinds import Coder, ToolKind
+
+PAYLOADS: Final = Path(__file__).with_name("payloads")
+RULES: Final = """
+[policy]
+enforce = true
+
+[[rules]]
+name = "no-denials"
+on = "call"
+gate = "deny"
+tool = "Bash(echo DENY-ME *)"
+"""
+DENIED: Final = "echo DENY-ME"
+
+
+def payloads(name: str, project: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a recorded session, as if it had happened in this project."""
+    text = (PAYLOADS / f"{name}.jsonl").read_text(encoding="utf-8")
+    for line in text.replace("PROJECT", str(project)).replace("HOMEDIR", str(project.parent / "home")).splitlines():
+        yield json.loads(line)
+
+
+def begin_project(project: Path) -> None:
+    """Write the files that the sessions began with, and the rule that denies."""
+    (project / "a.py").write_text("def f():\n    return 1\n", encoding="utf-8")
+    (project / "b.txt").write_text("alpha\nbeta\n", encoding="utf-8")
+    (project / "batonpass.toml").write_text(RULES, encoding="utf-8")
+
+
+Tell = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def play(coder: Coder, events: Iterator[dict[str, Any]], project: Path, tell: Tell) -> list[Mapping[str, Any]]:
+    """Tell the events, with the effects of each call before its result; return the answers to denied calls."""
+    denied = []
+    for raw in events:
+        event = DIALECTS[coder].read(raw)
+        if event is not None and event.name == "PostToolUse":
+            if event.kind is ToolKind.SHELL:
+                subprocess.run(["/bin/sh", "-c", event.command or ""], cwd=project, check=True)
+            elif event.kind is ToolKind.WRITER:
+                path = project / "a.py"
+                path.write_text(path.read_text(encoding="utf-8").replace("return 1", "return 2"), encoding="utf-8")
+        answer = tell(raw)
+        if event is not None and event.name == "PreToolUse" and DENIED in (event.command or ""):
+            denied.append(answer)
+    return denied
+
+
+def teller(recorder: HookRecorder, coder: Coder) -> Tell:
+    """Return what tells a recorder the events of an agent's own hooks."""
+    return lambda raw: recorder.handle(raw, coder)
