@@ -1,7 +1,7 @@
 """Finds out who wrote a line: from the ledger, or from the sessions that agents keep if there is no ledger."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from batonpass.attribution.git.commit_span import CommitSpan, find_commits, find
 from batonpass.attribution.git.file_git import Repository
 from batonpass.attribution.git.file_history import FileOrigins, read_origins
 from batonpass.config import LEDGER, Settings, find_settings
-from batonpass.errors import InvalidValueError, StoreUnavailableError
+from batonpass.errors import InvalidValueError, StoreError, StoreUnavailableError
 from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 # With more bytes of transcripts, the temporary ledger is a file.
+_TRIES: Final = 3  # while somebody writes; then the file is read as one that is written
 _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
@@ -92,6 +93,51 @@ def blame_in(store: LedgerStore, path: Path, lines: Lines | None = None) -> Blam
         return blame_file(view, asked_file(path), lines)
 
 
+def ledger_beside(path: Path, ledger: str | None = None) -> Settings | None:
+    """Return the ledger nearest to a file, whatever the current directory is; None if none is named and none exists."""
+    if ledger or os.environ.get(LEDGER):
+        return find_settings(ledger)
+    found = find_settings(directory=path.absolute().parent)
+    return found if _is_there(found) else None
+
+
+def blame_beside(path: Path, ledger: str | None = None) -> Blame:
+    """Return who wrote a file, from the ledger nearest to it, else from sessions; for programs that serve many places.
+
+    Raises what `blame` raises.
+    """
+    settings = ledger_beside(path, ledger)
+    if settings is None:
+        with heard(path) as told:
+            return replace(blame_in(told.relay.store, path), transcripts=told.read)
+    roots = () if settings.home is None else (settings.home.parent,)
+    for _ in range(_TRIES):
+        before = _stamp(settings)
+        try:
+            with closing(open_store(settings.ledger, reads_only=True)) as store, store.view() as view:
+                found = blame_file(view, asked_file(path, roots=roots))
+        except StoreError:
+            if _stamp(settings) == before:
+                raise
+            continue
+        # What was read without a log holds only if nobody has written the file meanwhile.
+        if _stamp(settings) == before:
+            return found
+    with closing(open_store(settings.ledger, create=False)) as store, store.view() as view:
+        return blame_file(view, asked_file(path, roots=roots))
+
+
+def _stamp(settings: Settings) -> tuple[int, int] | None:
+    """Return what differs after a SQLite file was written; None for other stores, which need no such look."""
+    if not settings.ledger.startswith(SQLITE):
+        return None
+    try:
+        found = Path(settings.ledger.removeprefix(SQLITE)).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 def porcelain_in(store: LedgerStore, path: Path, lines: Lines | None, *, every: bool) -> list[bytes]:
     """Return who wrote lines of a file, in the format of `git blame --porcelain`; with `every`, `--line-porcelain`."""
     asked = asked_file(path)
@@ -139,10 +185,14 @@ def blame_span(view: LedgerView, span: CommitSpan) -> Iterator[BlamedHunk]:
     return blame_hunks(span.read(), blame_of)
 
 
-def asked_file(path: Path) -> AskedFile:
-    """Return a file as it is now. Raises `InvalidValueError` if it is not a file."""
+def asked_file(path: Path, *, roots: Sequence[Path] | None = None) -> AskedFile:
+    """Return a file as it is now. Raises `InvalidValueError` if it is not a file.
+
+    Recorded paths may be relative to the roots; by default to the directory of the ledger and the current one.
+    """
     data = read_file(path)  # first, because it refuses invalid paths
-    return AskedFile(place=place_of(path, roots=_roots()), data=data, environment=os.environ)
+    place = place_of(path, roots=_roots() if roots is None else roots)
+    return AskedFile(place=place, data=data, environment=os.environ)
 
 
 def find_ledger(path: Path | None, ledger: str | None = None) -> Settings | None:

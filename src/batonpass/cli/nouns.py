@@ -14,6 +14,7 @@ _NOUNS: Final = {
     "run": "List and show runs: which agent worked on which task.",
     "handoff": "List, show, approve, verify and retry delegated tasks.",
     "blame": "Show who wrote a line, on which task, and for whom.",
+    "lsp": "Show in your editor who wrote a line.",
     "session": "List, show and compare sessions.",
     "trail": "Show a whole tree of runs in order.",
     "why": "Explain why something was allowed, denied or held.",

@@ -13,10 +13,12 @@ MEMORY: Final = "memory:"
 POSTGRES: Final = ("postgresql", "postgres")
 
 
-def open_store(url: str, *, create: bool = True) -> LedgerStore:
+def open_store(url: str, *, create: bool = True, reads_only: bool = False) -> LedgerStore:
     """Open the store at `sqlite:///PATH`, `postgresql://…` or `memory:`.
 
     Without `create`, nothing is created: neither a SQLite file that does not exist nor tables in an empty database.
+    With `reads_only`, nothing is changed in a directory either: no schema is brought up to date, and no file is left
+    beside a SQLite file that nobody is writing.
 
     Raises `InvalidValueError` for any other URL, `NoLedgerError` if there is no ledger and `create` is not set, and
     another `StoreError` if the store cannot be opened.
@@ -27,13 +29,13 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
         return MemoryStore()
     if url.startswith(SQLITE):
         path = path_of(url)
-        if not create and not _exists(path):
+        if (not create or reads_only) and not _exists(path):
             raise NoLedgerError(f"there is no ledger at {path}; record something first, or name another")
         from batonpass.store.sqlite.store import SqliteStore  # noqa: PLC0415 - as above
 
-        return SqliteStore(path)
+        return SqliteStore(path, reads_only=reads_only)
     if url.partition(":")[0] in POSTGRES:
-        return _open_postgres(url, create=create)
+        return _open_postgres(url, create=create and not reads_only)
     raise _unknown()
 
 

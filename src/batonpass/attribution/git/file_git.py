@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.attribution.git.git_history import Commit, Logged
-from batonpass.attribution.git.git_process import GitProcess
+from batonpass.attribution.git.git_process import EMPTY_VARIABLE, GitProcess
 from batonpass.attribution.git.git_process import GitSilentError as GitSilentError  # noqa: PLC0414 - all questions raise it
 
 TRAILER: Final = "Batonpass-Run"
@@ -25,6 +25,7 @@ _NAMED: Final = re.compile(
 )
 _REVERTS: Final = "This reverts "
 _COMMITTED: Final = re.compile(rb"^committer .*> (-?[0-9]+) [^\n]*$", re.MULTILINE)
+_FILTER: Final = re.compile(r"filter\.(.*)\.(?:clean|smudge|process|required)", re.DOTALL)
 _SHA1: Final = 40
 # By the length of object names. Git knows the tree without files, whether or not it is stored.
 EMPTY_TREE: Final = {
@@ -77,8 +78,10 @@ class Repository(Struct, frozen=True):
         """
         what = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "--ignore-submodules")
         spans = (base,) if head is None else (base, head)
-        names = self._text(*what, "--name-status", "-z", *spans, "--", *filter(None, (below,)))
-        return names, self._text(*what, "--unified=0", *spans, "--", *filter(None, (below,)))
+        # Files of the work tree are compared as a commit would store them, and a filter would make that of them.
+        safely = () if head is not None else tuple(self.without_filters())
+        names = self._text(*safely, *what, "--name-status", "-z", *spans, "--", *filter(None, (below,)))
+        return names, self._text(*safely, *what, "--unified=0", *spans, "--", *filter(None, (below,)))
 
     def untracked(self, below: str = "") -> list[str]:
         """Return the files that git neither tracks nor ignores."""
@@ -216,6 +219,21 @@ class Repository(Struct, frozen=True):
                 key, _, value = text.partition(" ")
                 facts[key] = value
         return found
+
+    def filters(self) -> set[str]:
+        """Return the names of all filters that the configuration has."""
+        try:
+            printed = self._text("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+        except GitSilentError:  # none
+            return set()
+        return {match[1] for name in printed.split("\0") if (match := _FILTER.fullmatch(name))}
+
+    def without_filters(self) -> Iterator[str]:
+        """Yield options of git that disable all filters, for questions that would run one."""
+        for name in sorted(self.filters()):
+            for setting in ("clean", "smudge", "process", "required"):
+                # Not -c, which ends the name at its first equals sign.
+                yield f"--config-env=filter.{name}.{setting}={EMPTY_VARIABLE}"
 
     def _batch(self, mode: str, questions: Iterable[str]) -> bytes:
         asked = _bytes("".join(f"{question}\0" for question in questions))

@@ -3,9 +3,9 @@
 A repository may be hostile: file names can be anything, and its configuration may name programs. So there is no shell,
 paths are never patterns, and everything that git could start by itself (pager, file monitor, hooks, external diff, text
 conversion, signature checks, fetching missing objects) is disabled or not requested. Filters are disabled where a
-question could run them (porcelain.py); `blame` and `diff` are asked with `--no-textconv` and `--no-ext-diff`. A
-repository that git refuses to read because it belongs to somebody else stays unread. The caller supplies the
-environment; of the variables for git, only those about configuration are passed on.
+question could run them (`Repository.without_filters`); `blame` and `diff` are asked with `--no-textconv` and
+`--no-ext-diff`. A repository that git refuses to read because it belongs to somebody else stays unread. The caller
+supplies the environment; of the variables for git, only those about configuration are passed on.
 """
 
 import subprocess
@@ -37,8 +37,10 @@ _OF_HOOKS: Final = (
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR"),
 )
 _FOR_REMOTES: Final = ("GIT_SSH", "GIT_ASKPASS", "GIT_SSL", "GIT_PROXY", "GIT_HTTP", "SSH_", "GIT_ALLOW_PROTOCOL")
+EMPTY_VARIABLE: Final = "EMPTY_FOR_GIT"  # has an empty value, for settings that are given by a variable
 _FIXED: Final = MappingProxyType(
     {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1"}
+    | {EMPTY_VARIABLE: ""}
 )
 
 

@@ -1,11 +1,10 @@
 """Asks git about the whole work tree: which files differ from the commit, which are ignored.
 
-Beyond the measures of file_git.py: `status` would run filters, programs that convert a file before a commit. They are
-named in the configuration, which a process in the work tree may just have changed. So each question that could run one
-first looks up all filters and disables them. A file that needs a filter then counts as changed, which is safe.
+`status` would run filters, programs that convert a file before a commit. They are named in the configuration, which a
+process in the work tree may just have changed. So each question that could run one first looks up all filters and
+disables them. A file that needs a filter then counts as changed, which is safe.
 """
 
-import re
 import secrets
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -14,15 +13,12 @@ from msgspec import Struct
 
 from batonpass.attribution.git.file_git import EMPTY_TREE, GitSilentError, Repository, blob_name
 
-EMPTY_VARIABLE: Final = "EMPTY_FOR_GIT"  # set to an empty value in the environment of a `Porcelain`
-
 _STATUS: Final = (
     # Do not trust a file whose modification time was set back.
     *("-c", "core.trustctime=true", "-c", "core.checkStat=default", "-c", "core.preloadIndex=true"),
     *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
     *("--untracked-files=all", "--ignored=matching", "--ignore-submodules=all"),
 )
-_FILTER: Final = re.compile(r"filter\.(.*)\.(?:clean|smudge|process|required)", re.DOTALL)
 _FIELDS_BEFORE_PATH: Final = {"1": 8, "u": 10}
 _MOST_AT_ONCE: Final = 500
 _LINK: Final = "120000"
@@ -50,7 +46,7 @@ class Porcelain(Repository, frozen=True):
 
     def status(self, paths: Sequence[str] = ()) -> Status:
         """Return what differs from the commit, below some paths or everywhere."""
-        printed = self._text(*self._without_filters(), *_STATUS, "--", *paths)
+        printed = self._text(*self.without_filters(), *_STATUS, "--", *paths)
         commit: str | None = None
         changed: list[str] = []
         ignored: list[str] = []
@@ -115,14 +111,14 @@ class Porcelain(Repository, frozen=True):
         # With --filters git prints the size before the conversion, so an unpredictable word has to separate the parts.
         word = secrets.token_hex(16).encode()
         asked = b"".join(f"{name} {path}\0".encode("utf-8", "surrogateescape") for path, name in files)
-        command = [*self._without_filters(), "cat-file", "-z", "--filters", f"--batch={word.decode()}"]
+        command = [*self.without_filters(), "cat-file", "-z", "--filters", f"--batch={word.decode()}"]
         printed = self._run(command, asked)
         for part in printed.split(word + b"\n")[1:]:
             yield part.removesuffix(b"\n")
 
     def filtered(self, paths: Sequence[str]) -> set[str]:
         """Return the files that a configured filter would change at checkout."""
-        if not (names := self._filters()):
+        if not (names := self.filters()):
             return set()
         asked = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
         printed = self._run(["check-attr", "-z", "--stdin", "filter"], asked).decode("utf-8", "surrogateescape")
@@ -134,19 +130,6 @@ class Porcelain(Repository, frozen=True):
         names = [blob_name(one, like=commit or "0" * 40) for one in contents]
         printed = self._batch("--batch-check", names).decode("ascii", "replace").splitlines()
         return [line.split(" ")[1:2] == ["blob"] for line in printed]
-
-    def _filters(self) -> set[str]:
-        try:
-            printed = self._text("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-        except GitSilentError:  # none
-            return set()
-        return {match[1] for name in printed.split("\0") if (match := _FILTER.fullmatch(name))}
-
-    def _without_filters(self) -> Iterator[str]:
-        for name in sorted(self._filters()):
-            for setting in ("clean", "smudge", "process", "required"):
-                # Not -c, which ends the name at its first equals sign.
-                yield f"--config-env=filter.{name}.{setting}={EMPTY_VARIABLE}"
 
     def _names(self, *arguments: str) -> set[str]:
         return set(filter(None, self._text(*arguments).split("\0")))

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from batonpass.attribution.changes.sides import printable
 from batonpass.attribution.git.file_git import GitSilentError
-from batonpass.attribution.git.porcelain import EMPTY_VARIABLE, Porcelain
+from batonpass.attribution.git.porcelain import Porcelain
 from batonpass.attribution.worktree.file_watcher import Noted, UnwatchableError, Watcher
 from batonpass.attribution.worktree.overlap import OverlapClaim, unclaimed
 from batonpass.attribution.worktree.seen_file import FileMark, SeenFile, find_mark, see
@@ -58,7 +58,7 @@ class WorkTree:
         self._environment = environment
         self._without = frozenset(without)
         self._watch = watch
-        self._git = Porcelain(self.root, {**environment, EMPTY_VARIABLE: ""})
+        self._git = Porcelain(self.root, environment)
         self._lock = Lock()
         self._last: Look | None = None
         self._ignored: frozenset[str] = frozenset()

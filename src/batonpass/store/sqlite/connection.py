@@ -114,10 +114,17 @@ def _is_full(path: Path | None) -> bool:
         return False
 
 
+def is_folded(path: Path) -> bool:
+    """Return whether the file has all that was committed, and nothing is in a log beside it."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size == 0
+    except FileNotFoundError:
+        return True
+
+
 def require_folded(path: Path) -> None:
     """Refuse to read a file without its log if the log may hold more receipts. Raises `StoreReadOnlyError`."""
-    log = path.with_name(f"{path.name}-wal")
-    if log.exists() and log.stat().st_size > 0:
+    if not is_folded(path):
         raise StoreReadOnlyError(
             f"{path} has a log beside it that must be folded in first, and nothing can be written there; "
             "copy both to a place that can be written and read them there",

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 import apsw
 
 from batonpass.errors import StoreFullError, StoreReadOnlyError, StoreUnavailableError
-from batonpass.store.sqlite.connection import open_reader, require_folded, translated
+from batonpass.store.sqlite.connection import is_folded, open_reader, require_folded, translated
 
 Shown = TypeVar("Shown")
 
@@ -20,8 +20,9 @@ _IDLE: Final = 32
 class Readers:
     """The reading connections of one process. Safe to use from many threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, traceless: bool = False) -> None:
         self.path = path
+        self._traceless = traceless  # leave no file behind beside the ledger
         self._idle: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._shut = False
@@ -34,7 +35,9 @@ class Readers:
         except IndexError:
             pass
         try:
-            return open_reader(self.path, frozen=self._frozen)
+            # Without a log, all that was committed is in the file, and it can be read without the files that a reader
+            # of a log makes. Whoever reads so has to look afterwards whether the file is still the same.
+            return open_reader(self.path, frozen=self._frozen or (self._traceless and is_folded(self.path)))
         except (StoreReadOnlyError, StoreUnavailableError, StoreFullError):
             # Read-only or full media: even a reader of a write-ahead log creates files beside it, unless it is told not
             # to.

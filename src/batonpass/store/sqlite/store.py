@@ -11,8 +11,10 @@ from typing import Final, TypeVar
 import apsw
 
 from batonpass.errors import (
+    NoLedgerError,
     NotALedgerError,
     StaleHeadError,
+    StoreReadOnlyError,
     StoreShutError,
     StoreUnavailableError,
 )
@@ -49,7 +51,7 @@ class SqliteStore:
     largest_content: int | None = None
     confirm_every: float | None = None
 
-    def __init__(self, path: Path, *, wait_for: float = _WAIT_SECONDS) -> None:
+    def __init__(self, path: Path, *, wait_for: float = _WAIT_SECONDS, reads_only: bool = False) -> None:
         self.url = f"sqlite:///{path}"
         self.home = home_of(path)
         self._path = path
@@ -58,7 +60,8 @@ class SqliteStore:
         self._migrations = find_migrations("batonpass.store.sqlite")
         self._blobs = Blobs(self.home / "blobs")
         self._wait_for = wait_for
-        self._readers = Readers(path)
+        self._readers = Readers(path, traceless=reads_only)
+        self._reads_only = reads_only
         self._tail = Tail()
         self._writer: Writer | None = None
         self._writer_lock = threading.Lock()
@@ -195,6 +198,8 @@ class SqliteStore:
         if self._path.is_dir() or self._path.parent != self.home:
             require_place(self._path)
         if not self._path.exists() or self._path.stat().st_size == 0:
+            if self._reads_only:
+                raise NoLedgerError(f"there is no ledger at {self._path}")
             if self._path.parent == self.home:
                 prepare_home(self.home)
             self.migrate()
@@ -207,11 +212,15 @@ class SqliteStore:
                 raise NotALedgerError(f"{self._path} is another program's database; name another file for the ledger")
             applied = [row[0] for row in reader.execute(QUERIES["read_applied"])] if ours else []
         if pending(self._migrations, applied):
+            if self._reads_only:
+                raise StoreUnavailableError(f"{self._path} is of an earlier version; run `batonpass ledger migrate`")
             self.migrate()
 
     def _write(self, apply: Callable[[apsw.Connection], object], *, lasting: bool = True) -> None:
         if self._shut or os.getpid() != self._pid:
             self._require_usable()
+        if self._reads_only:
+            raise StoreReadOnlyError(f"{self._path} was opened to be read only")
         if self._writer is None:
             with self._writer_lock:
                 self._writer = self._writer or Writer(self._path, self.home, self._wait_for, self._tail)

@@ -1,0 +1,1 @@
+"""A language server: who wrote a line, where people look at it. It only reads."""

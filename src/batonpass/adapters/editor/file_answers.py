@@ -1,0 +1,63 @@
+"""Answers about whole files, kept while neither the file, the ledger nor the checked out commit has changed."""
+
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.adapters.line_blame import blame_beside, ledger_beside
+from batonpass.attribution.changes.sides import find_repository
+from batonpass.store.factory import SQLITE
+
+_MOST: Final = 32
+# What is asked for again after so many seconds, because no file tells that there is something new.
+_STALE_AFTER: Final = 30.0
+
+_Key = tuple[object, ...]
+
+
+class FileAnswers:
+    """Who wrote files. Not for several threads at once."""
+
+    def __init__(self, ledger: str | None) -> None:
+        self._ledger = ledger
+        self._kept: OrderedDict[Path, tuple[_Key, float, Blame]] = OrderedDict()
+
+    def of(self, path: Path) -> Blame:
+        """Return who wrote the lines of a file. Raises what `blame_beside` raises."""
+        settings = ledger_beside(path, self._ledger)
+        url = None if settings is None else settings.ledger
+        key = _signs(path, url)
+        kept = self._kept.get(path)
+        is_file = url is not None and url.startswith(SQLITE)
+        if kept is not None and kept[0] == key and (is_file or time.monotonic() - kept[1] < _STALE_AFTER):
+            self._kept.move_to_end(path)
+            return kept[2]
+        found = blame_beside(path, self._ledger)
+        self._kept[path] = key, time.monotonic(), found
+        while len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+        return found
+
+
+def _signs(path: Path, url: str | None) -> _Key:
+    """Return what would be different if the answer could be."""
+    seen = [path]
+    if url is not None and url.startswith(SQLITE):
+        database = url.removeprefix(SQLITE)
+        seen += [Path(database), Path(f"{database}-wal")]
+    repository = find_repository(path.parent)
+    if repository is not None:
+        folder = repository / ".git"
+        seen += [folder, folder / "HEAD", folder / "logs" / "HEAD", folder / "packed-refs", folder / "ORIG_HEAD"]
+    return url, *map(_sign, seen)
+
+
+def _sign(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    # A log that is empty says what one that is missing says.
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found.st_size else None
