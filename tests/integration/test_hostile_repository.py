@@ -46,7 +46,7 @@ class Trap:
             *("diff.external", "diff.evil.textconv", "diff.evil.command", "gpg.program", "credential.helper"),
             *("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "merge.evil.driver"),
             *("pager.blame", "pager.diff", "pager.log", "pager.show", "alias.blame", "alias.log", "alias.diff"),
-            *("blame.ignoreRevsFile", "remote.origin.uploadpack", "interactive.diffFilter", "sequence.editor"),
+            *("remote.origin.uploadpack", "interactive.diffFilter", "sequence.editor"),
         )
         for name in settings:
             value = f"!{self.program}" if name.startswith("alias.") else str(self.program)
@@ -173,7 +173,7 @@ def test_the_trap_is_one(trap: Trap) -> None:
     for words in (
         ["diff"],
         ["-c", "core.fsmonitor=", "-c", "diff.external=", "diff"],
-        ["-c", "blame.ignoreRevsFile=", "blame", "a.py"],
+        ["blame", "a.py"],
     ):
         subprocess.run(["git", *words], cwd=trap.root, env=trap.environment, capture_output=True, check=False)
         sprung.append(trap.sprung.exists())
