@@ -8,6 +8,7 @@ from batonpass.model.base.value import Value
 from batonpass.model.baton.items import Artifact
 
 MOST_PARSED: Final = 4 << 20  # bytes; larger files are not parsed
+_BEGINNING: Final = 200
 _JSON: Final = "application/json"
 _CSV: Final = ("text/csv", "text/tab-separated-values")
 
@@ -36,6 +37,8 @@ def parse_declared(artifact: Artifact, body: bytes) -> Parsed:
     except UnicodeDecodeError:
         return Parsed("is not UTF-8")
     name = artifact.name.lower()
+    if text[:_BEGINNING].lstrip().lower().startswith(("<!doctype html", "<html")):
+        return Parsed("is a web page")  # such as the answer of a server that wants a login
     if artifact.media_type == _JSON or name.endswith((".json", ".jsonl")):
         return Parsed(_json_fault(text, by_line=name.endswith(".jsonl")))
     return _read_table(text, "\t" if name.endswith(".tsv") or artifact.media_type == _CSV[1] else None)

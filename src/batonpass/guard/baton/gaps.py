@@ -125,7 +125,7 @@ def find_unreachable_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Prob
 
 
 def find_empty_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
-    """Yield the empty artifacts. Some files are rightly empty, so it blocks only if the task needs the artifact."""
+    """Yield the empty artifacts. Some are rightly so: it blocks if the task needs one, and is asked if it names one."""
     for artifact in chain(baton.artifacts, baton.untrusted):
         kept = known.contents.get(artifact.body)
         if kept is not None and kept.size == 0:
@@ -134,6 +134,7 @@ def find_empty_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
                 f"{quote(artifact.name)} has no bytes.",
                 f"Is {quote(artifact.name)} meant to be empty?",
                 blocking=artifact.name in baton.brief.inputs,
+                doubtful=artifact.name not in baton.brief.inputs and artifact.name in baton.task,
             )
 
 
@@ -163,12 +164,21 @@ def find_missing_criteria(baton: Baton, policy: HandoffPolicy) -> Iterator[Probl
         )
 
 
-def _gap(check: str, about: str, question: str, *, blocking: bool = True, settles: Settles = Settles.ANSWER) -> Problem:
+def _gap(
+    check: str,
+    about: str,
+    question: str,
+    *,
+    blocking: bool = True,
+    doubtful: bool = False,
+    settles: Settles = Settles.ANSWER,
+) -> Problem:
     return Problem(
         error=ErrorType.DATA_GAP,
         check=check,
         about=about,
         blocking=blocking,
+        doubtful=doubtful,
         question=question,
         whom=Whom.PRODUCER,
         settles=settles,

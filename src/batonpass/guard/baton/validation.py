@@ -8,10 +8,13 @@ from batonpass.guard.baton.corruption import find_corruption
 from batonpass.guard.baton.gaps import find_gaps
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.problem import BY_FREQUENCY, Problem
-from batonpass.guard.baton.prose import read_prose
-from batonpass.guard.baton.prose_figures import find_wrong_figures
-from batonpass.guard.baton.prose_gaps import find_prose_gaps
-from batonpass.guard.baton.prose_references import find_damage, find_prose_drift
+from batonpass.guard.baton.prose.announcements import find_prose_gaps
+from batonpass.guard.baton.prose.contradictions import find_contradictions
+from batonpass.guard.baton.prose.figures import find_wrong_figures
+from batonpass.guard.baton.prose.prose import read_prose
+from batonpass.guard.baton.prose.quantities import find_other_figures
+from batonpass.guard.baton.prose.references import find_damage, find_prose_drift
+from batonpass.guard.baton.prose.sources import find_absent_sources
 from batonpass.guard.baton.referential_drift import find_drift
 from batonpass.guard.baton.skill_fields import find_foreign_field
 from batonpass.model.baton.baton import Baton
@@ -33,9 +36,12 @@ def find_in_prose(baton: Baton, known: KnownFacts, card: Card | None) -> Iterato
                 rows[artifact.name] = kept.rows
     yield from find_prose_gaps(baton, prose)
     yield from find_wrong_figures(baton, prose, rows)
-    yield from find_damage(prose)
+    yield from find_other_figures(baton, prose, texts)
+    yield from find_contradictions(baton, prose, texts)
+    yield from find_damage(prose, texts)
+    yield from find_absent_sources(baton, prose, texts)
     yield from find_prose_drift(baton, prose, texts=texts, files=known.files)
-    if card is not None and card.skills:
+    if card is not None and (card.skills or card.description):
         yield from find_foreign_field(baton, card)
 
 

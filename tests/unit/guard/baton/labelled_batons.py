@@ -48,8 +48,9 @@ def _read(block: str) -> Labelled:
     head, *lines = block.strip().splitlines()
     name, _, label = head.partition(" ")
     error, _, planted = label.partition(" | ")
-    fields = [line.partition(": ")[::2] for line in lines]
-    single = {key: value for key, value in fields if key in {"to", "task", "why", "context"}}
+    fields = [f"{line} ".partition(": ")[::2] for line in lines]
+    fields = [(key, value.removesuffix(" ")) for key, value in fields]
+    single = {key: value.replace("\\n", "\n") for key, value in fields if key in {"to", "task", "why", "context"}}
     agent, description, *skills = (part.strip() for part in single["to"].split("|"))
     card = Card(
         agent=AgentId(agent),

@@ -10,24 +10,48 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass.guard.baton.problem import BY_FREQUENCY
+from batonpass.model.baton.items import Claim, Decision, RejectedPath, WorkItem
 from tests.house.tree import ROOT
-from tests.unit.guard.baton.labelled_batons import read_set
+from tests.unit.guard.baton.labelled_batons import HERE, read_set
+from tests.unit.guard.batons import items_of
 
 GUIDE = ROOT / "docs" / "guide" / "handoffs.md"
-FOUND, FALSE = 55, 0
+# Of each set: how many have a problem, how many of these are found, how many have none, and how many are asked about.
+FIGURES = {
+    "": (60, 58, 200, 1),
+    "-2": (40, 38, 80, 0),
+    "-3": (40, 35, 80, 0),
+    "-4": (30, 24, 60, 0),
+    "-5": (30, 27, 60, 0),
+    "-6": (30, 25, 60, 0),
+}
 
 
-def test_most_of_what_was_planted_is_found_and_little_is_asked_for_nothing() -> None:
-    """At least 60 % of the planted problems lead to a question, and at most 4 of the clean batons do."""
-    planted, clean = read_set("planted"), read_set("clean")
+@pytest.mark.parametrize("number", FIGURES)
+def test_most_of_what_was_planted_is_found_and_little_is_asked_for_nothing(number: str) -> None:
+    """At least 60 % of the planted problems lead to a question, and at most 2 % of the clean batons do."""
+    planted, clean = read_set(f"planted{number}"), read_set(f"clean{number}")
     found = [one for one in planted if one.questions()]
     asked = [one.id for one in clean if one.questions()]
 
-    assert (60, 200) == (len(planted), len(clean))
     assert 0.6 <= len(found) / len(planted), [one.id for one in planted if one not in found]
-    assert 4 >= len(asked), asked
-    assert (FOUND, FALSE) == (len(found), len(asked))
-    assert f"{FOUND} of 60" in GUIDE.read_text("utf-8")
+    assert 0.02 >= len(asked) / len(clean), asked
+    assert FIGURES[number] == (len(planted), len(found), len(clean), len(asked))
+
+
+def test_the_guide_prints_what_was_found_on_sets_that_the_checks_had_not_seen() -> None:
+    """A figure on cases for which checks were made says little. The README of the sets has both figures."""
+    notes, guide = (HERE / "README.md").read_text("utf-8"), GUIDE.read_text("utf-8")
+
+    assert [] == [row for row in ROWS if row not in notes]
+    assert all(figure in guide for figure in ("13 of 40", "22 of 30"))
+
+
+ROWS = [
+    f"| {name}{number} | {there} of {planted} | {asked} of {clean} |"
+    for number, (planted, there, clean, asked) in FIGURES.items()
+    for name in ("planted",)
+]
 
 
 def test_every_type_is_found() -> None:
@@ -47,12 +71,47 @@ def test_prose_alone_never_blocks() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "piece", ["attached ", "a ", "1,", "1,200 EUR ", "50% a, ", "two as: a, ", "the other ", '"', "[A", "x" * 40]
+    "piece",
+    [
+        "attached ",
+        "a ",
+        "1,",
+        "1,200 EUR ",
+        "50% a, ",
+        "two as: a, ",
+        "the other ",
+        '"',
+        "[A",
+        "x" * 40,
+        "the plan a ",
+        "as shown in the plan ",
+        "not A ",
+        "only a-b ",
+        "step 1 ",
+        "A: ",
+        "# a",
+        "see the ",
+        "total 1 ",
+        "from 1:00 to 2:00 one ",
+        "all tests ",
+        "at most 1 EUR ",
+        "the 12 as ",
+        "the as we ",
+        "by 1 May ",
+        "Anna Kern ",
+        "<a ",
+        "$A ",
+        "this error ",
+        "only ",
+        "is ill ",
+    ],
 )
 def test_the_checks_take_linear_time(piece: str) -> None:
     """A hundred thousand characters of anything are read in a moment; a pattern that looks back would take minutes."""
     (one, *_) = read_set("clean")
-    long = replace(one, baton=replace(one.baton, task=(piece * 100_000)[:100_000]))
+    text = (piece * 100_000)[:100_000]
+    told = items_of(Claim(text), Decision(text, why="x"), WorkItem(text), RejectedPath(text, why="x"))
+    long = replace(one, baton=replace(one.baton, task=text, items=told))
     begun = time.process_time()
     long.questions()
 

@@ -6,17 +6,23 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from batonpass.guard.baton import prose_figures, prose_gaps, prose_references, validation
+from batonpass.guard.baton import validation
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.placeholder import find_hollow, find_placeholders, is_placeholder
 from batonpass.guard.baton.problem import Problem
-from batonpass.guard.baton.prose import Prose, read_prose
+from batonpass.guard.baton.prose import announcements, contradictions, figures, quantities, references, sources
+from batonpass.guard.baton.prose.prose import Prose, read_prose
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Decision, ItemValue, RejectedPath, Report, WorkItem
 from tests.unit.guard.baton.labelled_batons import Labelled, read_set
 from tests.unit.guard.batons import NOON, a_baton, a_brief
 
-SET = [*read_set("planted"), *read_set("clean")]
+SET = [
+    one
+    for number in ("", "-2", "-3", "-4", "-5", "-6")
+    for name in ("planted", "clean")
+    for one in read_set(name + number)
+]
 
 # For every alternative of a pattern a text that it finds, where it ends where it can.
 FOUND = {
@@ -24,14 +30,37 @@ FOUND = {
         "Use the attached log. | It is enclosed. | see the attachment | as my enclosures | I'm sending you a log"
         " | we are sending over a log | it is sent along | sending along the log | the appendix below | annex below"
         " | the table below | list below | text below | code below | figure below | the figures below | example below"
+        " | against the checklist below. | the rules given below | with the credentials provided | the data supplied."
+        " | see ticket | see the docs. | with this error message. | these numbers | sort the following list."
         " | SEE ATTACHED | \u017fent along | the l\u0131st below"
     ),
     "data-gap.promised": (
         "I'll send it | we will decide | the customer shall confirm | They do not know yet | doesn't have them yet"
         " | not yet decided | it has not been chosen | not agreed | It is still open | are still missing"
-        " | to be announced | NOT DECIDED | i\u017f still open"
+        " | to be announced | she has not answered | they did not reply | it is for Ana to decide | are up to "
+        "the client to say"
+        " | we should get it tomorrow | I hope to receive them next week | which we will get | it comes later | "
+        "they arrive soon"
+        " | she still has to choose | it will be sent separately | they will follow later | has not been fixed "
+        "| have not yet been set"
+        " | it is coming | they are on their way | is in preparation | is being written | are not ready yet | "
+        "NOT DECIDED | i\u017f still open"
     ),
-    "data-gap.blank": "for ____ now | for ??? | {{name}} | <insert a name> | [your name] | [NAME OF IT] | by TBD | XXX",
+    "data-gap.blank": "for ____ now | for ??? | {{name}} | <insert a name> | [your name] | [NAME OF IT] | by "
+    "TBD | XXX | on <date>"
+    " | by [date] | [date and time] | Dear $FIRST_NAME | chapter XX | in this: {}",
+    "data-gap.section-empty": "Features:\n\nProblems:\n | ## Inputs\n\n## Task",
+    "data-gap.source-missing": "as shown in the plan | in line with our brand guide | Describe the screenshot",
+    "referential-drift.unknown-thing": (
+        "Fix the bug from yesterday. | Rename the function Jonas complained about. | Go on with step 4. | the "
+        "usual for Ana"
+        " | keep the agreed limit | what the previous agent found | the approach the team preferred | the other "
+        "two languages"
+    ),
+    "referential-drift.pronoun": "Tell them she agreed. | Make it faster. | Merge both and stop. | Remind her of it.",
+    "signal-corruption.duration": "from 20:00 to 06:00 as one shift of 12 hours",
+    "signal-corruption.impossible": "latitude 147.1 | at 12:75 | probability of 2 | longitude 200",
+    "signal-corruption.too-late": "Do it by 5 May. Use the data that they provide on 9 May.",
     "referential-drift.earlier-talk": (
         "as discussed | like we agreed | what was talked about | which I mentioned | that we spoke about"
         " | as decided earlier | as I said before | what we said earlier | we talked about it | listed above"
@@ -42,21 +71,27 @@ FOUND = {
         " | same as last time | the same way as before | same as for the last | same as for the other"
         " | same as for the previous | worked last time | did so well last time | that function everywhere"
         " | that file again | that table too | that bug as well | step 3 of the plan | steps 2 to 4 of our checklist"
+        " | the price we agreed on | the file that I mentioned | the date which they had settled on | like last "
+        "year | as always"
+        " | that the research phase selected | which the team has identified"
         " | AS DISCUSSED | as di\u017fcussed | as d\u0131scussed | as d\u0130scussed"
     ),
     "signal-corruption.date": (
-        "on 31 June | on 31st of June | on June 31 | on Sept. 31st | on 2026-02-30 | On 30 FEB | on 30th February, 2026"
+        "on 31 June | on 31st of June | on June 31 | on Sept. 31st | on 2026-02-30 | On 30 FEB | on 30th "
+        "February, 2026"
         " | on ٣١ June | on June ٣١ | on 31 September. | on september. 31"
     ),
     "signal-corruption.weekday": "Monday, 17 November 2026 | Monday the November 17th, 2026 | monday 2026-11-17",
-    "signal-corruption.interval": "from 2026-03-05 to 2026-03-01 | 5 March 2026 – 1 March 2026",
+    "signal-corruption.interval": "from 2026-03-05 to 2026-03-01 | 5 March 2026 – 1 March 2026 | starts on 5 "
+    "March and ends on 1 March",
     "signal-corruption.sum": (
         "10 EUR and 20 EUR, in total 40 EUR | €10, €20, total €40 | $10 and $20: the sum is $40"
         " | 10 pounds and 20 pounds, altogether 40 pounds | 10 CHF, 20 CHF, TOTAL 40 CHF | £10 and £20 together £40"
         " | 10 USD, 20 USD, together 40 USD | 10 euros, 20 euros, total 40 euros | 10 GBP, 20 GBP, \u017fum 40 GBP"
         " | 10 dollars, 20 dollars, total 40 dollars | 10 €, 20 €, total 40 €"
     ),
-    "signal-corruption.shares": "60% rent, 50% food | 70 % men and 40 % women",
+    "signal-corruption.shares": "60% rent, 50% food | 70 % men and 40 % women | 118 % of all | price (60 %) and "
+    "speed (50 %)",
     "signal-corruption.count": (
         "the three tests: one, two | 4 colours: red, blue | Five countries of the union: Malta, Cyprus"
         " | all twelve long and rather tedious items for this list: a1, b2 | THE TWO CITIES: Rome, Paris, Oslo"
@@ -73,14 +108,19 @@ def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
     """Return what the slow patterns find in prose, each tried on each text."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_ANNOUNCING", "_PROMISING", "_MARKS"):
-            patch.setattr(prose_gaps, name, ("",))  # which is in every text
-        for name in ("_TALK", "_PLACES", "_DAMAGED"):
-            patch.setattr(prose_references, name, ("",))
-        for name in ("_SUMS", "_MONEY"):
-            patch.setattr(prose_figures, name, ("",))
+            patch.setattr(announcements, name, ("",))  # which is in every text
+        for name in ("_TALK", "_AGREEING", "_PLACES", "_DAMAGED"):
+            patch.setattr(references, name, ("",))
+        for name in ("_SUMS", "_BOUNDED"):
+            patch.setattr(figures, name, ("",))
         for name in ("_DIGIT", "_DAY_FIRST", "_ANNOUNCED", "_COUNT"):
-            patch.setattr(prose_figures, name, re.compile(""))
-        patch.setattr(prose_gaps, "find_placeholders", _placeholders_one_by_one)
+            patch.setattr(figures, name, re.compile(""))
+        patch.setattr(quantities, "_SUMS", ("",))
+        patch.setattr(quantities, "_DIGIT", re.compile(""))
+        patch.setattr(sources, "_NAME", re.compile(""))
+        for name in ("_RULED_OUT", "_SUCCEEDING"):
+            patch.setattr(contradictions, name, ("",))
+        patch.setattr(announcements, "find_placeholders", _placeholders_one_by_one)
         patch.setattr(validation, "read_prose", _with_all_signs)
         return list(validation.find_in_prose(baton, known, None))
 

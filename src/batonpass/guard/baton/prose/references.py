@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from batonpass.guard.baton.problem import Problem, Whom, quote
-from batonpass.guard.baton.prose import Prose
+from batonpass.guard.baton.problem import Problem, quote
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
-from batonpass.model.baton.items import Artifact, Decision
+from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
 
 # What only somebody who was there understands. A clause that goes on ("as discussed with the team, the retry uses …")
 # says it again, so it points at nothing.
@@ -32,6 +32,10 @@ _EARLIER_TALK: Final = re.compile(
     r"|\bthe (?:first|second|third|last) (?:option|approach|variant|alternative|proposal|suggestion)\b"
     r"|\b(?:same|the usual) (?:way|thing|procedure|approach)? ?as "
     r"(?:last time|before|for the (?:last|other|previous))\b"
+    r"|\blike last (?:time|year|month|week)\b"
+    r"|\bas (?:always|usual|last time)\b(?=\s{0,2}(?:[.,;!?]|$)| (?:but|and|with|for|at)\b)"
+    r"|\bthe same as (?:before|last time|always)\b|(?:^|(?<=[.!?] ))the same (?:customer|client|person|bug"
+    r"|problem|error|file|place|team)\b"
     r"|\b(?:worked|works|did|was|went|done|used) (?:[a-z]{1,20} ){0,2}last time\b"
     r"|\bthat (?:function|file|class|method|module|page|ticket|bug|issue|table|document|mail|customer|person) "
     r"(?:everywhere|again|too|as well)\b"
@@ -65,11 +69,73 @@ _TALK: Final = (
     "step ",
     "steps ",
     "preceding",
+    "as always",
+    "as usual",
+    "the same ",
 )
 
-_FILE: Final = re.compile(
-    r"(?<![\w/.@:~-])([\w-]{1,60}(?:\.[\w-]{1,30}){0,3}\.(?:csv|tsv|json|jsonl|xlsx?|docx?|pdf|txt|md|sql|xml|ya?ml|parquet|log|html?))\b(?![/\w])"
+# A value that only those know who agreed on it. A file that is carried does not say it; a decision or a claim may.
+_AGREED: Final = re.compile(
+    r"\bthe (?:[\w-]{1,30} ){1,3}(?:that |which )?(?:we|you|i|they|he|she) (?:have |had |all |both )?"
+    r"(?:just |already |once |finally )?(?:discussed|agreed(?: on| upon)?|talked about|spoke about|settled on"
+    r"|decided on"
+    r"|chose|picked|mentioned|promised)\b(?! (?:with|in|on|at|by|as) )"
+    r"|\b(?:that|which) the (?:[\w-]{1,30} ){0,2}(?:phase|step|stage|agent|worker|team|run|colleagues?) "
+    r"(?:has |have |had )?(?:selected|chose|chosen|found|identified|picked|flagged|shortlisted|collected"
+    r"|recommended)\b",
+    re.IGNORECASE,
 )
+_AGREEING: Final = (
+    " discussed",
+    " agreed",
+    "talked about",
+    "spoke about",
+    "settled on",
+    "decided on",
+    " cho",
+    "picked",
+    "mentioned",
+    "promised",
+    "selected",
+    " found",
+    "identified",
+    "flagged",
+    "shortlisted",
+    "collected",
+    "recommended",
+)
+_TABLES: Final = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".xls", ".parquet")
+
+# "Tell them she agreed": a pronoun that nothing before it explains.
+_LEADING_PRONOUN: Final = re.compile(
+    r"\s{0,5}(?:please |kindly |now |then |just |can you |could you |would you ){0,2}"
+    r"(?!(?:is|was|are|does|do|will|would|can|could|should|if|when|while|once|since|as|that|how|whether|because) )"
+    r"[a-z]{2,15}(?: to| for| on| with| about)? "
+    r"(?:it|them|him|he|she|they|both|either|neither|(?:this|that|these|those|her)(?=\s{0,2}(?:[.,;!?]|$)"
+    r"| (?:and|or|to|before|by|until|again|now|of|about|that|how|why|when)\b))"
+    r"(?![\w:'’-])(?!.{0,5}:)",
+    re.IGNORECASE,
+)
+# The number of a thing, such as invoice 4410; and the thing without it.
+_THING: Final = re.compile(
+    r"\b(?P<what>[a-z]{3,20}) (?:no\.? |number |#)?(?P<id>#?[A-Z]{0,8}-?\d[\w/-]{0,20}"
+    r"|[\w-]{2,20}/[\w./-]{1,40})(?![\w%.:])",
+    re.IGNORECASE,
+)
+_NO_THINGS: Final = words_of(
+    "week page line version step table figure section chapter clause day year level round phase port python release",
+    "january february march april may june july august september october november december jan feb mar apr jun",
+    "jul aug",
+    "sep oct nov dec about than least most over under until since before after from with and for are was were the",
+    "around above below have has total sum costs cost than only every another",
+)
+_UNIT_AFTER: Final = re.compile(r"\s?(?:[a-zA-Z€$£°]{1,7})\b")
+
+_FILE: Final = re.compile(
+    r"(?<![\w/.@:~-])([\w-]{1,60}(?:\.[\w-]{1,30}){0,3}\.(?:csv|tsv|json|jsonl|xlsx?|docx?|pdf|txt|md|sql|xml"
+    r"|ya?ml|parquet|log|html?))\b(?![/\w])"
+)
+_COMMAND: Final = re.compile(r"`[^`\n]{1,60} [^`\n]{1,200}`")
 _SECTION: Final = re.compile(r"\b(?:section|chapter|clause|§) ?(\d{1,2}(?:\.\d{1,2}){0,3})\b", re.IGNORECASE)
 _HEADING: Final = re.compile(
     r"^\s{0,3}#{0,6}\s*(?:section |chapter |clause |§ ?)?(\d{1,2}(?:\.\d{1,2}){0,3})\b", re.IGNORECASE
@@ -98,6 +164,7 @@ _PLACES: Final = (
     "figure",
     "fig.",
     "exhibit",
+    "appendix",
     "column",
     "field",
     "value of",
@@ -122,32 +189,53 @@ def find_prose_drift(
                 yield from _missing_places(text, texts)
     # With files or decisions at hand, the talk may well be about them.
     elif Decision not in kinds and any(map(lowered.__contains__, _TALK)):
-        yield from _earlier_talk(prose.orders)
+        yield from _earlier_talk(_EARLIER_TALK, prose.orders)
+    if (
+        kinds.keys().isdisjoint(_SAYING)
+        and any(map(lowered.__contains__, _AGREEING))
+        and all(artifact.name.lower().endswith(_TABLES) for artifact in baton.attached)
+        and not any(map(_LISTS, prose.told))
+    ):
+        yield from _earlier_talk(_AGREED, prose.orders)
+    if not baton.items and (found := _LEADING_PRONOUN.match(baton.task)) is not None:
+        yield from _unexplained(found.group())
+    if prose.told and ("the " in lowered or "this " in lowered or "that " in lowered):
+        yield from _one_of_several(prose)
     if Decision in kinds and "decision " in lowered:
         yield from _missing_decisions(baton, prose.orders)
+    if texts:
+        yield from _missing_codes(prose.orders, texts)
 
 
-def find_damage(prose: Prose) -> Iterator[Problem]:
-    """Yield texts whose letters were decoded wrongly, or whose end is missing."""
-    if not prose.lowered.isascii():
-        for text in (*prose.orders, *prose.told):
+def find_damage(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield texts whose letters were decoded wrongly, or whose end is missing; `texts` are the files carried."""
+    if texts or not prose.lowered.isascii():
+        for text in (*prose.orders, *prose.told, *texts.values()):
             if any(map(text.__contains__, _DAMAGED)) and (found := _MOJIBAKE.search(text)):
                 near = quote(text[max(0, found.start() - 12) : found.end() + 8])
-                yield _problem(
+                yield a_doubt(
                     ErrorType.SIGNAL_CORRUPTION,
                     "signal-corruption.encoding",
                     f"The letters of {near} were decoded wrongly.",
                     f"How is {near} really spelled?",
                 )
-    for text in prose.orders if '"' in prose.ordered else ():
-        if _is_cut_off(text):
+    for text in prose.orders:
+        if _UNFINISHED.search(text) or ('"' in text and _is_cut_off(text)):
             end = quote(text.strip()[-50:], words=8)
-            yield _problem(
+            yield a_doubt(
                 ErrorType.SIGNAL_CORRUPTION,
                 "signal-corruption.cut-off",
-                f"A text ends inside a quotation: {end}.",
+                f"A text ends inside a sentence: {end}.",
                 f"How does the text go on after {end}?",
             )
+
+
+# No English sentence ends with one of these.
+_UNFINISHED: Final = re.compile(
+    r"(?:,|\b(?:and|or|the|an|of|with|because|although|whether|our|my|your|their|between|into|than|will|would"
+    r"|should|must|which|if|when|but|every|each))\s*$",
+    re.IGNORECASE,
+)
 
 
 def _is_cut_off(text: str) -> bool:
@@ -161,11 +249,15 @@ def _is_cut_off(text: str) -> bool:
     )
 
 
-def _earlier_talk(orders: Sequence[str]) -> Iterator[Problem]:
+_SAYING: Final = frozenset({Decision, Claim, Constraint})
+_LISTS: Final = re.compile(r":\s{0,3}\S").search
+
+
+def _earlier_talk(pattern: "re.Pattern[str]", orders: Sequence[str]) -> Iterator[Problem]:
     for text in orders:
-        if (found := _EARLIER_TALK.search(text)) is not None:
+        if (found := pattern.search(text)) is not None:
             shown = quote(found.group(), words=8)
-            yield _problem(
+            yield a_doubt(
                 ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.earlier-talk",
                 f"{shown} points at something that does not travel with the task.",
@@ -174,13 +266,46 @@ def _earlier_talk(orders: Sequence[str]) -> Iterator[Problem]:
             return
 
 
+def _unexplained(words: str) -> Iterator[Problem]:
+    shown = quote(words.strip(), words=8)
+    yield a_doubt(
+        ErrorType.REFERENTIAL_DRIFT,
+        "referential-drift.pronoun",
+        f"Nothing says who or what is meant in {shown}.",
+        f"Who or what exactly is meant in {shown}?",
+    )
+
+
+def _one_of_several(prose: Prose) -> Iterator[Problem]:
+    """Yield a thing that the orders name without its number, where the items know several of its kind."""
+    ordered = "\n".join(prose.orders).lower()
+    known: dict[str, dict[str, None]] = {}
+    for text in prose.told:
+        for found in _THING.finditer(text):
+            if (what := found["what"].lower()) not in _NO_THINGS:
+                known.setdefault(what, {})[found["id"]] = None
+    for what, ids in known.items():
+        if len(ids) == 1 or any(one in text for one in ids for text in prose.orders):
+            continue
+        if re.search(rf"\b(?:the|this|that) {what}\b(?! (?:no\.?|number|#|[A-Z]{{0,4}}-?\d))", ordered):
+            one, other, *_ = ids
+            yield a_doubt(
+                ErrorType.REFERENTIAL_DRIFT,
+                "referential-drift.which-one",
+                f"The task says only {quote(what)}, and there are {quote(one)} and {quote(other)}.",
+                f"Which {what} is meant: {quote(one)} or {quote(other)}?",
+            )
+            return
+
+
 def _missing_files(baton: Baton, orders: Sequence[str], files: frozenset[str]) -> Iterator[Problem]:
     there = {artifact.name for artifact in baton.attached} | files
     there |= {name.rpartition("/")[2] for name in there}
     there |= {output for work in baton.completed for output in work.outputs} | set(baton.brief.expects)
-    for name in dict.fromkeys(name for text in orders for name in _FILE.findall(text)):
+    # A command that is shown may name files of its own.
+    for name in dict.fromkeys(name for text in orders for name in _FILE.findall(_COMMAND.sub(" ", text))):
         if name not in there and name not in baton.brief.inputs:
-            yield _problem(
+            yield a_doubt(
                 ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.file-missing",
                 f"Files are carried, and {quote(name)} is not among them.",
@@ -194,7 +319,8 @@ def _missing_places(text: str, texts: Mapping[str, str]) -> Iterator[Problem]:
         yield _missing_place(found.group())
     for found in _NUMBERED.finditer(text):
         others = [one for content in named for one in _NUMBERED.findall(content) if one[0] == found[1]]
-        if others and (found[1], found[2]) not in others:
+        elsewhere = _OF_ANOTHER.match(text, found.end())
+        if (others or not elsewhere) and (found[1], found[2]) not in others:
             yield _missing_place(found.group())
     tables = [
         content
@@ -211,6 +337,9 @@ def _missing_places(text: str, texts: Mapping[str, str]) -> Iterator[Problem]:
     ]
     if documents and (found := _KEY.search(text)) and not any(_has_key(document, found[1]) for document in documents):
         yield _missing_place(found.group())
+
+
+_OF_ANOTHER: Final = re.compile(r" (?:of|in|from|on|at) ")
 
 
 def _headings(texts: Sequence[str]) -> set[str]:
@@ -242,7 +371,7 @@ def _missing_decisions(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]
         return
     for code in dict.fromkeys(code.upper() for text in orders for code in _DECISION.findall(text)):
         if code not in known:
-            yield _problem(
+            yield a_doubt(
                 ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.decision-missing",
                 f"Decision {quote(code)} is not among the decisions that are carried.",
@@ -250,22 +379,25 @@ def _missing_decisions(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]
             )
 
 
+def _missing_codes(orders: Sequence[str], texts: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a code such as R9 where a carried file lists others of its letters, at the beginning of lines."""
+    families: dict[str, set[str]] = {}
+    for text in texts.values():
+        for code in _LISTED_CODE.findall(text):
+            families.setdefault(code.rstrip("0123456789"), set()).add(code)
+    for code in dict.fromkeys(code for text in orders for code in _CODE.findall(text)) if families else ():
+        family = families.get(code.rstrip("0123456789"), set())
+        if len(family) > 1 and not any(code in text for text in texts.values()):
+            yield _missing_place(code)
+
+
+_LISTED_CODE: Final = re.compile(r"(?:^|[,;\t|]|[-*] )\s{0,4}([A-Z]{1,4}-?\d{1,4})\b", re.MULTILINE)
+
+
 def _missing_place(words: str) -> Problem:
-    return _problem(
+    return a_doubt(
         ErrorType.REFERENTIAL_DRIFT,
         "referential-drift.place-missing",
         f"None of the files that are carried has {quote(words)}.",
         f"Which part of which file is meant by {quote(words)}?",
-    )
-
-
-def _problem(error: ErrorType, check: str, about: str, question: str) -> Problem:
-    return Problem(
-        error=error,
-        check=check,
-        about=about,
-        blocking=False,
-        doubtful=True,
-        question=question,
-        whom=Whom.PRODUCER,
     )

@@ -6,7 +6,11 @@ there are its patterns tried, text by text. A sign that is there too often costs
 problem, so every alternative of a pattern must contain a sign of its check.
 """
 
+from typing import Final
+
+from batonpass.guard.baton.problem import Problem, Whom
 from batonpass.guard.baton.referential_drift import texts_of
+from batonpass.model.base.kinds import ErrorType
 from batonpass.model.base.value import Value
 from batonpass.model.baton.baton import Baton
 
@@ -35,3 +39,33 @@ def read_prose(baton: Baton) -> Prose:
         lowered_orders = lowered_orders.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001
         lowered = lowered.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001 - meant
     return Prose(orders, told, ordered, lowered_orders, lowered)
+
+
+def a_doubt(error: ErrorType, check: str, about: str, question: str) -> Problem:
+    """Return a problem that words seem to have. They can be read in many ways: it is asked about and never blocks."""
+    return Problem(
+        error=error,
+        check=check,
+        about=about,
+        blocking=False,
+        doubtful=True,
+        question=question,
+        whom=Whom.PRODUCER,
+    )
+
+
+def words_of(*lines: str) -> frozenset[str]:
+    """Return the words in lines as a set."""
+    return frozenset(word for line in lines for word in line.split())
+
+
+def sentence_at(text: str, place: int) -> str:
+    """Return the sentence around a place of a text, or what of a very long one is near it."""
+    first, last = max(0, place - _LONGEST), min(len(text), place + _LONGEST)
+    begin = max(text.rfind(mark, first, place) for mark in _ENDS) + 1
+    ends = [end for mark in _ENDS if (end := text.find(mark, place, last)) >= 0]
+    return text[begin or first : min(ends, default=last)]
+
+
+_ENDS: Final = (". ", "; ", "\n")
+_LONGEST: Final = 300  # characters on either side, so that many places in one sentence cost no more than their number

@@ -1,0 +1,440 @@
+"""Figures in prose that cannot be right: dates that do not exist, sums and shares and counts that do not add up.
+
+Like all checks of prose these ask and never block, and read a text in linear time.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from itertools import chain, combinations, pairwise
+from typing import Final
+
+from batonpass.guard.baton.problem import Problem, quote
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
+from batonpass.model.base.kinds import ErrorType
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Claim, Decision
+
+_MONTHS: Final[Mapping[str, int]] = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sep sept",
+            "october oct",
+            "november nov",
+            "december dec",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_LONG_MONTHS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+# Only ASCII letters: a pattern that ignores capitals takes a long s for an s, and then we do not know the name.
+_MONTH: Final = f"(?a:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_DATE: Final = re.compile(
+    rf"(?:\b(?P<weekday>{'|'.join(_DAYS)}),? (?:the )?)?"
+    rf"(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}})\b)?"
+    rf"|\b(?P<month2>{_MONTH})\.? (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<year2>\d{{4}})\b)?"
+    r"|(?<![\d-])(?P<year3>\d{4})-(?P<month3>\d{2})-(?P<day3>\d{2})(?![\d-]))",
+    re.IGNORECASE,
+)
+# What every date has, found from its digits: these are rare in prose, and the whole pattern is slow to fail.
+_SHORT_MONTH: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DAY_FIRST: Final = re.compile(rf"\d(?:st|nd|rd|th)? (?:of )?(?:{_SHORT_MONTH})|\d-\d\d-\d")
+_DIGIT: Final = re.compile(r"\d")
+_DIGIT_AFTER: Final = re.compile(r" \d")
+_MONTH_BEFORE: Final = re.compile(rf"(?:{_SHORT_MONTH})[a-z]{{0,6}}\.?$")
+_LONGEST_MONTH: Final = 10  # characters, with a full stop
+_BETWEEN: Final = re.compile(r"\s{0,3}(?:to|until|till|–|-)\s{0,3}(?:the )?", re.IGNORECASE)
+
+_AMOUNT: Final = re.compile(
+    r"(?:(?P<sign>[€$£])\s?)?(?<![\w.,])(?P<number>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,2})?|\d{1,12}(?:\.\d{1,2})?)"
+    r"(?:\s?(?P<unit>EUR|euros?|USD|dollars?|GBP|pounds?|CHF|€|\$|£)(?!\w))?"
+)
+_TOTAL: Final = re.compile(r"\b(?:in total|total|sum|altogether|together)\b[^\d.;\n]{0,12}$", re.IGNORECASE)
+_SHARES: Final = re.compile(
+    r"\b\d{1,3}(?:\.\d)?\s?% [\w -]{1,30}(?:(?:, | and |, and )\d{1,3}(?:\.\d)?\s?% [\w-]{1,30}){1,9}"
+)
+# The same for hours, points and everything else that is counted: "24 hours, 60 hours, in total 120 hours".
+_COUNTABLE: Final = re.compile(r"(?<![\w.,:-])(?P<number>\d{1,6}(?:\.\d{1,2})?) (?P<unit>[a-z]{2,20})\b", re.IGNORECASE)
+_OF_ALL: Final = re.compile(
+    r"(?<![\w.,])(\d{3,5}(?:\.\d)?)\s?% (?:of (?:all|the|our|these|those)|were|was|are|had|have)\b"
+)
+_HOURS: Final = re.compile(
+    r"\bfrom (\d{1,2}):(\d\d)(?: h)? (?:to|until|till) (\d{1,2}):(\d\d)\b[^.;\n]{0,40}?\b(?:one|a"
+    r"|single)\b[^.;\n]{0,20}?"
+    r"\b(\d{1,2})[ -]hours?\b|\bfrom (\d{1,2}):(\d\d) (?:to|until|till) (\d{1,2}):(\d\d) \((\d{1,2}) hours?\)",
+    re.IGNORECASE,
+)
+# Values that nothing can have.
+_IMPOSSIBLE: Final = re.compile(
+    r"\b(?:latitude|lat\.?)(?: of| is|:|=)? ?-?(?:9[1-9]|[1-9]\d{2,5})(?:\.\d{1,8})?\b"
+    r"|\b(?:longitude|long?\.?)(?: of| is|:|=)? ?-?(?:18[1-9]|19\d|[2-9]\d{2}|\d{4,6})(?:\.\d{1,8})?\b"
+    r"|(?<![\d:.])(?:2[5-9]|[3-9]\d):[0-5]\d(?: (?:h|UTC|CET|o'clock|am|pm)\b)"
+    r"|\b(?:at|by|before|until|from|to) (?:[01]?\d|2[0-3]):[6-9]\d\b"
+    r"|\bprobability (?:of |is )?(?:[2-9]|1\.\d{0,4}[1-9])\b",
+    re.IGNORECASE,
+)
+_BOUNDED: Final = ("lat", "lon", "probability", ":")
+# What is first and what is last, in words before two dates.
+_FIRST_LAST: Final = (
+    (re.compile(r"\bcheck-?in\b", re.IGNORECASE), re.compile(r"\bcheck-?out\b", re.IGNORECASE)),
+    (
+        re.compile(r"\b(?:start|begin)(?:s|ning|ing)?\b", re.IGNORECASE),
+        re.compile(r"\bend(?:s|ing)?\b|\bfinish", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\b(?:depart|leav|outbound|there on)", re.IGNORECASE),
+        re.compile(r"\b(?:return|back|inbound)", re.IGNORECASE),
+    ),
+    (re.compile(r"\bopen", re.IGNORECASE), re.compile(r"\bclos", re.IGNORECASE)),
+    (
+        re.compile(r"\b(?:issued|signed|ordered)", re.IGNORECASE),
+        re.compile(r"\b(?:due|expires|delivered)", re.IGNORECASE),
+    ),
+)
+_WEIGHTS: Final = re.compile(
+    r"\b[\w-]{2,25} \(\d{1,3}(?:\.\d)?\s?%\)(?:(?:, | and |, and )(?:[\w-]{2,25} ){1,3}\(\d{1,3}(?:\.\d)?\s?%\)){1,9}"
+)
+_MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
+_SUMS: Final = ("total", "sum", "together")
+_PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d)?)\s?%")
+_WHOLE: Final = 100.0
+
+NUMBERS: Final[Mapping[str, int]] = {
+    word: number
+    for number, word in enumerate(
+        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], 2
+    )
+}
+_SPELLED: Final = f"(?a:{'|'.join(NUMBERS)})"
+_COUNTED: Final = re.compile(
+    rf"\b(?:(?:the|these|all|our) )?(?P<number>{_SPELLED}|\d{{1,2}}) "
+    r"(?P<what>(?:[a-z-]{2,20} ){0,4}[a-z-]{2,20}s)"
+    r"(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?(?:: (?P<list>[^:.;\n?]{3,200})(?=[.;\n?]|$)"
+    r"| \((?P<listed>[^()\n]{3,200})\))",
+    re.IGNORECASE,
+)
+# What comes right before the list, and a number before that: each is quicker to look for than the whole.
+_ANNOUNCED: Final = re.compile(r"s(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?(?:: | \()")
+_COUNT: Final = re.compile(rf"\d|{'|'.join(NUMBERS)}")
+_LONGEST_COUNT: Final = 130  # characters from the number to the colon
+_SEPARATOR: Final = re.compile(r",? and |, | or ")
+_ROWS: Final = re.compile(
+    rf"\b(?P<number>{_SPELLED}|\d{{1,6}}) (?:[a-z-]{{2,20}} ){{0,4}}[a-z-]{{2,20}}s (?:in|of|from) "
+    r"(?P<file>[\w.-]{1,80}\.(?:csv|tsv))\b",
+    re.IGNORECASE,
+)
+
+# Two dozen units: enough to see that the same thing is measured in two.
+_QUANTITY: Final = re.compile(
+    r"(?<![\w.,])(?P<number>\d{1,3}(?:,\d{3}){1,4}|\d{1,12}(?:\.\d{1,4})?)\s?"
+    r"(?P<unit>mg|kg|g|t|ml|cl|l|mm|cm|km|m|ms|s|min|h|days?|weeks?|hours?|minutes?|seconds?|units?|euros?|EUR"
+    r"|%|°C|MB|GB|kB)"
+    r" (?P<after>(?:of |per )?[A-Za-z]{2,20}(?: [A-Za-z]{2,20}){1,2})"
+)
+_ANY_NUMBER: Final = re.compile(r"\d[\d,.]*")
+_FEW_WORDS: Final = 4
+
+
+def find_wrong_figures(baton: Baton, prose: Prose, rows: Mapping[str, int]) -> Iterator[Problem]:
+    """Yield figures that contradict themselves or each other; `rows` has the number of rows of carried tables."""
+    orders, lowered = prose.orders, prose.lowered_orders
+    figures = _DIGIT.search(lowered) is not None  # only a count can be spelled
+    # Each check, and whether a sign of it is there.
+    checks = (
+        (_wrong_dates, figures and _may_have_date(lowered)),
+        (_wrong_sums, figures and any(map(lowered.__contains__, _SUMS))),
+        (_wrong_shares, figures and "%" in lowered),
+        (_wrong_counts, (": " in lowered or " (" in lowered) and _may_have_count(lowered)),
+        (_wrong_hours, figures and "hour" in lowered and "from " in lowered),
+        (_impossible_values, figures and any(map(lowered.__contains__, _BOUNDED))),
+    )
+    for find, may_find in checks:
+        if may_find:
+            yield from chain.from_iterable(map(find, orders))
+    if rows:
+        for text in orders:
+            yield from _wrong_rows(text, rows)
+    claims = [claim.what for claim in baton.by_kind.get(Claim, ()) if claim.key is None]
+    if claims:
+        yield from _two_figures(claims)
+    if claims or Decision in baton.by_kind:
+        yield from _two_quantities(orders, [*claims, *[decision.what for decision in baton.decisions]])
+
+
+def _may_have_date(lowered: str) -> bool:
+    """Return False if texts surely have no date."""
+    if _DAY_FIRST.search(lowered) is not None:
+        return True
+    for found in _DIGIT_AFTER.finditer(lowered):
+        if _MONTH_BEFORE.search(lowered, max(0, found.start() - _LONGEST_MONTH), found.start()) is not None:
+            return True
+    return False
+
+
+def _may_have_count(lowered: str) -> bool:
+    """Return False if texts surely announce no number of things before a list."""
+    for found in _ANNOUNCED.finditer(lowered):
+        if _COUNT.search(lowered, max(0, found.start() - _LONGEST_COUNT), found.start()) is not None:
+            return True
+    return False
+
+
+def find_dates(text: str) -> Iterator[tuple[int, str, tuple[int, int, int]]]:
+    """Yield the dates in a text: where each begins, its words, and year, month and day; the year is 0 if not said."""
+    if not _may_have_date(text.lower()):
+        return
+    for found in _DATE.finditer(text):
+        yield found.start(), found.group().strip(), _read_date(found.groupdict())
+
+
+def _read_date(part: Mapping[str, str | None]) -> tuple[int, int, int]:
+    """Return year, month and day of a date as it is written, which may be none; the year is 0 if it is not said."""
+    month = part["month"] or part["month2"]
+    number = _MONTHS[month.lower()] if month else int(part["month3"] or 0)
+    year = part["year"] or part["year2"] or part["year3"] or 0
+    return int(year), number, int(part["day"] or part["day2"] or part["day3"] or 0)
+
+
+def _wrong_dates(text: str) -> Iterator[Problem]:
+    yield from _wrong_days(text)
+    yield from _wrong_order(text)
+
+
+def _wrong_days(text: str) -> Iterator[Problem]:
+    earlier: tuple[int, date] | None = None
+    for found in _DATE.finditer(text):
+        if text[max(0, found.start() - 1) : found.start()] in _MARKS_OF_A_QUOTE:
+            continue  # it is spoken of, and not used
+        part = found.groupdict()
+        year, number, day = _read_date(part)
+        shown = found.group().strip()
+        if not 1 <= number <= len(_DAYS) + 5 or not 1 <= day <= _LONG_MONTHS[number]:
+            yield _wrong(
+                "signal-corruption.date", f"{quote(shown)} is no date.", f"Which date is meant by {quote(shown)}?"
+            )
+            return
+        if not year:
+            continue
+        try:
+            when = date(year, number, day)
+        except ValueError:
+            yield _wrong(
+                "signal-corruption.date", f"{quote(shown)} is no date.", f"Which date is meant by {quote(shown)}?"
+            )
+            return
+        if part["weekday"] and _DAYS[when.weekday()] != part["weekday"].lower():
+            really = _DAYS[when.weekday()].capitalize()
+            yield _wrong(
+                "signal-corruption.weekday",
+                f"{quote(shown)} is a {really}.",
+                f"Is the date in {quote(shown)} right, or the weekday?",
+            )
+        if earlier is not None and when < earlier[1] and _BETWEEN.fullmatch(text, earlier[0], found.start()):
+            yield _wrong(
+                "signal-corruption.interval",
+                f"It ends on {quote(shown)}, before it begins.",
+                f"When does it end, if not on {quote(shown)}?",
+            )
+        earlier = found.end(), when
+
+
+_MARKS_OF_A_QUOTE: Final = frozenset("\"'`“”«")
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+_EACH: Final = re.compile(r"\b(?:at|each|per|every|times|apiece|a head)\b|[×@]", re.IGNORECASE)
+
+
+def _wrong_sums(text: str) -> Iterator[Problem]:
+    if _EACH.search(text) is None:  # otherwise something is multiplied
+        yield from _wrong_sums_of_money(text)
+        yield from _wrong_sums_of_things(text)
+
+
+def _wrong_sums_of_money(text: str) -> Iterator[Problem]:
+    amounts: list[float] = []
+    for found in _AMOUNT.finditer(text):
+        if not (found["sign"] or found["unit"]):
+            continue
+        amount = _number(found["number"])
+        if _TOTAL.search(text, max(0, found.start() - 24), found.start()) is None:
+            amounts.append(amount)
+            continue
+        if len(amounts) > 1 and abs(sum(amounts) - amount) >= 0.01 and amount > max(amounts):  # noqa: PLR2004 - a cent
+            yield _wrong(
+                "signal-corruption.sum",
+                f"The amounts make {sum(amounts):,.2f} and not {amount:,.2f}.",
+                f"Is the total {sum(amounts):,.2f} or {amount:,.2f}?",
+            )
+        return
+
+
+def _wrong_sums_of_things(text: str) -> Iterator[Problem]:
+    """Yield a total of the same unit as the figures before it, which do not add up to it."""
+    by_unit: dict[str, list[float]] = {}
+    for found in _COUNTABLE.finditer(text):
+        unit, amount = found["unit"].lower().rstrip("s"), _number(found["number"])
+        before = by_unit.setdefault(unit, [])
+        if _TOTAL.search(text, max(0, found.start() - 24), found.start()) is None:
+            before.append(amount)
+        elif len(before) > 1 and amount > max(before) and abs(sum(before) - amount) >= 0.01:  # noqa: PLR2004 - rounding
+            yield _wrong(
+                "signal-corruption.sum",
+                f"The figures make {sum(before):g} and not {amount:g}.",
+                f"Is the total {sum(before):g} or {amount:g}?",
+            )
+            return
+
+
+def _impossible_values(text: str) -> Iterator[Problem]:
+    """Yield a value that nothing can have, such as a latitude of 147."""
+    if (found := _IMPOSSIBLE.search(text)) is not None:
+        yield _wrong(
+            "signal-corruption.impossible",
+            f"{quote(found.group())} cannot be.",
+            f"What is meant by {quote(found.group())}?",
+        )
+
+
+def _wrong_order(text: str) -> Iterator[Problem]:
+    """Yield two dates of which the last is before the first, by the words before them."""
+    dates = [(text[max(0, begin - 30) : begin], shown, day) for begin, shown, day in find_dates(text)]
+    for (before, _, one), (after, shown, other) in pairwise(dates):
+        ordered = any(first.search(before) and last.search(after) for first, last in _FIRST_LAST)
+        if ordered and other < one and (one[0] or not other[0]):
+            yield _wrong(
+                "signal-corruption.interval",
+                f"It ends on {quote(shown)}, before it begins.",
+                f"When does it end, if not on {quote(shown)}?",
+            )
+            return
+
+
+def _wrong_hours(text: str) -> Iterator[Problem]:
+    """Yield a duration that is not that of the hours beside it."""
+    for found in _HOURS.finditer(text):
+        begin, begun, end, ended, said = (int(one) for one in found.groups() if one is not None)
+        minutes = (60 * (end - begin) + ended - begun) % _DAY
+        if minutes != 60 * said:
+            yield _wrong(
+                "signal-corruption.duration",
+                f"{quote(found.group(), words=12)} is {minutes / 60:g} hours.",
+                f"Are it {said} hours, or {minutes / 60:g}?",
+            )
+
+
+_DAY: Final = 24 * 60
+
+
+def _wrong_shares(text: str) -> Iterator[Problem]:
+    for found in _OF_ALL.finditer(text):
+        if float(found[1]) > _WHOLE:
+            yield _wrong(
+                "signal-corruption.shares",
+                f"{quote(found.group())} is more than everything.",
+                f"What is the right share, if not {found[1]} %?",
+            )
+    for found in chain(_SHARES.finditer(text), _WEIGHTS.finditer(text)):
+        shares = [float(share) for share in _PERCENT.findall(found.group())]
+        if sum(shares) > _WHOLE + 1:
+            yield _wrong(
+                "signal-corruption.shares",
+                f"The shares in {quote(found.group())} make {sum(shares):g} %.",
+                f"Which share is wrong in {quote(found.group(), words=8)}?",
+            )
+
+
+def _wrong_counts(text: str) -> Iterator[Problem]:
+    for found in _COUNTED.finditer(text):
+        said = NUMBERS.get(found["number"].lower()) or int(found["number"])
+        if found["what"].lower().split()[0].rstrip("s") in _MEASURES:
+            continue  # "50 minutes about fractions: 10 minutes practice, …" counts no things
+        if found["list"] is None and not found.group().lower().startswith(_DEFINITE):
+            continue  # "6 laptops (ThinkPad, 32 GB)" describes them
+        listed = [one for one in _SEPARATOR.split(found["list"] or found["listed"]) if one.strip()]
+        if 1 < len(listed) != said and max(len(one.split()) for one in listed) <= _FEW_WORDS:
+            yield _wrong(
+                "signal-corruption.count",
+                f"{quote(found.group())} announces {said} and lists {len(listed)}.",
+                f"Are there {said} or {len(listed)} {quote(found['what'])}?",
+            )
+
+
+_MEASURES: Final = words_of(
+    "second minute hour day week month year euro dollar pound percent point metre meter gram kilo litre liter"
+)
+_DEFINITE: Final = ("the ", "these ", "all ", "our ")
+
+
+def _wrong_rows(text: str, rows: Mapping[str, int]) -> Iterator[Problem]:
+    for found in _ROWS.finditer(text):
+        said = NUMBERS.get(found["number"].lower()) or int(found["number"])
+        there = rows.get(found["file"])
+        if there is not None and there != said:
+            yield _wrong(
+                "signal-corruption.count",
+                f"{quote(found['file'])} has {there} rows, and {quote(found.group(), words=8)} are announced.",
+                f"Should {quote(found['file'])} have {said} rows or {there}?",
+            )
+
+
+def _two_figures(claims: Sequence[str]) -> Iterator[Problem]:
+    """Yield claims that say the same of two different figures."""
+    by_words: dict[str, str] = {}
+    for claim in claims:
+        words = _ANY_NUMBER.sub("#", claim.casefold()).strip(" .")
+        other = by_words.setdefault(words, claim)
+        if "#" in words and _of_one_thing(other, claim):
+            yield _wrong(
+                "signal-corruption.two-figures",
+                f"Two claims give two figures: {quote(other, words=12)} and {quote(claim, words=12)}.",
+                f"Which is right: {quote(other, words=9)} or {quote(claim, words=9)}?",
+            )
+
+
+def _of_one_thing(one: str, other: str) -> bool:
+    """Return whether claims with the same words differ in a figure, and not in the number of what they are about."""
+    pairs = [
+        (found.start(), found.group().strip(".,"), same.group().strip(".,"))
+        for found, same in zip(_ANY_NUMBER.finditer(one), _ANY_NUMBER.finditer(other), strict=False)
+    ]
+    differing = [place for place, figure, elsewhere in pairs if figure != elsewhere]
+    # "Shipment 77120 left Koper": a number among the first words says which one is meant.
+    return bool(differing) and all(len(one[:place].split()) > _SUBJECT for place in differing)
+
+
+_SUBJECT: Final = 2  # words before the number of a thing
+
+
+def _two_quantities(orders: Sequence[str], claims: Sequence[str]) -> Iterator[Problem]:
+    """Yield a quantity of the task that a claim or a decision gives in another unit or number."""
+    said = [(found, text) for text in (*orders, *claims) for found in _QUANTITY.finditer(text)]
+    for (one, _), (other, _) in combinations(said[:_FEW_QUANTITIES], 2):
+        same = one["after"].casefold().split()[:2] == other["after"].casefold().split()[:2]
+        if same and (one["number"], one["unit"]) != (other["number"], other["unit"]):
+            yield _wrong(
+                "signal-corruption.two-quantities",
+                f"{quote(one.group())} and {quote(other.group())} do not agree.",
+                f"Is it {quote(one.group(), words=6)} or {quote(other.group(), words=6)}?",
+            )
+
+
+_FEW_QUANTITIES: Final = 40  # compared with each other
+
+
+def _wrong(check: str, about: str, question: str) -> Problem:
+    return a_doubt(ErrorType.SIGNAL_CORRUPTION, check, about, question)
