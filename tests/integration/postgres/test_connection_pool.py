@@ -51,6 +51,21 @@ def test_no_more_than_so_many_are_lent(pool: ConnectionPool) -> None:
     assert first is pool.take(0)
 
 
+def test_one_that_nobody_knows_any_more_takes_no_place(postgres_url: str) -> None:
+    """Ctrl-C may come between lending one and the note of who has it. Otherwise a few of them would use up the pool."""
+    pool = ConnectionPool(lambda: psycopg.connect(postgres_url, autocommit=True), 2)
+
+    def lose_five() -> None:
+        for _ in range(5):
+            taken(pool)
+
+    with pytest.warns(ResourceWarning, match="deleted while still open"):
+        lose_five()
+
+    with closing(taken(pool)):
+        pool.close()
+
+
 @pytest.mark.parametrize("spoil", ["close", "leave open"], ids=["closed", "in a transaction"])
 def test_one_that_is_of_no_use_is_not_lent_again(pool: ConnectionPool, spoil: str) -> None:
     """In its place another one is made."""

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from tests.integration.postgres.support import (
     eventually,
     waiting_backends,
 )
+from tests.integration.sqlite.commits import InterruptAt
 from tests.postgres_server import Server
 
 pytestmark = pytest.mark.postgres
@@ -307,3 +308,36 @@ def test_who_is_interrupted_while_it_waits_holds_up_nobody(
 
     assert [None, KeyboardInterrupt, None] == outcomes
     assert (0, [2, 1, 2]) == (store._group._under_way, [head_of(store, lead).seq for lead in leads])
+
+
+@pytest.mark.slow
+def test_an_interrupt_anywhere_hangs_none_of_those_it_writes_for(
+    store: PostgresStore, scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupt whoever writes for all, at every point where a signal can strike: the others are written once."""
+    monkeypatch.setattr(group_commit, "_COMPANY_SECONDS", 0.02)
+    leads = [scribe.start() for _ in range(3)]
+    numbers = range(40)
+    troubles = {}
+    for number in numbers:
+        before = [head_of(store, lead) for lead in leads]
+        entries = [an_entry(scribe, *known) for known in zip(leads, before, strict=True)]
+        interrupt = InterruptAt(group_commit.__file__, number)
+        store._group._under_way = group_commit._AT_ONCE  # so that all of them wait, and the first leads
+        with ThreadPoolExecutor(3) as pool:
+            first = pool.submit(_interrupted, store, entries[0], interrupt)
+            others = [pool.submit(store.append, [entry]) for entry in entries[1:]]
+            told = [outcome(future) for future in (first, *others)]
+        grown = [head_of(store, lead).seq - known.seq for lead, known in zip(leads[1:], before[1:], strict=True)]
+        if ([None, None], [1, 1]) != (told[1:], grown):
+            troubles[f"{number} {interrupt.struck}"] = (told, grown)
+        if not interrupt.struck:
+            break
+
+    assert {} == troubles
+    assert 10 < number < numbers[-1]
+
+
+def _interrupted(store: PostgresStore, entry: Entry, interrupt: InterruptAt) -> None:
+    with suppress(KeyboardInterrupt), interrupt:
+        store.append([entry])

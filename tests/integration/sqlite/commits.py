@@ -139,23 +139,34 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class InterruptAt:
-    """Raises `KeyboardInterrupt` in this thread where a signal could: where the n-th call in a file begins or ends."""
+    """Raises `KeyboardInterrupt` in this thread where a signal could: where the n-th call in a file begins or ends.
 
-    def __init__(self, file: str, number: int) -> None:
-        self.struck: str | None = None
+    With more numbers it does so again, each time after so many further such places. The interpreter forgets whoever
+    raises here, so `rearm` has to be called in between.
+    """
+
+    def __init__(self, file: str, *numbers: int) -> None:
+        self.struck: list[str] = []
         self._file = file
-        self._left = number
+        self._numbers = list(numbers)
 
     def __enter__(self) -> Self:
+        self._thread = threading.get_ident()
         sys.setprofile(self._look)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
 
+    def rearm(self) -> None:
+        """Strike again in this thread, if it is the one that was struck and there is a number left."""
+        if self.struck and self._numbers and self._thread == threading.get_ident():
+            sys.setprofile(self._look)
+
     def _look(self, frame: FrameType, event: str, _argument: object) -> None:
-        if event in {"call", "c_return"} and frame.f_code.co_filename == self._file and self.struck is None:
-            self._left -= 1
-            if self._left < 0:
-                self.struck = f"{frame.f_code.co_name}:{frame.f_lineno}"
+        if event in {"call", "c_return"} and frame.f_code.co_filename == self._file and self._numbers:
+            self._numbers[0] -= 1
+            if self._numbers[0] < 0:
+                del self._numbers[0]
+                self.struck.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
                 raise KeyboardInterrupt

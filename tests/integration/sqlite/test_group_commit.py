@@ -4,12 +4,14 @@ import signal
 import threading
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import apsw
 import pytest
 
 from batonpass.errors import InvalidValueError, StaleHeadError, StoreBusyError, StoreShutError, StoreUnavailableError
 from batonpass.store.sqlite import group_commit
+from batonpass.store.sqlite.group_commit import GroupCommit
 from tests.integration.sqlite.commits import SOON, Desk, InterruptAt, until
 
 REFUSAL = StaleHeadError("run_x", 7)
@@ -86,7 +88,7 @@ def test_an_interrupted_switch_leaves_nobody_without_the_disk() -> None:
             pass
         desk.commits.run(desk.mark("receipt"))
         assert 2 == desk.levels.seen[-1], interrupt.struck
-        if interrupt.struck is None:
+        if not interrupt.struck:
             break
 
     assert number > 10
@@ -179,12 +181,40 @@ def test_an_interrupt_anywhere_hangs_nobody_and_doubles_nothing() -> None:
         desk = Desk(wait_for=0.5)
         interrupt = InterruptAt(group_commit.__file__, number)
         trouble = _lead_interrupted(desk, interrupt)
-        if interrupt.struck is None:
+        if not interrupt.struck:
             break
         if trouble:
             troubles[f"{number} {interrupt.struck}"] = trouble
 
     assert number > 20
+    assert {} == troubles
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_hangs_nobody_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody hammers on Ctrl-C: what cleans up after the first interrupt is interrupted too, wherever it stands."""
+    troubles = {}
+    recover = GroupCommit._recover
+
+    def recover_interrupted(self: GroupCommit, command: Any) -> None:  # noqa: ANN401 - one of its own
+        interrupt.rearm()
+        recover(self, command)
+
+    monkeypatch.setattr(GroupCommit, "_recover", recover_interrupted)
+    monkeypatch.setattr(group_commit, "_LOOK_SECONDS", 0.01)
+    for first in count():
+        for second in count():
+            desk = Desk(wait_for=2.0)
+            interrupt = InterruptAt(group_commit.__file__, first, second)
+            trouble = _lead_interrupted(desk, interrupt)
+            if trouble:
+                troubles[f"{first} {second} {interrupt.struck}"] = trouble
+            if len(interrupt.struck) < 2:
+                break
+        if not interrupt.struck:
+            break
+
+    assert first > 20
     assert {} == troubles
 
 

@@ -89,7 +89,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     flags: tuple[str, ...] = ()  # problems of that report, in codes
     ended: SignedReceipt | None = None  # its last receipt, if it was closed here
     handed_off: set[HandoffId] = field(default_factory=set)
-    offers: bool = False  # it has begun to write an offer; `handed_off` may lack it, if the act was interrupted
+    unsure_offers: set[HandoffId] = field(default_factory=set)  # begun; nobody knows yet whether they were written
     begun: set[RunId] = field(default_factory=set)  # attempts at its handoffs that this process began
     learned: set[RunId] = field(default_factory=set)  # attempts at its handoffs whose results it has taken in
     acted_on: frozenset[HandoffId] = frozenset()  # those of `watched` that somebody had judged, as last read

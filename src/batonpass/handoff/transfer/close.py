@@ -16,6 +16,7 @@ from batonpass.errors import (
     ConstraintViolatedError,
     IllegalTransitionError,
     IncompleteReportError,
+    NotFoundError,
     StreamClosedError,
     UnverifiedError,
 )
@@ -98,13 +99,14 @@ def close_run(
     unverified: tuple[HandoffId, ...] = ()
     children: tuple[ChildHead, ...] = ()
     waiting: tuple[HandoffId, ...] = ()
-    if holding.handed_off or holding.offers or holding.resumed:
+    # A failed attempt leaves its children to the next attempt, which finds them again by key.
+    withdraws = not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None)
+    if holding.handed_off or holding.unsure_offers or holding.resumed:
         if outcome is Outcome.COMPLETED:
             with desk.store.view() as view:
                 unverified = tuple(find_unverified(view, holding.watched))
             flags = (*flags, *_demand_verified(desk, holding, unverified, refuses=not over))
-        # A failed attempt leaves its children to the next attempt, which finds them again by key.
-        if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
+        if withdraws:
             waiting = _withdraw_all(desk, holding, outcome)
         children = _children(desk, holding)
     if holding.report is not None and holding.baton is not None:
@@ -135,6 +137,8 @@ def close_run(
             waiting_calls=_undecided(desk, holding) if holding.held or holding.resumption.held else (),
         )
         holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
+    if holding.unsure_offers and withdraws:
+        _withdraw_late(desk, holding)
     desk.files.unwatch(holding.id)
     _tell_others(desk, holding, outcome)
 
@@ -190,6 +194,16 @@ def _withdraw_all(desk: Desk, holding: Holding, outcome: Outcome) -> tuple[Hando
                 continue
         withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
     return tuple(waiting)
+
+
+def _withdraw_late(desk: Desk, holding: Holding) -> None:
+    """Withdraw offers that came to the store after we had looked: a server may commit what was given up here.
+
+    After the last receipt of the run, none can come any more.
+    """
+    for handoff in sorted(holding.unsure_offers):
+        with suppress(NotFoundError):
+            withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
 
 
 def _undecided(desk: Desk, holding: Holding) -> tuple[CallId, ...]:

@@ -56,7 +56,7 @@ def find_held_work(desk: Desk, holding: Holding) -> tuple[HeldWork, ...]:
     look at the store.
     """
     found = [*_find_calls(desk, holding)]
-    if holding.handed_off or holding.offers or holding.resumption.children:
+    if holding.handed_off or holding.unsure_offers or holding.resumption.children:
         with desk.store.view() as view:
             made = {child.id for child in (*view.find_handoffs(parent=holding.id), *holding.resumption.children)}
             held = (_held_handoff(view, view.get_handoff(child)) for child in sorted(made | holding.handed_off))

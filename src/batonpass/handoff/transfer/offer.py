@@ -366,7 +366,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
         body = _initiated(pending)
         fill_gap(desk, holding)
         # Before the commit: Ctrl-C may come between the commit and our note of it, and the close must find it then.
-        holding.offers = True
+        holding.unsure_offers.add(pending.handoff)
         signed = _record_offer(pending, body, tuple(contents))
     context = pending.context
     if context is not None and (context.found or (context.item is not None and context.scanned)):
@@ -374,6 +374,7 @@ def _write(pending: PendingOffer) -> OfferedHandoff:
     # Each unverified result is named once: a lead with a thousand children does not name it a thousand times.
     holding.watched.difference_update(pending.unverified)
     holding.handed_off.add(pending.handoff)
+    holding.unsure_offers.discard(pending.handoff)
     opened = _handoff(
         id=pending.handoff,
         root=holding.root,

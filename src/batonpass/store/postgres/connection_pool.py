@@ -3,11 +3,15 @@
 So a few connections do most of the work. A connection that was just used has its statements prepared, and its process
 on the server has the needed data cached. Connections that are not needed stay at the bottom and are closed after a
 while.
+
+Ctrl-C may come between lending a connection and the borrower's note of it. So the pool does not hold on to what it has
+lent: a connection that nobody knows any more is closed by the interpreter, and takes nobody's place.
 """
 
 import select
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Final
 
@@ -26,9 +30,9 @@ class ConnectionPool:
     def __init__(self, make: Callable[[], Connection], most: int) -> None:
         self._make = make
         self._most = most
-        self._kept: list[_Kept] = []
-        self._lent: dict[Connection, _Kept] = {}
-        self._connecting = 0
+        self._kept: list[tuple[Connection, _Known]] = []
+        self._lent: dict[int, _Known] = {}  # by the id of the connection
+        self._connecting: weakref.WeakSet[_Place] = weakref.WeakSet()
         self._closed = False
         self._lock = threading.Lock()
         self._free = threading.Condition(self._lock)
@@ -39,12 +43,12 @@ class ConnectionPool:
         with self._lock:
             if not self._kept:
                 return None
-            kept = self._kept.pop()
-            self._lent[kept.connection] = kept
+            connection, known = self._kept.pop()
+            self._lent[id(connection)] = known
         # Not under the lock: asking lets other threads run, and they would wait for us.
-        if not kept.unasked.poll(0):
-            return kept.connection
-        self.give(kept.connection)
+        if not known.unasked.poll(0):
+            return connection
+        self.give(connection)
         return None
 
     def take(self, seconds: float) -> Connection | None:
@@ -55,23 +59,24 @@ class ConnectionPool:
             if self._closed:
                 raise StoreShutError("this ledger was closed; open it again")
             if self._kept:
-                kept = self._kept.pop()
-                self._lent[kept.connection] = kept
-                return kept.connection
+                connection, known = self._kept.pop()
+                self._lent[id(connection)] = known
+                return connection
             if not self._has_room():
                 return None
-            self._connecting += 1
-        made: _Kept | None = None
+            place = _Place()
+            self._connecting.add(place)
+        made: Connection | None = None
         try:
-            made = _Kept(self._make())
+            made = self._make()
         finally:
             with self._lock:
-                self._connecting -= 1
+                self._connecting.discard(place)
                 if made is not None:
-                    self._lent[made.connection] = made
+                    self._lent[id(made)] = _Known(made)
                 else:
                     self._free.notify()
-        return made.connection
+        return made
 
     def give(self, connection: Connection) -> None:
         """Take a connection back. One that is closed, or inside a transaction, is not lent again."""
@@ -79,18 +84,18 @@ class ConnectionPool:
         useful = connection.pgconn.transaction_status == _IDLE
         unused = None
         with self._lock:
-            kept = self._lent.pop(connection)
+            known = self._lent.pop(id(connection))
             if useful and not self._closed:
-                kept.since = time.monotonic()
-                self._kept.append(kept)
-                if kept.since - self._kept[0].since > _IDLE_SECONDS:
-                    unused = self._kept.pop(0)
+                known.since = time.monotonic()
+                self._kept.append((connection, known))
+                if known.since - self._kept[0][1].since > _IDLE_SECONDS:
+                    unused = self._kept.pop(0)[0]
             else:
-                unused = kept
+                unused = connection
             if self.waiting:
                 self._free.notify()
         if unused is not None:
-            unused.connection.close()
+            unused.close()
 
     def is_quiet(self, connection: Connection) -> bool:
         """Return whether nothing has arrived unasked: a server that closes an idle connection tells it so.
@@ -98,18 +103,21 @@ class ConnectionPool:
         This asks the operating system and not the server, so it costs microseconds. After a restart of the server, it
         saves most commits from being in doubt.
         """
-        return not self._lent[connection].unasked.poll(0)
+        return not self._lent[id(connection)].unasked.poll(0)
 
     def close(self) -> None:
         """Close the idle connections now, and the lent ones when they come back."""
         with self._lock:
             self._closed, kept, self._kept = True, self._kept, []
             self._free.notify_all()
-        for each in kept:
-            each.connection.close()
+        for connection, _ in kept:
+            connection.close()
 
     def _has_room(self) -> bool:
-        return len(self._lent) + self._connecting < self._most
+        if len(self._lent) + len(self._connecting) < self._most:
+            return True
+        self._lent = {number: known for number, known in self._lent.items() if known.reference() is not None}
+        return len(self._lent) + len(self._connecting) < self._most
 
     def _await(self, seconds: float) -> None:
         self.waiting += 1
@@ -119,13 +127,19 @@ class ConnectionPool:
             self.waiting -= 1
 
 
-class _Kept:
-    """A connection, the time since which it is idle, and a poll for unexpected input."""
+class _Known:
+    """What the pool knows of a connection: whether somebody has it, since when it is idle, and unexpected input."""
 
-    __slots__ = ("connection", "since", "unasked")
+    __slots__ = ("reference", "since", "unasked")
 
     def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+        self.reference = weakref.ref(connection)
         self.since = 0.0
         self.unasked = select.poll()
         self.unasked.register(connection.fileno(), select.POLLIN)
+
+
+class _Place:
+    """A place that is kept for a connection while it is made; it is gone with whoever makes it."""
+
+    __slots__ = ("__weakref__",)

@@ -3,6 +3,9 @@
 A commit costs the server more than the rows that it writes. So an append that comes while `_AT_ONCE` others are at the
 server waits for one of them to end. Then one of those that waited writes for all of them. An append never waits longer
 than `_COMPANY_SECONDS`: then it goes to the server with the others that wait by then.
+
+Whoever writes for others may be interrupted at any moment (Ctrl-C in the main thread). So they do not wait for a word
+of it, but for a lock that it holds by `with`, which the interpreter frees however its thread leaves.
 """
 
 import threading
@@ -27,27 +30,22 @@ _MOST: Final = 32  # each of up to a megabyte; PostgreSQL tracks 64 subtransacti
 class _Member:
     """An append that waits for its turn."""
 
-    __slots__ = ("append", "chosen", "entry", "in_group", "told", "turn", "written")
+    __slots__ = ("append", "at_work", "chosen", "entry", "leader", "turn", "written")
 
     def __init__(self, append: Append, entry: Entry) -> None:
         self.append = append
         self.entry = entry
         self.chosen = False  # it leads the next group, in the place of one that has ended
-        self.in_group = False  # another member writes it
+        self.leader: _Member | None = None  # another member, which writes it
         self.written = False
-        self.turn = _taken_lock()  # released when it is chosen or written; only a hint, which may come twice or late
-        self.told = _taken_lock()  # released once, after another member has written it or tried to
+        self.turn = threading.Lock()  # released when it is chosen or written; only a hint, which may come twice or late
+        self.turn.acquire()
+        self.at_work = threading.Lock()  # held by its thread until its append was written or tried
 
     def wake(self) -> None:
         """Wake its thread, which then looks at what has happened."""
         with suppress(RuntimeError):  # it was woken already
             self.turn.release()
-
-
-def _taken_lock() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
 
 
 class Group:
@@ -68,19 +66,25 @@ class Group:
         if entry is None:
             self._connections.repeat(append.run)
             return
-        with self._lock:
-            member = None if self._under_way < _AT_ONCE else _Member(append, entry)
-            if member is None:
-                self._under_way += 1
-            else:
-                self._waiting.append(member)
-        if member is None:
-            try:
+        member: _Member | None = None
+        begun = False
+        try:
+            with self._lock:
+                if self._under_way < _AT_ONCE:
+                    self._under_way += 1
+                    begun = True
+                else:
+                    member = _Member(append, entry)
+                    self._waiting.append(member)
+            if begun:
                 self._connections.repeat(append.run)
-            finally:
+        finally:
+            if begun:
                 self._pass_on()
+        if member is None:
             return
-        self._wait(member)
+        with member.at_work:
+            self._wait(member)
         # Refused, in doubt, or locked out by others. Alone, it learns the reason, or waits for the lock.
         if not member.written:
             self._connections.repeat(append.run)
@@ -95,28 +99,28 @@ class Group:
             raise
         if members:
             self._lead(members)
-        else:
-            member.told.acquire()
+        elif member.leader is not None:
+            with member.leader.at_work:
+                pass  # it has written our append, or tried to
 
     def _gather(self, leader: _Member) -> list[_Member]:
         """Return the group that this member leads, itself first; nobody if another member writes it already."""
         with self._lock:
-            if leader.in_group:
-                return []
+            if leader.leader is not None or not (leader.chosen or leader in self._waiting):
+                return []  # the latter if whoever was about to write it was interrupted: then it goes alone
             if not leader.chosen:  # it has waited long enough, and goes beside those that are at the server
                 self._waiting.remove(leader)
                 self._under_way += 1
+                leader.chosen = True  # from now on it has a place, to pass on
             members = [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1)))]
             for other in members[1:]:
-                other.in_group = True
+                other.leader = leader
         return members
 
     def _leave(self, member: _Member) -> None:
         """Stop waiting, because this thread is interrupted. A member that writes the append already goes on with it."""
-        with self._lock:
-            waits = not (member.chosen or member.in_group)
-            if waits:
-                self._waiting.remove(member)
+        with self._lock, suppress(ValueError):
+            self._waiting.remove(member)
         if member.chosen:
             self._pass_on()
 
@@ -144,10 +148,8 @@ class Group:
                 members[0].written = True
         finally:
             self._pass_on()
-            for member in members:
-                if member.in_group:
-                    member.told.release()
-                    member.wake()
+            for member in members[1:]:
+                member.wake()
 
     def _write(self, members: Sequence[_Member]) -> None:
         """Write for all members in one commit. If the connection breaks, each member asks for its own outcome."""

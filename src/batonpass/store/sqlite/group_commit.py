@@ -5,7 +5,9 @@ writes for everybody in the queue, and then the first who still waits leads. A d
 append two thread switches; see docs/adr/0014.
 
 A leader can be interrupted at any moment (Ctrl-C in the main thread). `_recover` can finish its work from any state,
-because a command leaves the queue only when its batch is settled, and a batch is settled by one assignment.
+because a command leaves the queue only when its batch is settled, and a batch is settled by one assignment. Whoever
+presses Ctrl-C again may interrupt that as well. Then the leader is gone, which others see by the lock that its caller
+no longer holds, and whoever comes next or waits recovers in its place.
 
 Waiters are woken in a chain: the leader wakes a few, and each of them wakes one more when it runs. If all were woken at
 once, sixty threads would ask for the interpreter's lock, find it taken and go to sleep again.
@@ -25,6 +27,7 @@ from batonpass.store.sqlite.connection import translated
 
 _LARGEST_BATCH: Final = 256
 _TOLD_AT_ONCE: Final = 2  # more threads could only queue for the interpreter's lock while the leader goes on
+_LOOK_SECONDS: Final = 0.25  # how often a waiter looks whether whoever should wake it is gone
 
 
 class WriteGate(Protocol):
@@ -69,6 +72,7 @@ class _Command(Struct, eq=False):
 
     apply: Callable[[apsw.Connection], object]
     deadline: float
+    caller: threading.Lock  # held while its caller is in `run`; free, and still in the queue: its caller is gone
     alone: Callable[[apsw.Connection], object] | None = None
     lasting: bool = True  # its caller relies on it after a power failure
     error: BaseException | None = None
@@ -93,6 +97,7 @@ class GroupCommit:
         self._wait_for = wait_for
         self._watch = watch
         self._mutex = threading.Lock()
+        self._recovery = threading.Lock()
         self._queue: deque[_Command] = deque()
         self._leader: _Command | None = None  # always the first in the queue
         self._shut = False
@@ -107,6 +112,7 @@ class GroupCommit:
         with self._mutex:
             self._shut = True
         while self._leader is not None:
+            self._replace_lost()
             time.sleep(0.001)
 
     def run(
@@ -123,24 +129,28 @@ class GroupCommit:
         of this process, but perhaps not a power failure: it does not wait for the disk, unless another one in its batch
         does.
         """
-        command = _Command(apply, time.monotonic() + self._wait_for, alone, lasting)
-        try:
-            with self._mutex:
-                if self._shut:
-                    raise StoreShutError("this ledger was closed; open it again")  # noqa: TRY301 - asked under the mutex
-                if self._leader is None:
-                    self._leader = command
-                else:
-                    command.wake = threading.Lock()
-                    command.wake.acquire()
-                self._queue.append(command)
-            if command.wake is not None:
-                self._await(command, command.wake)
-            if self._leader is command and (command.batch is None or not command.batch.settled):
-                self._lead(command)
-        except BaseException:
-            self._recover(command)
-            raise
+        command = _Command(apply, time.monotonic() + self._wait_for, threading.Lock(), alone, lasting)
+        # `with` on a lock of the interpreter is one step: however we leave, the lock is free afterwards.
+        with command.caller:
+            try:
+                if self._leader is not None:
+                    self._replace_lost()
+                with self._mutex:
+                    if self._shut:
+                        raise StoreShutError("this ledger was closed; open it again")  # noqa: TRY301 - asked under the mutex
+                    if self._leader is None:
+                        self._leader = command
+                    else:
+                        command.wake = threading.Lock()
+                        command.wake.acquire()
+                    self._queue.append(command)
+                if command.wake is not None:
+                    self._await(command, command.wake)
+                if self._leader is command and (command.batch is None or not command.batch.settled):
+                    self._lead(command)
+            except BaseException:
+                self._recover(command)
+                raise
         if command.error is not None:
             raise command.error
         if command.batch is not None and command.batch.failure is not None:
@@ -148,16 +158,20 @@ class GroupCommit:
 
     def _await(self, command: _Command, wake: threading.Lock) -> None:
         """Sleep until this command is settled or its caller must lead. At the deadline, withdraw it."""
-        if not wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
+        # Nearly always it is woken. It looks by itself too, because whoever should wake it may be gone.
+        while not wake.acquire(timeout=max(0.0, min(_LOOK_SECONDS, command.deadline - time.monotonic()))):
+            self._replace_lost()
             with self._mutex:
-                if self._leader is command:
-                    return
+                if self._leader is command or (command.batch is not None and command.batch.settled):
+                    break
+                if time.monotonic() < command.deadline:
+                    continue
                 if command.batch is None:
                     self._queue.remove(command)
                     command.error = StoreBusyError(self._gate.explain())
                     return
             # Too late to withdraw: a leader is writing it. A leader's own wait is bounded, so the outcome comes soon.
-            wake.acquire()
+            command.deadline = time.monotonic() + _LOOK_SECONDS
         if command.batch is not None and command.batch.settled:
             with self._mutex:
                 _tell(command.batch, 1)
@@ -265,6 +279,16 @@ class GroupCommit:
                 if batch.settled:
                     _tell(batch, _TOLD_AT_ONCE)
 
+    def _replace_lost(self) -> None:
+        """Recover in the place of a leader whose caller is gone, because its own recovery was interrupted too."""
+        leader = self._leader
+        if leader is None or leader.caller.locked():
+            return
+        with self._recovery:
+            # The next in line may be lost as well.
+            while (leader := self._leader) is not None and not leader.caller.locked():
+                self._recover(leader)
+
     def _recover(self, command: _Command) -> None:
         """Clean up after an interrupted caller, so that nobody waits for it forever and nothing is written twice."""
         batch = command.leading
@@ -274,11 +298,14 @@ class GroupCommit:
                 if batch.committing and not self._connection.in_transaction:
                     batch.settled = True
                 else:
+                    # First: a recovery that is interrupted in between must not take the rollback for a commit.
+                    batch.committing = False
                     _roll_back(self._connection)
                     for waiting in batch.commands:
                         waiting.batch = None
             if command.inside:
                 self._gate.leave()
+                command.inside = False
             self._pass_on(command, batch)
             return
         with self._mutex:
