@@ -202,6 +202,7 @@ def test_a_second_interrupt_hangs_nobody_either(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(GroupCommit, "_recover", recover_interrupted)
     monkeypatch.setattr(group_commit, "_LOOK_SECONDS", 0.01)
+    interrupt = InterruptAt(group_commit.__file__)
     for first in count():
         for second in count():
             desk = Desk(wait_for=2.0)

@@ -5,7 +5,7 @@ somebody has to decide about outlives a run that completed: the person may come 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -40,7 +40,7 @@ from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.handoff.transfer.wait import resume_above
 from batonpass.ledger.position import child_head, need
 from batonpass.model.base.content_names import MESSAGE, REPORT, USE
-from batonpass.model.base.ids import CallId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.kinds import Mode, Relation
 from batonpass.model.base.label import named_sources
 from batonpass.model.base.lifecycle import State
@@ -115,30 +115,30 @@ def close_run(
     fault, again = _fault(desk, holding, outcome, error)
     if fault is not None and fault.words:
         contents.append(desk.text(MESSAGE, fault.words))
-    contents += _used(desk, holding)
-    contents += differences.contents
+    contents += (*_used(desk, holding), *differences.contents)
     if unexplained:
         contents.append(list_unexplained(desk, unexplained))
-    # Under the lock: the last receipt names every source that has reached the run, and none can arrive in between.
-    with holding.taint.lock:
-        body = close_out(
-            holding.working.run,
-            outcome,
-            children,
-            effects=tuple(holding.effects),
-            unverified=unverified,
-            keeps=tuple(dict.fromkeys(holding.kept)),
-            gives=tuple(map(ref_of, holding.found())),
-            flags=flags,
-            error=None if fault is None else fault.code,
-            label=holding.taint.label,
-            taint=named_sources(holding.id, holding.taint.entered),
-            waiting=waiting,
-            waiting_calls=_undecided(desk, holding) if holding.held or holding.resumption.held else (),
-        )
-        holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
-    if holding.unsure_offers and withdraws:
-        _withdraw_late(desk, holding)
+    try:
+        # Under the lock: the last receipt names every source that has reached the run, and none can arrive in between.
+        with holding.taint.lock:
+            body = close_out(
+                holding.working.run,
+                outcome,
+                children,
+                effects=tuple(holding.effects),
+                unverified=unverified,
+                keeps=tuple(dict.fromkeys(holding.kept)),
+                gives=tuple(map(ref_of, holding.found())),
+                flags=flags,
+                error=None if fault is None else fault.code,
+                label=holding.taint.label,
+                taint=named_sources(holding.id, holding.taint.entered),
+                waiting=waiting,
+                waiting_calls=_undecided(desk, holding) if holding.held or holding.resumption.held else (),
+            )
+            holding.ended = desk.recording.end(holding.working, body, (*contents, *beside), again=again)
+    finally:
+        _withdraw_late(desk, holding.agent, holding.unsure_offers if withdraws else ())
     desk.files.unwatch(holding.id)
     _tell_others(desk, holding, outcome)
 
@@ -196,14 +196,14 @@ def _withdraw_all(desk: Desk, holding: Holding, outcome: Outcome) -> tuple[Hando
     return tuple(waiting)
 
 
-def _withdraw_late(desk: Desk, holding: Holding) -> None:
+def _withdraw_late(desk: Desk, agent: AgentId, unsure: Collection[HandoffId]) -> None:
     """Withdraw offers that came to the store after we had looked: a server may commit what was given up here.
 
     After the last receipt of the run, none can come any more.
     """
-    for handoff in sorted(holding.unsure_offers):
+    for handoff in unsure:
         with suppress(NotFoundError):
-            withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
+            withdraw(desk, handoff, by=f"agent:{agent}", reason="whoever handed it off is done")
 
 
 def _undecided(desk: Desk, holding: Holding) -> tuple[CallId, ...]:

@@ -1,6 +1,7 @@
 """Closing: the last receipt of a run; and withdrawing what nobody waits for any more."""
 
 import json
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -10,9 +11,10 @@ from batonpass.errors import ConstraintViolatedError, IllegalTransitionError, St
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.handoff.transfer.close import withdraw
-from batonpass.model.base.kinds import Mode, Outcome
+from batonpass.model.base.kinds import Kind, Mode, Outcome
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Constraint, WorkItem
+from batonpass.model.ledger.entry import Entry
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay, desk_of
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, Disk, Places, at_once, bodies, kinds, receipts, words
@@ -45,6 +47,32 @@ def test_what_is_left_is_withdrawn_all_the_way_down(lead: LiveRun) -> None:
     assert [State.CANCELLED] * 5 == [one.state() for one in left]
     with pytest.raises(StreamClosedError):
         child.close()
+
+
+@pytest.mark.parametrize("outcome", [Outcome.COMPLETED, Outcome.FAILED])
+def test_an_offer_that_is_committed_late_is_withdrawn_too(
+    lead: LiveRun, relay: Relay, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    """Ctrl-C gives up a commit that the server makes all the same, after the close has looked for it."""
+    append = relay.store.append
+    given_up: list[Entry | None] = []
+
+    def interrupted(entries: Sequence[Entry]) -> None:
+        if not given_up:
+            given_up.extend(entries)
+            raise KeyboardInterrupt
+        if entries[0].signed.receipt.kind is Kind.RUN_CLOSED and len(given_up) == 1:
+            append([entry for entry in given_up if entry is not None])
+            given_up.append(None)
+        append(entries)
+
+    monkeypatch.setattr(relay.store, "append", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lead.hand_off("worker", "one", carrier=Carrier.WORKER)
+    lead.close(outcome)
+
+    with relay.store.view() as view:
+        assert [State.CANCELLED] == [handoff.state for handoff in view.find_handoffs()]
 
 
 def test_a_failed_attempt_leaves_its_children_to_the_next_one(lead: LiveRun) -> None:
