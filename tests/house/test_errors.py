@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from tests.framework_modules import FRAMEWORK_MODULES
 from tests.house.tree import PACKAGE, document, files, module
 
 CODE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
@@ -20,8 +21,9 @@ def our_errors() -> list[type[Exception]]:
     base: type[Exception] = module("batonpass.errors").BatonpassError
     for path in files(PACKAGE, ".py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        if parts[-1] != "__main__":
-            module(".".join(parts).removesuffix(".__init__"))
+        name = ".".join(parts).removesuffix(".__init__")
+        if parts[-1] != "__main__" and not name.startswith(FRAMEWORK_MODULES):
+            module(name)
     return list(family(base))
 
 

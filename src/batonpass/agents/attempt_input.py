@@ -31,7 +31,7 @@ class Prepared:
 
 async def prepare(run: AsyncRun, store: LedgerStore) -> Prepared:
     """Return the briefing of a handed-off run: for the user's role, never the system's."""
-    return await in_thread(lambda: _prepare(run.sync, store))
+    return await in_thread(lambda: prepare_input(run.sync, store))
 
 
 def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
@@ -49,12 +49,13 @@ def describe_past(store: LedgerStore, past: Resumption) -> Earlier:
     )
 
 
-def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
+def prepare_input(run: LiveRun, store: LedgerStore, *, can_ask: bool = True) -> Prepared:
+    """Return the briefing of a handed-off run; `can_ask` says that its model has a tool to ask for its grant."""
     earlier = describe_past(store, run.earlier)
     if run.attempt > 1:
         with store.view() as view:
             earlier = replace(earlier, sent_back=read_sent_back(view, view.get_handoff(run.baton.handoff)))
-    briefing = brief(run.baton, read=_reader(store), earlier=earlier, grant=run.grant(), can_ask=True)
+    briefing = brief(run.baton, read=_reader(store), earlier=earlier, grant=run.grant(), can_ask=can_ask)
     # Whoever was refuted begins anew: its messages lead to the result that was found wrong.
     return Prepared(briefing=briefing, messages=None if earlier.sent_back else run.messages())
 

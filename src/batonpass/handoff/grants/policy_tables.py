@@ -59,3 +59,16 @@ def within(table: Grant, held: Terms) -> Grant:
         until=earlier(table.until, held.until),
         max_depth=min(depths, default=None),
     )
+
+
+def whole_grant(desk: Desk, holding: Holding, to: AgentId) -> Grant | None:
+    """Return all that a run may delegate, for an agent of another program, whose tools nobody can narrow for it.
+
+    None if the table of the agent decides, if the run has no grant, or if there is nothing to delegate: then the offer
+    is refused like any other.
+    """
+    chain = holding.bounds.chain
+    if not chain or to in desk.gates.grants:
+        return None
+    above = chain[-1].said.may_delegate
+    return Grant(may=above, may_delegate=above) if above else None

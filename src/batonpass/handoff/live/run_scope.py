@@ -31,6 +31,11 @@ class RunScope:
         _CURRENT.set(self._outer)
 
 
+def find_current() -> RunFacts | None:
+    """Return the current run; None if there is none."""
+    return _CURRENT.get()
+
+
 def get_current() -> RunFacts:
     """Return the current run. Raises `InvalidValueError` if there is none."""
     found = _CURRENT.get()

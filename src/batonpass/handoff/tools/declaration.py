@@ -508,11 +508,16 @@ def declared_of(function: Callable[..., Any]) -> Declared:
         if isinstance(declared, Declared):
             return declared
         return _undeclared(_cleaned(function.__name__) if function.__name__ else name_of(function))
+    return find_declared(function) or _undeclared(name_of(function))
+
+
+def find_declared(function: Callable[..., Any]) -> Declared | None:
+    """Return the declaration of a function; None if nobody declared it as a tool."""
     for known in (function, _inner(function)):
         declared = getattr(known, _DECLARED, None)
         if isinstance(declared, Declared):
             return declared
-    return _undeclared(name_of(function))
+    return None
 
 
 @lru_cache(maxsize=1024)

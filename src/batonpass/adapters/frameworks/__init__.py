@@ -1,0 +1,1 @@
+"""What the adapters of agent frameworks share: one agent at work is one run, whatever framework drives it."""

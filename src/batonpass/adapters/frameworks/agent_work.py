@@ -1,0 +1,257 @@
+"""One agent of a framework at work: its run, its calls, and the handoffs that it makes.
+
+Everything here blocks on the ledger only, and runs no code of agents; adapters call it from a thread where they must
+not wait. If a run is only observed, no fault of ours stops the framework: the work goes on unrecorded, and the record
+says how many calls it missed. If a run is enforced, nothing happens that could not be judged and recorded.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from batonpass.adapters.frameworks.framework_call import FrameworkCall
+from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
+from batonpass.agents.attempt_input import prepare_input
+from batonpass.agents.shown_result import show_result
+from batonpass.briefing.outside_result import show_outside
+from batonpass.errors import (
+    BatonpassError,
+    CallError,
+    CallSuspendedError,
+    GrantError,
+    HandoffError,
+    HandoffHeldError,
+    PolicyFileError,
+)
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.finish import fail_call, finish_call
+from batonpass.handoff.calls.pending_call import Begun, Replayed
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.programs.runners import fail_run
+from batonpass.handoff.tools.json_values import keep_result
+from batonpass.handoff.tools.refusal_sentences import sentence_for
+from batonpass.handoff.transfer.offer import offer_task
+from batonpass.handoff.transfer.offer_request import OfferRequest
+from batonpass.handoff.transfer.result import Result
+from batonpass.model.base.ids import AgentId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.lifecycle import State
+from batonpass.relay import desk_of
+
+DROPPED: Final = "the framework carries out one handoff of a turn, and dropped this one"
+
+
+class AgentWork:
+    """One agent at work. Its run begins when the agent really does: `open` starts or accepts it."""
+
+    def __init__(
+        self,
+        ledger: FrameworkLedger,
+        agent: AgentId,
+        begin: Callable[[], LiveRun],
+        *,
+        enforced: bool,
+        parent: "AgentWork | None" = None,
+        handoff: LiveHandoff | None = None,
+        owned: bool = True,
+    ) -> None:
+        self.agent = agent
+        self.parent = parent
+        self.handoff = handoff
+        self.waits: CallSuspendedError | None = None  # a held call ended its attempt: nothing more can be done in it
+        self._ledger = ledger
+        self._begin = begin
+        self._enforced = enforced
+        self._owned = owned  # whoever else began the run also ends it
+        self._run: LiveRun | None = None
+        self._lost = False
+        self._lock = threading.Lock()
+        self._briefing: str | None = None
+
+    @property
+    def run(self) -> LiveRun | None:
+        """Return its run; None before it began, and if it could not be recorded."""
+        return self._run
+
+    @property
+    def enforced(self) -> bool:
+        """Return whether nothing may happen that is not judged and recorded."""
+        return self._enforced
+
+    @property
+    def marks(self) -> bool:
+        """Return whether its model is told more than by its framework: the briefing, and what came from outside."""
+        return self._ledger.briefs(enforced=self._enforced)
+
+    def open(self) -> None:
+        """Begin its run, once: a root is started, a handoff accepted. Raises `BatonpassError` if it is enforced."""
+        with self._lock:
+            if self._run is not None or self._lost:
+                return
+            try:
+                run = self._begin()
+            except Exception as error:
+                # Nobody knows what a policy says that cannot be read, so it stops everybody.
+                if self._enforced or isinstance(error, PolicyFileError):
+                    raise
+                self._lost = True
+                self._ledger.complain(error)
+                return
+            self._enforced = run._holding.working.mode is Mode.ENFORCED  # noqa: SLF001 - a door of the same run
+            self._run = run
+
+    def briefing(self) -> str:
+        """Return the briefing of its handoff, the same text each time; empty for a root or if nobody wants one."""
+        if self._run is None or self.handoff is None or not self.marks:
+            return ""
+        if self._briefing is None:
+            store = self._ledger.relay.store
+            self._briefing = prepare_input(self._run, store, can_ask=False).briefing.text
+        return self._briefing
+
+    def checkpoint(self, messages: object) -> None:
+        """Keep the messages from which another attempt can go on."""
+        run = self._run
+        if run is not None and self.waits is None:
+            self._attempt(lambda: run.checkpoint(messages))
+
+    def begin(self, call: FrameworkCall) -> Begun | Replayed | None:
+        """Judge a call and record its request; None if it is made unrecorded.
+
+        Raises `CallError` and `GrantError` for a call that must not be made, and any other error if it is enforced.
+        """
+        self.open()
+        if self._run is None:
+            self._ledger.miss()
+            return None
+        try:
+            return begin_call(desk_of(self._ledger.relay), self._run._holding, call)  # noqa: SLF001 - as above
+        except CallSuspendedError as held:
+            self.waits = held if self.handoff is not None else None
+            raise
+        except (CallError, GrantError):
+            raise
+        except Exception as error:
+            if self._enforced:
+                raise
+            self._miss(error)
+            return None
+
+    def finish(self, begun: Begun, call: FrameworkCall, value: object) -> None:
+        """Record the result of a call. Raises if an enforced result must not be used."""
+        run = self._run
+        if run is not None:
+            desk = desk_of(self._ledger.relay)
+            self._attempt(lambda: finish_call(desk, run._holding, begun, call, value))  # noqa: SLF001 - as above
+
+    def fail(self, begun: Begun, call: FrameworkCall, error: BaseException) -> None:
+        """Record that a call failed."""
+        run = self._run
+        if run is not None:
+            desk = desk_of(self._ledger.relay)
+            self._attempt(lambda: fail_call(desk, run._holding, begun, call, error))  # noqa: SLF001 - as above
+
+    def show_outside(self, call: FrameworkCall, value: object) -> object:
+        """Return the result of an external tool as a model may see it: quoted as data where models are told more."""
+        run = self._run
+        if run is None or not call.declared.external or not self.marks:
+            return value
+        body, media_type = keep_result(value)
+        text, name = body.decode("utf-8", "replace"), call.declared.name
+        self._attempt(lambda: run.attach(name, text, media_type=media_type, source=f"tool:{name}", untrusted=True))
+        return show_outside(name, text)
+
+    def offer(self, to: AgentId, task: str, *, key: str | None = None) -> "AgentWork":
+        """Hand a task to another agent of the framework; return its work, which has not begun.
+
+        Raises `HandoffError` and `GrantError` if it is refused or held; both are recorded.
+        """
+        if self._run is None:
+            return self._unrecorded(to)
+        run, desk = self._run, desk_of(self._ledger.relay)
+        try:
+            grant = self._ledger.grant_for(run, to)
+            request = OfferRequest(to=to, task=task, key=key, grant=grant)
+            offered = offer_task(desk, run._holding, request)  # noqa: SLF001 - as above
+            if offered.handoff.state is State.HELD:
+                raise HandoffHeldError(offered.handoff.id)  # noqa: TRY301 - a refusal like the others
+            handoff = run.handoff(offered.handoff.id)
+        except (HandoffError, GrantError):
+            raise
+        except Exception as error:
+            if self._enforced:
+                raise
+            self._miss(error)
+            return self._unrecorded(to)
+        return AgentWork(
+            self._ledger,
+            to,
+            handoff.accept,
+            enforced=self._enforced or grant is not None,
+            parent=self,
+            handoff=handoff,
+        )
+
+    def tell_refusal(self, error: BatonpassError) -> str:
+        """Return the sentence for its model about a handoff that was refused, or whose agent waits for a person."""
+        named = getattr(error, "handoff", None)
+        if self._run is None or named is None or not isinstance(error, CallSuspendedError):
+            return sentence_for(error)
+        asked = self._run.handoff(named)
+        return show_result(asked.info().to, asked.result())
+
+    def drop(self) -> None:
+        """Record that the framework dropped this handoff: it was offered, and nobody will accept it."""
+        handoff = self.handoff
+        if handoff is not None and self._run is None:
+            self._attempt(lambda: handoff.cancel(reason=DROPPED))
+
+    def finished(self) -> Result | None:
+        """Return the result of its handoff if that was delivered before, by an attempt of an earlier process."""
+        if self.handoff is None:
+            return None
+        result = self.handoff.result()
+        return result if result.delivered else None
+
+    def close(self, result: str) -> None:
+        """End its run with a result. A handoff whose agent never began is left as offered, for everybody to see."""
+        run, handoff = self._run, self.handoff
+        if run is None or self.waits is not None or not self._owned:
+            return
+        self._attempt(lambda: self._report(run, result))
+        self._attempt(run.close)
+        if handoff is not None:
+            self._attempt(handoff.result)  # the parent takes it in, with its taint
+
+    def abort(self, error: BaseException) -> None:
+        """End its run by an error. If the error says that somebody has to decide, the run waits for that."""
+        run = self._run
+        if run is not None and self.waits is None and self._owned:
+            self._attempt(lambda: fail_run(run, error))
+
+    def _report(self, run: LiveRun, result: str) -> None:
+        flags = tuple(self._ledger.uncovered)
+        if run.reported is None:
+            run.report(result, flags=flags)
+
+    def _unrecorded(self, to: AgentId) -> "AgentWork":
+        def nothing() -> LiveRun:
+            raise InterruptedError(f"{self.agent} could not record its handoff")
+
+        return AgentWork(self._ledger, to, nothing, enforced=False, parent=self)
+
+    def _miss(self, error: Exception) -> None:
+        if self._run is not None:
+            holding = self._run._holding  # noqa: SLF001 - as above
+            with holding.lock:
+                holding.unrecorded += 1
+        self._ledger.complain(error)
+
+    def _attempt(self, write: Callable[[], object]) -> None:
+        """Record something that has happened. Only an enforced run hears of a failure."""
+        try:
+            write()
+        except Exception as error:
+            if self._enforced and isinstance(error, BatonpassError):
+                raise
+            self._ledger.complain(error)

@@ -1,0 +1,33 @@
+"""Which releases of a framework an adapter was tried with."""
+
+import importlib.metadata
+import importlib.util
+import warnings
+
+from msgspec import Struct
+
+from batonpass.errors import MissingExtraError
+
+
+class FrameworkVersions(Struct, frozen=True, kw_only=True):
+    """The releases of a framework that an adapter was tried with: from the oldest, below the first untried one."""
+
+    package: str  # as it is installed
+    module: str  # as it is imported
+    extra: str
+    oldest: tuple[int, int]
+    below: tuple[int, int]
+
+    def require(self) -> None:
+        """Require the framework. Warns about a release that was not tried. Raises `MissingExtraError`."""
+        if importlib.util.find_spec(self.module) is None:
+            raise MissingExtraError(f"recorded agents of {self.package}", self.extra)
+        found = importlib.metadata.version(self.package)
+        major, minor = (int(part) for part in found.split(".")[:2])
+        if not self.oldest <= (major, minor) < self.below:
+            oldest, below = (".".join(map(str, bound)) for bound in (self.oldest, self.below))
+            warnings.warn(
+                f"{self.package} {found} was not tried: {oldest} to below {below} were. It is recorded as far as that "
+                "goes",
+                stacklevel=3,
+            )
