@@ -21,14 +21,12 @@ from tests.framework_modules import FRAMEWORK_MODULES
 
 # Imports all modules but those that load packages of others, which take longer than all of ours. Each connection brings
 # one command and its streams. It ends when whoever started it does: then its input is closed.
-_SERVER: Final = (
-    f"FRAMEWORK_MODULES = {FRAMEWORK_MODULES}"
-    + """
+_SERVER: Final = """
 import gc, importlib, io, json, os, pkgutil, select, socket, sys
 
 import batonpass
 LEFT_OUT = ("batonpass.testing", "batonpass.agents.framework", "batonpass.adapters.claude_agent_sdk", "batonpass.demo.",
-            "batonpass.adapters.mcp.proxy.http_backend", "batonpass.store.postgres", *FRAMEWORK_MODULES)
+            "batonpass.adapters.mcp.proxy.http_backend", "batonpass.store.postgres", *sys.argv[2:])
 for found in pkgutil.walk_packages(batonpass.__path__, "batonpass."):
     if not found.name.startswith(LEFT_OUT):
         importlib.import_module(found.name)
@@ -78,7 +76,6 @@ gc.freeze()
 serve(socket.socket(fileno=int(sys.argv[1])))
 main()
 """
-)
 
 # What a shell finds as `batonpass`: the same, for its own streams. It imports next to nothing.
 _CLIENT: Final = """\
@@ -104,7 +101,7 @@ def directory_of_program() -> Path:
         listener.bind(str(path))
         listener.listen(64)  # whoever comes before everything is imported waits here
         process = subprocess.Popen(
-            [sys.executable, "-c", _SERVER, str(listener.fileno())],
+            [sys.executable, "-c", _SERVER, str(listener.fileno()), *FRAMEWORK_MODULES],
             env={name: value for name, value in os.environ.items() if not name.startswith("COV")},  # it is not measured
             stdin=subprocess.PIPE,
             cwd=directory,

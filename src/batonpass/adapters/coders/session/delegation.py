@@ -8,10 +8,9 @@ from batonpass.adapters.coders.session.state import HookSession, OfferedByCall, 
 from batonpass.adapters.importer.receipt_words import NOT_THERE, as_code, within_limit
 from batonpass.briefing.render import attach
 from batonpass.errors import HandoffEndedError, HandoffHeldError
+from batonpass.handoff.grants.policy_tables import whole_grant
 from batonpass.handoff.history.offers import read_items, read_words
-from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.faults import Fault
-from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.accept import accept
 from batonpass.handoff.transfer.close import cancel_handoff, close_run
 from batonpass.handoff.transfer.free_text import without_suspect
@@ -22,23 +21,8 @@ from batonpass.model.base.ids import AgentId, Digest, HandoffId, PrincipalId, St
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
-from batonpass.model.grants.grant import Grant
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
-
-
-def grant_of_sub_agent(desk: Desk, holding: Holding, to: AgentId) -> Grant | None:
-    """Return the grant to request for a sub-agent: all that its parent may delegate, unless the file has a table.
-
-    None if the table decides, if the parent has no grant, or if there is nothing to delegate: then the offer is refused
-    like any other.
-    """
-    chain = holding.bounds.chain
-    if not chain or to in desk.gates.grants:
-        return None
-    above = chain[-1].said.may_delegate
-    return Grant(may=above, may_delegate=above) if above else None
-
 
 # The type of sub-agent that the program uses if a call names none.
 USUAL: str = "general-purpose"
@@ -97,7 +81,7 @@ class Delegating(Pen):
                 to=to,
                 task=task,
                 key=name,
-                grant=grant_of_sub_agent(self.desk, holding, to),
+                grant=whole_grant(self.desk, holding, to),
                 thought=None if asked.message is None else Thought(place=asked.message),
             ),
             beside=(source,) if prompt is None else (source, self.desk.text(PROMPT, prompt)),
