@@ -62,6 +62,7 @@ _AROUND: Final = " \t\r\n.,;:!?…-–—_*#\"'`()[]<>{}/|~+="
 _APOSTROPHES: Final = str.maketrans({"’": "'", "‘": "'"})  # noqa: RUF001 - the marks that people type
 # Everything in which two texts may differ that are the same for `_plain`, and all spaces.
 _DELETED: Final = dict.fromkeys([*map(ord, f"{_AROUND}’‘"), *(code for code in range(0x3001) if chr(code).isspace())])  # noqa: RUF001 - as above
+_DELETED_ASCII: Final = bytes(code for code in _DELETED if code < 128)  # noqa: PLR2004 - as many as there are
 _BETWEEN_TEXTS: Final = "\0"
 _HELD_DOWN: Final = 3  # "xxx"
 _LONGEST: Final = 32  # characters; no phrase above is longer
@@ -143,8 +144,12 @@ def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> 
     everything = [*chain.from_iterable(said.values())]
     placeholders = {*find_placeholders(everything, task)}
     # Most batons say something in every part, and in each something else. A call for each text would cost more.
-    letters = unicodedata.normalize("NFKC", _BETWEEN_TEXTS.join(everything)).casefold().translate(_DELETED)
-    told_apart = letters.split(_BETWEEN_TEXTS)
+    joined = _BETWEEN_TEXTS.join(everything)
+    if joined.isascii():  # then there is nothing to normalise, and bytes are several times as fast
+        joined = joined.lower().encode().translate(None, _DELETED_ASCII).decode()
+    else:
+        joined = unicodedata.normalize("NFKC", joined).casefold().translate(_DELETED)
+    told_apart = joined.split(_BETWEEN_TEXTS)
     if not placeholders and len({*told_apart}) == len(told_apart):
         return frozenset()
     plain = {part: {_plain(text) for text in texts} for part, texts in said.items()}

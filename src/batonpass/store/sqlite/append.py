@@ -1,7 +1,7 @@
 """Writes entries inside a SQLite transaction: the compare-and-set, the receipt, its contents, and its projection."""
 
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 import apsw
 
@@ -9,7 +9,7 @@ from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlread
 from batonpass.model.base.ids import KeyId, StreamId
 from batonpass.model.base.lifecycle import Carrier, HandoffEvent, State, sources, target
 from batonpass.model.bodies.body import ChildHead, RelayEnrolled
-from batonpass.model.ledger.content import Place
+from batonpass.model.ledger.content import Content, Place
 from batonpass.model.ledger.entry import Entry, Premise
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.projection import NOTHING, HandoffMoved, KeyChanged, Projection, enrols_itself
@@ -35,7 +35,10 @@ from batonpass.wire.canonical import digest
 
 LARGEST_ROW_BODY: Final = 64 * 1024
 
+Row: TypeAlias = tuple[str | bytes | int | None, ...]
+
 _MOVE_HANDOFF: Final = QUERIES["move_handoff"]
+_MOVE_OF_CALLER: Final = QUERIES["move_handoff_of_caller"]
 MOVES: Final = {
     event: {
         "caller_sources": f",{','.join(sources(event, Carrier.CALLER))},",
@@ -89,16 +92,44 @@ def _write_entry(connection: apsw.Connection, cursor: apsw.Cursor, tail: Tail, e
     change, signed, mark = entry.change, entry.signed, entry.after
     receipt = signed.receipt
     # A receipt that directly follows the mark becomes the head only if the mark is there: no check needed.
-    follows = mark is None or (receipt.stream == mark.stream and receipt.previous == mark.head)
-    if not (follows or mark is None or tail.has(mark)):
-        _require_kept(cursor, mark)
+    if mark is not None and not ((receipt.stream == mark.stream and receipt.previous == mark.head) or tail.has(mark)):
+        require_mark(cursor, mark)
     if not _take_head(connection, cursor, signed, change):
         return
     if entry.premise is not None:
         _require_premise(cursor, entry.premise)
     if not tail.add_receipt(cursor, signed):
         raise DuplicateReceiptError(receipt.id)
-    values = (
+    cursor.execute(_ADD_RECEIPT, receipt_row(signed))
+    if entry.contents or entry.touches:
+        _add_contents(cursor, tail, connection.last_insert_rowid(), entry)
+    if change is not NOTHING:
+        _apply(connection, cursor, change, entry.token)
+    for limit in entry.within:
+        row = cursor.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
+        require_within(0 if row is None else rows.charged(row).used, limit)
+
+
+def head_row(signed: SignedReceipt, change: Projection, *, itself: bool = False) -> Row:
+    """Return the values with which a receipt becomes the head of its stream, for both statements that do it."""
+    receipt = signed.receipt
+    return (
+        receipt.stream,
+        receipt.seq,
+        signed.digest,
+        receipt.epoch,
+        not change.closes,
+        receipt.previous,
+        receipt.epoch - change.bumps,
+        itself,
+        receipt.relay_key,
+    )
+
+
+def receipt_row(signed: SignedReceipt) -> Row:
+    """Return the row of a receipt."""
+    receipt = signed.receipt
+    return (
         receipt.id,
         receipt.stream,
         receipt.seq,
@@ -107,25 +138,20 @@ def _write_entry(connection: apsw.Connection, cursor: apsw.Cursor, tail: Tail, e
         signed.relay_signature,
         signed.cosignature,
     )
-    cursor.execute(_ADD_RECEIPT, values)
-    if entry.contents or entry.touches:
-        _add_contents(cursor, tail, connection.last_insert_rowid(), entry)
-    if change is not NOTHING:
-        _apply(cursor, change, entry.token)
-    for limit in entry.within:
-        row = cursor.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
-        require_within(0 if row is None else rows.charged(row).used, limit)
+
+
+def content_row(content: Content, position: int) -> Row:
+    """Return the row of a content. A body that is too large for a row is in a file of its own."""
+    body = content.body
+    in_row = len(body) <= LARGEST_ROW_BODY
+    return (content.ref.id, position, _ROW if in_row else _FILE, content.salt, body if in_row else None)
 
 
 def _add_contents(cursor: apsw.Cursor, tail: Tail, position: int, entry: Entry) -> None:
     for content in entry.contents:
-        identifier, body = content.ref.id, content.body
-        if not tail.add_content(cursor, identifier):
+        if not tail.add_content(cursor, content.ref.id):
             raise DuplicateReceiptError(entry.signed.receipt.id)
-        # A body that is too large for a row is in a file of its own.
-        in_row = len(body) <= LARGEST_ROW_BODY
-        values = (identifier, position, _ROW if in_row else _FILE, content.salt, body if in_row else None)
-        cursor.execute(_ADD_CONTENT, values)
+        cursor.execute(_ADD_CONTENT, content_row(content, position))
     if entry.touches:
         try:
             cursor.executemany(_ADD_TOUCH, [(touch.content, position, touch.path) for touch in entry.touches])
@@ -141,17 +167,7 @@ def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedR
     # more. The reason is looked up only after a refusal, in the same transaction, so it cannot have changed.
     receipt = signed.receipt
     itself = type(receipt.body) is RelayEnrolled and enrols_itself(receipt)
-    values = (
-        receipt.stream,
-        receipt.seq,
-        signed.digest,
-        receipt.epoch,
-        not change.closes,
-        receipt.previous,
-        receipt.epoch - change.bumps,
-        itself,
-        receipt.relay_key,
-    )
+    values = head_row(signed, change, itself=itself)
     if receipt.seq == 1:
         cursor.execute(_OPEN, (*values, receipt.root))
     else:
@@ -178,7 +194,7 @@ def _require_premise(cursor: apsw.Cursor, premise: Premise) -> None:
     require_premise(premise, statements, refutations, touched=touched)
 
 
-def _require_kept(connection: Statements, mark: Mark) -> None:
+def require_mark(connection: Statements, mark: Mark) -> None:
     """Refuse to write into a store that lost the acknowledged receipt `mark`. Raises `RewoundError`."""
     if connection.execute(_IS_HEAD, (mark.stream, mark.seq, mark.head)).fetchone() is not None:
         return
@@ -203,26 +219,26 @@ def _require_active(connection: Statements, relay_key: KeyId) -> None:
         raise UnknownRelayError(relay_key, enrolled=key is not None)
 
 
-def _apply(connection: Statements, change: Projection, token: int | None) -> None:
+def _apply(connection: apsw.Connection, cursor: apsw.Cursor, change: Projection, token: int | None) -> None:
     if change.fences is not None:
-        _fence(connection, change.fences)
+        _fence(cursor, change.fences)
     if change.run_opened is not None:
-        _add_run(connection, change.run_opened)
+        cursor.execute(_ADD_RUN, run_row(change.run_opened))
     if (ended := change.run_ended) is not None:
-        connection.execute(_END_RUN, (ended.state, rows.micros(ended.at), ended.run))
+        cursor.execute(_END_RUN, (ended.state, rows.micros(ended.at), ended.run))
     if change.handoff_opened is not None:
-        _add_handoff(connection, change.handoff_opened)
+        _add_handoff(cursor, change.handoff_opened)
     if change.handoff_moved is not None:
-        _move_handoff(connection, change.handoff_moved, token)
+        _move_handoff(connection, cursor, change.handoff_moved, token)
     for stated in change.stated:
-        _add_statement(connection, stated)
+        _add_statement(cursor, stated)
     if change.charges or change.remarks or change.cached or change.call_held or change.call_decided:
-        _apply_to_calls(connection, change)
+        _apply_to_calls(cursor, change)
     if change.proven_by or change.key_added or change.key_changed:
-        _apply_to_keys(connection, change)
+        _apply_to_keys(cursor, change)
     for content in change.erased:
-        connection.execute(QUERIES["erase_content"], (content,))
-        connection.execute(QUERIES["erase_touch"], (content,))
+        cursor.execute(QUERIES["erase_content"], (content,))
+        cursor.execute(QUERIES["erase_touch"], (content,))
 
 
 def _apply_to_calls(connection: Statements, change: Projection) -> None:
@@ -256,46 +272,46 @@ def _fence(connection: Statements, at: ChildHead) -> None:
         require_fence(_find_stream(connection, StreamId(at.run)), at)
 
 
-def _add_run(connection: Statements, run: Run) -> None:
-    connection.execute(
-        _ADD_RUN,
-        (
-            run.id,
-            run.root,
-            run.parent,
-            run.handoff,
-            run.attempt,
-            run.agent,
-            run.principal,
-            run.state,
-            rows.micros(run.started_at),
-            None if run.ended_at is None else rows.micros(run.ended_at),
-            run.series,
-            run.session,
-        ),
+def run_row(run: Run) -> Row:
+    """Return the row of a run."""
+    return (
+        run.id,
+        run.root,
+        run.parent,
+        run.handoff,
+        run.attempt,
+        run.agent,
+        run.principal,
+        run.state,
+        rows.micros(run.started_at),
+        None if run.ended_at is None else rows.micros(run.ended_at),
+        run.series,
+        run.session,
+    )
+
+
+def handoff_row(handoff: Handoff) -> Row:
+    """Return the row of a handoff."""
+    return (
+        handoff.id,
+        handoff.root,
+        handoff.parent,
+        handoff.to,
+        handoff.carrier,
+        handoff.state,
+        handoff.attempt,
+        handoff.run,
+        handoff.initiated,
+        handoff.seq,
+        handoff.scope,
+        handoff.key,
+        None if handoff.deadline is None else rows.micros(handoff.deadline),
     )
 
 
 def _add_handoff(connection: Statements, handoff: Handoff) -> None:
     try:
-        connection.execute(
-            _ADD_HANDOFF,
-            (
-                handoff.id,
-                handoff.root,
-                handoff.parent,
-                handoff.to,
-                handoff.carrier,
-                handoff.state,
-                handoff.attempt,
-                handoff.run,
-                handoff.initiated,
-                handoff.seq,
-                handoff.scope,
-                handoff.key,
-                None if handoff.deadline is None else rows.micros(handoff.deadline),
-            ),
-        )
+        connection.execute(_ADD_HANDOFF, handoff_row(handoff))
     except apsw.ConstraintError:
         _refuse_handoff(connection, handoff)
     if handoff.carrier is Carrier.WORKER and handoff.state is State.READY:
@@ -309,10 +325,11 @@ def _refuse_handoff(connection: Statements, handoff: Handoff) -> NoReturn:
     raise DuplicateReceiptError(handoff.id)
 
 
-def _move_handoff(connection: Statements, moved: HandoffMoved, token: int | None) -> None:
+def move_row(moved: HandoffMoved) -> Row:
+    """Return the values with which an event moves a handoff, for each statement that does it."""
     accepts = moved.event is HandoffEvent.ACCEPT
     step = MOVES[moved.event]
-    values = (
+    return (
         moved.handoff,
         moved.to,
         step["caller_target"],
@@ -325,16 +342,25 @@ def _move_handoff(connection: Statements, moved: HandoffMoved, token: int | None
         step["caller_sources"],
         step["worker_sources"],
     )
-    row = connection.execute(_MOVE_HANDOFF, values).fetchone()
+
+
+def _move_handoff(connection: apsw.Connection, cursor: apsw.Cursor, moved: HandoffMoved, token: int | None) -> None:
+    values = move_row(moved)
+    # Most handoffs are carried by their caller. Then nothing has to be read back, and that takes as long as the rest.
+    if token is None:
+        cursor.execute(_MOVE_OF_CALLER, values[:-1])
+        if connection.changes():
+            return
+    row = cursor.execute(_MOVE_HANDOFF, values).fetchone()
     if row is None:
-        _refuse_move(connection, moved)
+        _refuse_move(cursor, moved)
     carrier, state, agent = row
     # After the move and in the same transaction: a lost lease undoes the move. A token is drawn anew by every claim, so
     # an old one shows that somebody else has claimed the handoff since.
     if token is not None:
-        leases.require_lease(connection, moved.handoff, token)
+        leases.require_lease(cursor, moved.handoff, token)
     if carrier == Carrier.WORKER:
-        leases.follow(connection, moved.handoff, state, agent)
+        leases.follow(cursor, moved.handoff, state, agent)
 
 
 def _refuse_move(connection: Statements, moved: HandoffMoved) -> NoReturn:

@@ -28,6 +28,8 @@ _CHECKPOINT_PAGES: Final = 2_000
 # The log is folded back into the file at this size, and begun again; with some room for one last large commit.
 LOG_BYTES: Final = _CHECKPOINT_PAGES * (_PAGE_BYTES + 24) + (1 << 20)
 _CHUNK: Final = bytes(1 << 16)  # small enough to stay in a processor's cache while it is written repeatedly
+# Enough for each number of rows in which many appends are written.
+_STATEMENTS: Final = 256
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
@@ -35,7 +37,7 @@ _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 def open_writer(path: Path) -> apsw.Connection:
     """Open a file for writing, such that a commit is durable when it returns. Raises a `StoreError`."""
     try:
-        connection = apsw.Connection(str(path), flags=_READ_WRITE)
+        connection = apsw.Connection(str(path), flags=_READ_WRITE, statementcachesize=_STATEMENTS)
         connection.set_busy_timeout(BUSY_MILLISECONDS)
         connection.pragma("page_size", _PAGE_BYTES)
         connection.pragma("journal_mode", "wal")

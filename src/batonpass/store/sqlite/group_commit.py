@@ -16,16 +16,18 @@ once, sixty threads would ask for the interpreter's lock, find it taken and go t
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import apsw
 from msgspec import Struct
 
 from batonpass.errors import BatonpassError, StoreBusyError, StoreError, StoreShutError
+from batonpass.model.ledger.entry import Entry
 from batonpass.store.sqlite.connection import translated
 
 _LARGEST_BATCH: Final = 256
+_ENOUGH_TO_JOIN: Final = 4  # fewer appends are written as fast one by one
 _TOLD_AT_ONCE: Final = 2  # more threads could only queue for the interpreter's lock while the leader goes on
 _LOOK_SECONDS: Final = 0.25  # how often a waiter looks whether whoever should wake it is gone
 
@@ -56,6 +58,16 @@ class Watch(Protocol):
         """Note that everything written since `begin` is durable."""
 
 
+class Joint(Protocol):
+    """A way to write the appends of many commands by fewer statements than each of them by itself."""
+
+    def can_join(self, entries: Sequence[Entry]) -> bool:
+        """Return whether an append can be written in this way."""
+
+    def write(self, entries: Sequence[Entry], connection: apsw.Connection) -> None:
+        """Write the entries of many appends. Raises if one of them is refused, whichever it is."""
+
+
 class _Batch(Struct, eq=False):
     """One transaction, and the commands in it."""
 
@@ -75,6 +87,7 @@ class _Command(Struct, eq=False):
     caller: threading.Lock  # held while its caller is in `run`; free, and still in the queue: its caller is gone
     alone: Callable[[apsw.Connection], object] | None = None
     lasting: bool = True  # its caller relies on it after a power failure
+    entries: Sequence[Entry] = ()  # what it appends, if it does nothing else
     error: BaseException | None = None
     batch: _Batch | None = None  # the transaction that contains it
     leading: _Batch | None = None  # the transaction that its caller leads
@@ -91,8 +104,10 @@ class GroupCommit:
         gate: WriteGate,
         wait_for: float,
         watch: Watch,
+        joint: Joint | None = None,
     ) -> None:
         self._connection = connection
+        self._joint = joint
         self._gate = gate
         self._wait_for = wait_for
         self._watch = watch
@@ -121,15 +136,16 @@ class GroupCommit:
         *,
         alone: Callable[[apsw.Connection], object] | None = None,
         lasting: bool = True,
+        entries: Sequence[Entry] = (),
     ) -> None:
         """Run a command in a transaction and return when it is durable. Raises its own exception, or a `StoreError`.
 
-        `apply` may run more than once, because the batch is run again if another command in it is refused. `alone` runs
-        after the transaction, while nobody else uses the connection. A command that is not `lasting` survives the end
-        of this process, but perhaps not a power failure: it does not wait for the disk, unless another one in its batch
-        does.
+        `apply` may run more than once, because the batch is run again if another command in it is refused. If all that
+        it does is to append `entries`, they may be written together with others instead. `alone` runs after the
+        transaction, while nobody else uses the connection. A command that is not `lasting` survives the end of this
+        process, but perhaps not a power failure: it does not wait for the disk, unless another one in its batch does.
         """
-        command = _Command(apply, time.monotonic() + self._wait_for, threading.Lock(), alone, lasting)
+        command = _Command(apply, time.monotonic() + self._wait_for, threading.Lock(), alone, lasting, entries)
         # `with` on a lock of the interpreter is one step: however we leave, the lock is free afterwards.
         with command.caller:
             try:
@@ -214,7 +230,7 @@ class GroupCommit:
             if len(batch.commands) == 1:
                 # Nobody else is in the transaction, so a refusal may roll all of it back.
                 batch.commands[0].apply(connection)
-            elif not _run_together(connection, batch.commands):
+            elif not self._run_together(batch.commands):
                 # One was refused. Without savepoints it cannot be undone alone, so all are undone and run again, each
                 # in a savepoint of its own.
                 connection.execute("ROLLBACK")
@@ -241,6 +257,27 @@ class GroupCommit:
             else:
                 batch.failure = error if isinstance(error, BatonpassError) else StoreError(str(error))
             batch.settled = True
+
+    def _run_together(self, commands: Sequence[_Command]) -> bool:
+        """Run commands without savepoints, which cost two statements each; return False if they must be run apart."""
+        connection, joint = self._connection, self._joint
+        joined: list[_Command] = []
+        if joint is not None and len(commands) >= _ENOUGH_TO_JOIN:
+            joined = [command for command in commands if command.entries and joint.can_join(command.entries)]
+        try:
+            if joint is not None and len(joined) >= _ENOUGH_TO_JOIN:
+                joint.write([command.entries[0] for command in joined], connection)
+            else:
+                joined = []
+            written = {id(command) for command in joined}
+            for command in commands:
+                if id(command) not in written:
+                    command.apply(connection)
+        except (StoreError, apsw.Error):
+            raise
+        except Exception:  # noqa: BLE001 - which of them it was shows when they run apart
+            return False
+        return True
 
     def _wait_for_disk(self, *, waits: bool) -> None:
         """Set whether the next commits wait for the disk. Called outside of a transaction, where SQLite allows it."""
@@ -316,18 +353,6 @@ class GroupCommit:
                 _tell(command.batch, 1)  # it may have been woken, and have woken nobody
         if leads:
             self._pass_on(command, _Batch())
-
-
-def _run_together(connection: apsw.Connection, commands: tuple[_Command, ...]) -> bool:
-    """Run commands without savepoints, which cost two statements each; return False if they must be run apart."""
-    try:
-        for command in commands:
-            command.apply(connection)
-    except (StoreError, apsw.Error):
-        raise
-    except Exception:  # noqa: BLE001 - which of them it was shows when they run apart
-        return False
-    return True
 
 
 def _run_apart(connection: apsw.Connection, command: _Command) -> None:

@@ -102,7 +102,24 @@ INSERT INTO handoffs (
 )
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?1 <= (SELECT handoff FROM settled));
 
--- The states from which the event is allowed come from the table of transitions, as a list between commas.
+-- The states from which the event is allowed come from the table of transitions, as a list between commas. The caller
+-- looks at the number of changed rows.
+-- name: move_handoff_of_caller
+UPDATE handoffs
+SET
+    agent = coalesce(?2, agent),
+    state = ?3,
+    attempt = coalesce(?5, attempt),
+    run = coalesce(?6, run)
+WHERE
+    id = ?1
+    AND carrier = 'caller'
+    AND (?7 IS NULL OR attempt = ?7)
+    AND ?8 IS CASE state WHEN 'running' THEN run END
+    AND (?9 IS NULL OR ?9 = coalesce((SELECT head FROM streams WHERE streams.id = ?1), initiated))
+    AND instr(?10, ',' || state || ',');
+
+-- The same for any carrier. Its lease follows a handoff that a worker carries.
 -- name: move_handoff
 UPDATE handoffs
 SET
@@ -922,3 +939,111 @@ SELECT id FROM handoffs WHERE settled IS NOT (id <= (SELECT handoff FROM settled
 UNION ALL
 SELECT 'a handoff' WHERE (SELECT handoff FROM settled) IS NOT coalesce((SELECT max(id) FROM handoffs WHERE settled = 1), '')
 LIMIT 1;
+
+-- The statements of appends that are written together. In each, the line of the row is repeated. There are a few sizes
+-- only, so that each is prepared once, and the rows that are too many are NULL. The values of a row are those of the
+-- statement for one.
+-- name: open_streams
+INSERT INTO streams (id, root, seq, head, epoch, open)
+SELECT column1, column10, column2, column3, column4, column5
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+) AS given
+WHERE EXISTS (SELECT 1 FROM keys WHERE id = column9 AND role = 'relay' AND status = 'active')
+ON CONFLICT (id) DO NOTHING;
+
+-- name: move_streams
+UPDATE streams SET seq = column2, head = column3, epoch = column4, open = column5
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?, ?, ?, ?, ?)
+) AS given
+WHERE
+    id = column1 AND seq = column2 - 1 AND head = column6 AND epoch = column7 AND open = 1
+    AND EXISTS (SELECT 1 FROM keys WHERE keys.id = column9 AND role = 'relay' AND status = 'active');
+
+-- name: find_wrong_premises
+SELECT 1
+FROM (
+    VALUES
+    (?, ?, ?, ?)
+) AS given
+WHERE
+    (SELECT count(*) FROM statements WHERE root = column1) <> column2
+    OR (SELECT count(*) FROM remarks WHERE said = 'refuted' AND name = column1) <> column3
+    OR EXISTS (SELECT 1 FROM streams WHERE id = column4);
+
+-- name: last_position
+SELECT coalesce(max(position), 0) FROM receipts;
+
+-- name: add_receipts
+INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature, position)
+SELECT column1, (SELECT number FROM streams WHERE id = column2), column3, column4, column5, column6, column7, column8
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?, ?, ?, ?)
+) AS given
+WHERE column1 IS NOT NULL;
+
+-- name: add_contents
+INSERT INTO contents (id, receipt, place, salt, body)
+SELECT column1, column2, column3, column4, column5
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?)
+) AS given
+WHERE column1 IS NOT NULL;
+
+-- name: add_runs
+INSERT INTO runs (
+    id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session, settled
+)
+SELECT
+    column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column12,
+    column1 <= (SELECT run FROM settled)
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+) AS given
+WHERE column1 IS NOT NULL;
+
+-- name: end_runs
+UPDATE runs SET state = column1, ended_at = column2
+FROM (
+    VALUES
+    (?, ?, ?)
+) AS given
+WHERE id = column3;
+
+-- name: add_handoffs
+INSERT INTO handoffs (
+    id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline, settled
+)
+SELECT
+    column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column12,
+    column13, column1 <= (SELECT handoff FROM settled)
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+) AS given
+WHERE column1 IS NOT NULL;
+
+-- name: move_handoffs
+UPDATE handoffs
+SET
+    agent = coalesce(column2, agent),
+    state = CASE carrier WHEN 'caller' THEN column3 ELSE column4 END,
+    attempt = coalesce(column5, attempt),
+    run = coalesce(column6, run)
+FROM (
+    VALUES
+    (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+) AS given
+WHERE
+    id = column1
+    AND (column7 IS NULL OR attempt = column7)
+    AND column8 IS CASE state WHEN 'running' THEN run END
+    AND (column9 IS NULL OR column9 = coalesce((SELECT head FROM streams WHERE streams.id = column1), initiated))
+    AND instr(CASE carrier WHEN 'caller' THEN column10 ELSE column11 END, ',' || state || ',')
+RETURNING id, carrier, state, agent;

@@ -113,7 +113,7 @@ class SqliteStore:
                     if len(content.body) > LARGEST_ROW_BODY:
                         self._blobs.write(content.ref.id, content.body)
                         kept.append(content.ref.id)
-            self._write(partial(write_entries, self._tail, entries))
+            self._write(partial(write_entries, self._tail, entries), entries=entries)
         except BaseException:
             self._drop_unnamed(kept)
             raise
@@ -216,7 +216,9 @@ class SqliteStore:
                 raise StoreUnavailableError(f"{self._path} is of an earlier version; run `batonpass ledger migrate`")
             self.migrate()
 
-    def _write(self, apply: Callable[[apsw.Connection], object], *, lasting: bool = True) -> None:
+    def _write(
+        self, apply: Callable[[apsw.Connection], object], *, lasting: bool = True, entries: Sequence[Entry] = ()
+    ) -> None:
         if self._shut or os.getpid() != self._pid:
             self._require_usable()
         if self._reads_only:
@@ -224,7 +226,7 @@ class SqliteStore:
         if self._writer is None:
             with self._writer_lock:
                 self._writer = self._writer or Writer(self._path, self.home, self._wait_for, self._tail)
-        self._writer.run(apply, lasting=lasting)
+        self._writer.run(apply, lasting=lasting, entries=entries)
 
     def _answer(self, apply: Callable[[apsw.Connection], Answer], *, lasting: bool = True) -> Answer:
         """Run a command and return its last answer: it runs again if another command in its batch was refused."""

@@ -43,7 +43,9 @@ class Tail:
     def __init__(self) -> None:
         self.ids: set[str] = set()
         self.known = False  # whether `ids` is right for the current transaction
-        self._heads: dict[str, tuple[str, int]] = {}  # receipts that we wrote into the tail: digest to stream and seq
+        # Receipts that we wrote into this tail and into the one before it: digest to stream and seq.
+        self._heads: dict[str, tuple[str, int]] = {}
+        self._earlier_heads: dict[str, tuple[str, int]] = {}
         self._version: int | None = None  # SQLite's data version after our last commit
         # Called when others may have committed; raises to refuse the transaction.
         self.inspect: Callable[[apsw.Connection], None] = _trust
@@ -79,7 +81,8 @@ class Tail:
         receipt, content, _, _ = row
         late = (("find_late_receipts", receipt), ("find_late_contents", content))
         self.ids = {identifier for name, last in late for (identifier,) in connection.execute(QUERIES[name], (last,))}
-        self._heads.clear()
+        self._heads = {}
+        self._earlier_heads = {}
         self._find_greatest(connection)
         self.known = True
         return self.ids
@@ -93,7 +96,8 @@ class Tail:
 
         If False, it may exist all the same.
         """
-        return self._heads.get(mark.head) == (mark.stream, mark.seq)
+        known = self._heads.get(mark.head) or self._earlier_heads.get(mark.head)
+        return known == (mark.stream, mark.seq)
 
     def add_receipt(self, connection: Statements, signed: SignedReceipt) -> bool:
         """Add the id of a new receipt to the tail; return False if it is taken, in the tail or in the indexes."""
@@ -119,7 +123,8 @@ class Tail:
         """Write the index entries of all rows in the tail. The tail is empty afterwards."""
         connection.execute(QUERIES["settle"])
         self.ids.clear()
-        self._heads.clear()
+        # Appends that are under way have seen receipts that are settled now.
+        self._earlier_heads, self._heads = self._heads, {}
         self._find_greatest(connection)
 
     def _find_greatest(self, connection: Statements) -> None:

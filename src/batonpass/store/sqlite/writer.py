@@ -10,6 +10,7 @@ import apsw
 
 from batonpass.errors import StoreAlteredError, StoreError, StoreReadOnlyError, StoreUnavailableError
 from batonpass.store.home import prepare_home
+from batonpass.store.sqlite.append_together import AppendTogether
 from batonpass.store.sqlite.connection import BUSY_MILLISECONDS, grow_log, open_writer, require_place
 from batonpass.store.sqlite.group_commit import GroupCommit
 from batonpass.store.sqlite.schema import find_alterations
@@ -50,7 +51,7 @@ class Writer:
         self._schema: int | None = None  # the last schema version that was checked and found unaltered
         self._tail = tail
         tail.inspect = self._require_schema
-        self._commits = GroupCommit(self._connection, self, wait_for, tail)
+        self._commits = GroupCommit(self._connection, self, wait_for, tail, AppendTogether(tail))
         # Attributes instead of methods: a method would be one more call in every append.
         self.run = self._commits.run  # runs a command in a transaction and returns when that is durable
         self.explain = self._turnstile.explain  # names the process that has the right to write
