@@ -3,14 +3,16 @@
 import ast
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Final
 
 import pytest
 
 from tests.house.tree import PACKAGE, ROOT, document, parsed
 
-STANDARD = sys.stdlib_module_names | {"batonpass"}
-ALLOWED = {"model": STANDARD | {"msgspec"}, "guard": STANDARD, "drift": STANDARD}
+STANDARD: Final = sys.stdlib_module_names | {"batonpass"}
+ALLOWED: Final = {"model": STANDARD | {"msgspec"}, "guard": STANDARD, "drift": STANDARD}
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -34,6 +36,43 @@ def test_pure_packages_lean_on_the_standard_library(package: str) -> None:
     ]
 
     assert [] == foreign
+
+
+def test_no_module_leads_back_to_itself() -> None:
+    """No module imports itself through others, not even inside of one package, in a function or for types."""
+    trees = {name.removeprefix("src/").removesuffix(".py").replace("/", "."): tree for name, tree in parsed(PACKAGE)}
+    modules = {name.removesuffix(".__init__"): tree for name, tree in trees.items()}
+
+    assert [] == cycle_in({name: set(leads_to(tree, modules)) for name, tree in modules.items()})
+
+
+def leads_to(tree: ast.Module, modules: Mapping[str, object]) -> Iterator[str]:
+    """Yield those of our modules that a file imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name in modules)
+            case ast.ImportFrom(module=str(package), level=0, names=names):
+                found = {f"{package}.{alias.name}" for alias in names} & modules.keys()
+                yield from found or {package} & modules.keys()
+
+
+def cycle_in(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return the names along one cycle; an empty list where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle
+    return []
+
+
+def test_a_cycle_is_found_in_whatever_way_it_is_imported() -> None:
+    """Two files that need each other are a cycle, also where one does so in a function."""
+    files = {"a.b": "import a.c", "a.c": "def f():\n    from a import b", "a": ""}
+    graph = {name: set(leads_to(ast.parse(text), files)) for name, text in files.items()}
+
+    assert {"a.b", "a.c"} == set(cycle_in(graph))
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
