@@ -11,7 +11,7 @@ from xdist.remote import Producer
 from tests.counted import Counting, counted_last
 from tests.memory import use_memory
 from tests.ready_ledger import copy_ledgers
-from tests.sharing import Sharing, longest_first, schedule
+from tests.sharing import Sharing, import_from, longest_first, schedule
 
 pytest_plugins = ["tests.postgres_server"]
 
@@ -41,6 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
     if config.getoption("counted") and runs_tests:
         config.pluginmanager.register(Counting())
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let each of several processes that run everything import another part of it first."""
+    one_of_many = getattr(session.config, "workerinput", None)
+    if one_of_many is not None and session.config.getoption("counted"):
+        import_from(int(one_of_many["workerid"].removeprefix("gw")), of=one_of_many["workercount"])
 
 
 @pytest.hookimpl(tryfirst=True)

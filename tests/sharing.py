@@ -1,5 +1,8 @@
-"""Which tests share an expensive set-up: one process of many runs all of them, so that it is made once."""
+"""What several processes share: tests with one expensive set-up run in one process, and each file is compiled once."""
 
+import importlib
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xdist.scheduler import LoadScopeScheduling
@@ -46,6 +49,21 @@ LONG: Final = (
 def longest_first(items: "list[pytest.Item]") -> None:
     """Let what takes longest begin first; all else keeps its order."""
     items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
+
+
+def import_from(number: int, of: int) -> None:
+    """Import all tests, beginning where process number `number` of so many begins; pytest finds them imported.
+
+    Asserts are rewritten when a file is imported for the first time in a clone, which takes longer than to import it.
+    Where all processes begin with the same file, each rewrites all of them.
+    """
+    tests = Path(__file__).parent
+    names = [path.relative_to(tests.parent).with_suffix("").parts for path in sorted(tests.rglob("test_*.py"))]
+    begin = number * len(names) // of
+    for name in (*names[begin:], *names[:begin]):
+        if name[1] != "house":
+            with suppress(Exception):  # which pytest says again, and where
+                importlib.import_module(".".join(name))
 
 
 class _Numbered(list[str]):
