@@ -36,6 +36,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "key": "DIGEST",
         "fingerprint": "DIGEST",
         "deadline": None,
+        "retries": None,
         "carries": [{"item": "content-1", "digest": "DIGEST", "part": "intent"}],
         "missing": ["constraint", "criteria", "decision", "exclusion", "question", "rationale", "rejected"],
         "unverified": [],
@@ -51,6 +52,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "taint": [],
         "terms": None,
         "reasoning": None,
+        "suspect": [],
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",
@@ -83,6 +85,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "unverified": [],
         "kept": 0,
         "keeps": [],
+        "waiting": [],
         "gives": [],
         "flags": [],
         "label": {"integrity": "tool_output", "readers": None},

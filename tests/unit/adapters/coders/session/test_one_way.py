@@ -140,7 +140,7 @@ class TestHolds:
         elsewhere = Session(project, record(), id="99999999-2222-4333-8444-555555555555")
         elsewhere.says("Something else")
 
-        assert "user:bo did not let Bash be made earlier in this session" in str(first)
+        assert "user:bo denied Bash earlier in this session" in str(first)
         assert [first] * 2 == [second, below]
         assert str(other).startswith("Held, and not made: ")
         assert str(sentence(elsewhere.asks("c7", "Bash", command="make"))).startswith("Held, and not made: ")

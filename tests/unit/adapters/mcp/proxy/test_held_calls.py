@@ -169,7 +169,7 @@ def test_a_call_that_was_declined_stays_so() -> None:
     stage.say(None, stage.to_client[-1]["id"], **DECLINED)
     stage.call(2)
 
-    assert ([], True) == (stage.to_server, said(stage).startswith("Denied, and not made: user:ana did not let"))
+    assert ([], True) == (stage.to_server, said(stage).startswith("Denied, and not made: user:ana denied "))
 
 
 def test_a_call_that_is_repeated_while_it_waits_is_held_once() -> None:
