@@ -201,6 +201,15 @@ def test_words_of_a_repository_are_inert(trap: Trap) -> None:
 
 
 @pytest.mark.slow
+def test_a_ledger_that_came_with_the_commits_is_not_asked(trap: Trap) -> None:
+    """Its receipts verify against keys that came with it: the card says why there is no answer."""
+    trap.git("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=", "add", "-f", ".batonpass/ledger.db")
+    card = asked(trap, trap.root / "a.py")[1]["result"]["contents"]["value"]
+
+    assert (True, False) == ("speaks for whoever made the commits" in card, "editor" in card)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content", [b"", b"SQLite format 3\0 and then nothing", b"x" * 4096], ids=["empty", "cut", "no"]
 )

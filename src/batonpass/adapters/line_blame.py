@@ -19,8 +19,9 @@ from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.commit_span import CommitSpan, find_commits, find_uncommitted
 from batonpass.attribution.git.file_git import Repository
 from batonpass.attribution.git.file_history import FileOrigins, read_origins
+from batonpass.attribution.git.git_process import GitSilentError
 from batonpass.config import LEDGER, Settings, find_settings
-from batonpass.errors import InvalidValueError, StoreError, StoreUnavailableError
+from batonpass.errors import ForeignLedgerError, InvalidValueError, StoreError, StoreUnavailableError
 from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -110,6 +111,8 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
     if settings is None:
         with heard(path) as told:
             return replace(blame_in(told.relay.store, path), transcripts=told.read)
+    if not ledger and not os.environ.get(LEDGER):
+        require_own(settings)
     roots = () if settings.home is None else (settings.home.parent,)
     for _ in range(_TRIES):
         before = _stamp(settings)
@@ -136,6 +139,22 @@ def _stamp(settings: Settings) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def require_own(settings: Settings) -> None:
+    """Refuse a ledger that is committed: whoever made the commits made it. Raises `ForeignLedgerError`."""
+    if not settings.ledger.startswith(SQLITE):
+        return
+    path = Path(settings.ledger.removeprefix(SQLITE)).resolve()
+    root = find_repository(path.parent)
+    try:
+        if root is None or not Repository(root, os.environ).tracks(path.relative_to(root).as_posix()):
+            return
+    except GitSilentError:
+        pass  # a repository that git does not read may hold anything
+    raise ForeignLedgerError(
+        f"{path} is committed in the repository and speaks for whoever made the commits; name it if you trust it"
+    )
 
 
 def porcelain_in(store: LedgerStore, path: Path, lines: Lines | None, *, every: bool) -> list[bytes]:

@@ -98,6 +98,7 @@
     │   ├── StoreBusyError         store.busy
     │   ├── StoreUnavailableError  store.unavailable
     │   │   └── NoLedgerError      store.no_ledger
+    │   ├── ForeignLedgerError     store.foreign
     │   ├── StoreRefusedError      store.refused
     │   ├── StoreReadOnlyError     store.read_only
     │   ├── StoreFullError         store.full

@@ -171,6 +171,12 @@ class NoLedgerError(StoreUnavailableError):
     code = "store.no_ledger"
 
 
+class ForeignLedgerError(StoreError):
+    """The ledger is committed in the repository that is looked at: it speaks for whoever made the commits."""
+
+    code = "store.foreign"
+
+
 class StoreRefusedError(StoreError):
     """The store exists and denies access."""
 

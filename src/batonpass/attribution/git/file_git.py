@@ -83,6 +83,10 @@ class Repository(Struct, frozen=True):
         names = self._text(*safely, *what, "--name-status", "-z", *spans, "--", *filter(None, (below,)))
         return names, self._text(*safely, *what, "--unified=0", *spans, "--", *filter(None, (below,)))
 
+    def tracks(self, path: str) -> bool:
+        """Return whether git has a file at this path in its index."""
+        return bool(self._text("ls-files", "--cached", "-z", "--", path))
+
     def untracked(self, below: str = "") -> list[str]:
         """Return the files that git neither tracks nor ignores."""
         found = self._text("ls-files", "--others", "--exclude-standard", "-z", "--", *filter(None, (below,)))

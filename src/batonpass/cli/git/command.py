@@ -13,7 +13,7 @@ from batonpass.attribution.git.file_git import TRAILER as RUN_TRAILER
 from batonpass.cli.git import commit_hook
 from batonpass.cli.git.repository import TRAILER, GitError, git, hooks_directory, is_private, read_staged
 from batonpass.cli.input.ledger_access import ledger_word, opened_relay, settings, viewed
-from batonpass.cli.input.options import ledger_option
+from batonpass.cli.input.options import ledger_and_json, ledger_option
 from batonpass.cli.output.exits import tell_error
 from batonpass.cli.output.terminal import tell
 from batonpass.cli.output.units import counted
@@ -177,3 +177,17 @@ def _has_words(message: Path) -> bool:
     """Return whether a message is not empty: an empty one stops the commit, and a trailer must not change that."""
     text = _SCISSORS.split(message.read_text(encoding="utf-8", errors="replace"), maxsplit=1)[0]
     return bool(git("stripspace", "--strip-comments", text=text).strip())
+
+
+@command.command()
+@click.argument("span", metavar="COMMIT|BASE..HEAD")
+@click.option("--md", "as_markdown", is_flag=True, help="Markdown, for a comment on a pull request.")
+@ledger_and_json
+def summary(span: str, *, as_markdown: bool, as_json: bool) -> None:
+    """Sum up who wrote the lines that commits add: agents and for whom, verified, approved, unexplained.
+
+    BASE...HEAD counts from where both parted, as a pull request does.
+    """
+    from batonpass.cli.git.summary import summarise  # noqa: PLC0415 - a commit's hook does not need it
+
+    summarise(span, as_markdown=as_markdown, as_json=as_json)

@@ -1,0 +1,81 @@
+"""`batonpass git summary`: who wrote the lines of a commit or a pull request, in sum."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import click
+from msgspec.structs import replace
+
+from batonpass.accounts.blamed_lines.span_summary import (
+    cells_of,
+    sum_up,
+    summary_facts,
+    summary_markdown,
+    tell_doubts,
+    tell_sum,
+)
+from batonpass.adapters.line_blame import blame_span, find_ledger, find_span, heard, require_own
+from batonpass.attribution.git.commit_span import CommitSpan
+from batonpass.cli.input.ledger_access import viewed
+from batonpass.cli.input.options import given_ledger
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.terminal import paint, say, say_json, table, tell
+from batonpass.cli.output.units import counted
+from batonpass.config import LEDGER
+from batonpass.errors import StoreUnavailableError
+from batonpass.store.factory import MEMORY, open_store
+from batonpass.store.port import LedgerStore
+
+
+def summarise(asked: str, *, as_markdown: bool, as_json: bool) -> None:
+    """Print the summary of a commit or a span of commits."""
+    span = find_span(asked)
+    if span is None or span.head is None:
+        raise click.UsageError(f"{asked} is neither a commit nor BASE..HEAD")
+    with _asked() as (store, sessions), viewed(store) as view:
+        hunks = (
+            hunk if hunk.blame is None else replace(hunk, blame=replace(hunk.blame, transcripts=sessions))
+            for hunk in blame_span(view, span)
+        )
+        summary = sum_up(hunks)
+    if as_json:
+        ends = {"base": span.base, "head": span.head}
+        say_json({**ends, "from": "ledger" if sessions is None else "transcripts", **summary_facts(summary)})
+    elif as_markdown:
+        click.echo(summary_markdown(summary, _title(span)), nl=False)
+    else:
+        say(f"{tell_sum(summary)} · {summary.removed:,} removed · {counted(summary.files, 'file')}")
+        rows = [[*map(str, cells_of(author))] for author in summary.authors]
+        if rows:
+            table(rows, header=["author", "for", "lines", "verified", "approved"])
+        for doubt in tell_doubts(summary):
+            tell(paint(doubt, dim=True))
+    if not summary.holds:
+        click.get_current_context().exit(NO)
+
+
+def _title(span: CommitSpan) -> str:
+    return f"{span.base[:8]}..{(span.head or '')[:8]}"
+
+
+@contextmanager
+def _asked() -> Iterator[tuple[LedgerStore, int | None]]:
+    """Open the chosen ledger, or one made from sessions, or an empty one: then only git tells."""
+    settings = find_ledger(None, given_ledger())
+    if settings is not None:
+        if not given_ledger() and not os.environ.get(LEDGER):
+            require_own(settings)
+        with closing(open_store(settings.ledger, create=False)) as store:
+            yield store, None
+        return
+    try:
+        with heard(None) as read:
+            tell(paint(f"no ledger here: read {counted(read.read, 'session')}, which nobody signed", dim=True))
+            yield read.relay.store, read.read
+    except StoreUnavailableError:
+        from batonpass.relay import Relay, recording_of  # noqa: PLC0415 - only where nothing is recorded
+
+        with Relay.open(MEMORY) as nothing:
+            recording_of(nothing)
+            yield nothing.store, None
