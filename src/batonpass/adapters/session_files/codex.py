@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct, field
 
 from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
-from batonpass.adapters.session_files.patch_text import read_patch_text
 from batonpass.adapters.session_files.patches import hunks_between, read_unified
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -33,6 +32,7 @@ from batonpass.adapters.session_files.session_values import (
     ToolResult,
     ToolUse,
 )
+from batonpass.adapters.session_files.told_values import as_arguments, as_mapping, as_text, read_object, words_of
 from batonpass.adapters.session_files.tool_facts import ToolTable, use_of
 
 _PATCHER: Final = "apply_patch"
@@ -147,13 +147,13 @@ class _Thread(Struct, kw_only=True):
         match kind:
             case "session_meta":
                 # A fork has the first line of its original as well; its own comes first.
-                self.version = self.version or _text(payload.get("cli_version"))
-                self.cwd = self.cwd or _text(payload.get("cwd"))
+                self.version = self.version or as_text(payload.get("cli_version"))
+                self.cwd = self.cwd or as_text(payload.get("cwd"))
                 if self.agent is not None and (role := _role(payload)) is not None:
                     yield SubagentLink(agent=self.agent, tool_use_id="", how=LinkedBy.INFERRED, agent_type=role)
             case "turn_context":
-                self.model = _text(payload.get("model")) or self.model
-                self.cwd = _text(payload.get("cwd")) or self.cwd
+                self.model = as_text(payload.get("model")) or self.model
+                self.cwd = as_text(payload.get("cwd")) or self.cwd
             case "event_msg":
                 yield from self._event(payload, at, place)
             case "response_item":
@@ -164,7 +164,7 @@ class _Thread(Struct, kw_only=True):
             case {"type": "user_message", "message": str(text)}:
                 yield from self._said(text, at, place)
             case {"type": "item_completed", "item": {"type": "UserMessage", "content": list(content)}}:
-                yield from self._said(_words(content), at, _identity(payload["item"]) or place)
+                yield from self._said(words_of(content), at, _identity(payload["item"]) or place)
             case {"type": "patch_apply_end", "call_id": str(call)}:
                 done = "completed" if payload.get("success") is True else "failed"
                 yield from self._done(call, {**payload, "type": "FileChange", "status": done}, at)
@@ -203,13 +203,13 @@ class _Thread(Struct, kw_only=True):
         given = {"changes": sorted(_changes(item))} if nested == _PATCHER else {"command": item.get("command")}
         uuid = f"item-{call}"
         yield use_of(_TOOLS, nested, given, call=call, agent=self.agent, at=at, uuid=uuid)
-        text = _text(item.get("stdout")) or _text(item.get("aggregated_output")) or ""
+        text = as_text(item.get("stdout")) or as_text(item.get("aggregated_output")) or ""
         yield self._result(call, text, item, at, uuid)
 
     def _item(self, payload: dict[str, Any], at: datetime, place: str) -> Iterator[Record]:
         match payload:
             case {"type": "function_call", "name": str(tool), "call_id": str(call)}:
-                yield self._used(tool, _arguments(payload.get("arguments")), call, at, payload)
+                yield self._used(tool, as_arguments(payload.get("arguments")), call, at, payload)
             case {"type": "custom_tool_call", "name": str(tool), "call_id": str(call)}:
                 yield self._used(tool, {"input": payload.get("input")}, call, at, payload)
             case {"type": "local_shell_call", "call_id": str(call)}:
@@ -217,10 +217,10 @@ class _Thread(Struct, kw_only=True):
             case {"type": "function_call_output" | "custom_tool_call_output", "call_id": str(call)}:
                 yield from self._returned(call, _output(payload.get("output")), at, _identity(payload) or place)
             case {"type": "message", "role": "assistant", "content": list(content)}:
-                if (text := _words(content)).strip():
+                if (text := words_of(content)).strip():
                     yield SaidInWords(agent=self.agent, at=at, text=text, uuid=_identity(payload) or place)
             case {"type": "agent_message", "content": list(content)} if self.agent is not None:
-                if (text := _words(content)).strip():
+                if (text := words_of(content)).strip():
                     yield Task(agent=self.agent, at=at, text=text, uuid=_identity(payload) or place)
 
     def _used(self, tool: str, given: Mapping[str, Any], call: str, at: datetime, payload: dict[str, Any]) -> ToolUse:
@@ -299,8 +299,7 @@ def _root(name: str, threads: Mapping[str, _ThreadFile]) -> str:
 
 
 def _changes(item: Mapping[str, Any]) -> dict[str, Any]:
-    changes = item.get("changes")
-    return changes if isinstance(changes, dict) else {}
+    return dict(as_mapping(item.get("changes")))
 
 
 def _patches(item: Mapping[str, Any]) -> Iterator[FilePatch]:
@@ -311,7 +310,7 @@ def _patches(item: Mapping[str, Any]) -> Iterator[FilePatch]:
             case {"type": "delete", "content": str(text)}:
                 yield FilePatch(path=path, before=text, hunks=hunks_between(text, ""))
             case {"type": "update", "unified_diff": str(diff)}:
-                moved = _text(change.get("move_path"))
+                moved = as_text(change.get("move_path"))
                 hunks = read_unified(diff)
                 if hunks is not None or moved is not None:
                     yield FilePatch(path=moved or path, hunks=hunks or (), renamed_from=path if moved else None)
@@ -319,42 +318,14 @@ def _patches(item: Mapping[str, Any]) -> Iterator[FilePatch]:
                 continue
 
 
-def _arguments(given: object) -> dict[str, Any]:
-    if isinstance(given, str):
-        with contextlib.suppress(*UNREADABLE):
-            found = msgspec.json.decode(given)
-            return found if isinstance(found, dict) else {"arguments": found}
-    return given if isinstance(given, dict) else {"arguments": given}
-
-
 def _output(given: object) -> str:
-    match given:
-        case str():
-            return given
-        case {"content": str(text)}:
-            return text
-        case list():
-            return _words(given)
-        case _:
-            return ""
-
-
-def _words(content: list[Any]) -> str:
-    texts = (part.get("text") for part in content if isinstance(part, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return as_text(as_mapping(given).get("content")) or words_of(given)
 
 
 def _started(text: str) -> str | None:
-    with contextlib.suppress(*UNREADABLE):
-        match msgspec.json.decode(text):
-            case {"agent_id": str(child)} | {"thread_id": str(child)}:
-                return child
-    return None
+    told = read_object(text)
+    return as_text(told.get("agent_id")) or as_text(told.get("thread_id"))
 
 
 def _identity(payload: Mapping[str, Any]) -> str | None:
-    return _text(payload.get("id"))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return as_text(payload.get("id"))

@@ -1,13 +1,14 @@
 """Changes of texts: from one text to another, from edits, and from unified diffs."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from batonpass.adapters.session_files.session_values import PatchHunk
+from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 from batonpass.attribution.changes import line_diff
 
 _NO_NEWLINE: Final = "\\"  # diff's "\ No newline at end of file"
+_NEW_NAME: Final = re.compile(r"^\+\+\+ b/(.+?)[\t\r]*$", re.MULTILINE)
 _HEADER: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*")
 
 
@@ -35,6 +36,43 @@ def read_unified(text: str) -> tuple[PatchHunk, ...] | None:
             return None
         hunks.append(PatchHunk(old_start=old_start, new_start=new_start, lines=taken))
     return tuple(hunks) or None
+
+
+def read_git_diffs(text: str) -> dict[str, tuple[PatchHunk, ...]]:
+    """Return the hunks of a diff of several files by their new names, without `b/`; files it cannot read are left out."""
+    found: dict[str, tuple[PatchHunk, ...]] = {}
+    for part in re.split(r"^diff --git ", text, flags=re.MULTILINE)[1:]:
+        name = _NEW_NAME.search(part)
+        hunks = read_unified(part)
+        if name is not None and hunks is not None:
+            found[name[1]] = without_last_blank(hunks)
+    return found
+
+
+def without_last_blank(hunks: Sequence[PatchHunk]) -> tuple[PatchHunk, ...]:
+    """Return hunks without empty context at their ends: some programs count one more line than a file has."""
+    return tuple(
+        PatchHunk(
+            old_start=hunk.old_start,
+            new_start=hunk.new_start,
+            lines=hunk.lines[:-1]
+            if hunk.lines and not hunk.lines[-1].strip() and hunk.lines[-1][:1] == " "
+            else hunk.lines,
+        )
+        for hunk in hunks
+    )
+
+
+def changed_file(path: str, before: str | None, after: str, *, written: bool = False) -> FilePatch:
+    """Return the change from one text to another; None as the first if the file did not exist."""
+    hunks = hunks_between(before or "", after)
+    return FilePatch(path=path, created=before is None, before=before, after=after, hunks=hunks, written=written)
+
+
+def edited_file(path: str, hunks: tuple[PatchHunk, ...] | None) -> Iterator[FilePatch]:
+    """Yield the change of a file by hunks; nothing if they could not be read or change nothing."""
+    if hunks:
+        yield FilePatch(path=path, hunks=hunks)
 
 
 def _take(lines: Iterable[str], old: int, new: int) -> tuple[str, ...] | None:
