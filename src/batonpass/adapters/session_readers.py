@@ -6,12 +6,21 @@ from types import MappingProxyType
 from typing import Final
 
 from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.cline import ClineSessions
 from batonpass.adapters.session_files.codex import CodexSessions
+from batonpass.adapters.session_files.copilot import CopilotSessions
+from batonpass.adapters.session_files.droid import DroidSessions
+from batonpass.adapters.session_files.gemini import GeminiSessions
+from batonpass.adapters.session_files.goose import GooseSessions
+from batonpass.adapters.session_files.opencode import OpenCodeSessions
+from batonpass.adapters.session_files.qwen import QwenSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
 
-READERS: Final[Mapping[str, type[SessionReader]]] = MappingProxyType(
-    {reader.program: reader for reader in (ClaudeCodeSessions, CodexSessions)}
+_KINDS: Final[tuple[type[SessionReader], ...]] = (
+    *(ClaudeCodeSessions, CodexSessions, CopilotSessions, QwenSessions, GeminiSessions, OpenCodeSessions),
+    *(DroidSessions, ClineSessions, GooseSessions),
 )
+READERS: Final[Mapping[str, type[SessionReader]]] = MappingProxyType({kind.program: kind for kind in _KINDS})
 
 
 def find_kept(project: Path) -> Iterator[SessionReader]:

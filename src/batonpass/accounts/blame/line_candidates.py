@@ -33,8 +33,18 @@ from batonpass.store.port import LedgerView
 _MOST_RUNS: Final = 256
 _MOST_RECEIPTS: Final = 2048
 _MOST_OF_RUN: Final = 128
-_SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})  # Claude Code's shells, which may write any file
-_REPLACED: Final = "old"  # an editor's arguments with these prefixes are what it removes
+# The shells of coding agents, which may write any file.
+_SHELLS: Final = frozenset(
+    {"Bash", "Monitor", "PowerShell", "Execute", "Shell", "bash", "exec_command", "local_shell", "powershell"}
+    | {"run_commands", "run_shell_command", "shell", "shell_command"}
+)
+_REPLACED: Final = ("old", "before")  # an editor's arguments with these prefixes are what it removes
+# What an editor takes out and puts in, as agents name it.
+_EDITS: Final = (
+    *(("old_string", "new_string"), ("old_str", "new_str"), ("oldString", "newString")),
+    *(("old_text", "new_text"), ("before", "after")),
+)
+_EVERYWHERE: Final = ("replace_all", "replaceAll", "allow_multiple", "change_all")
 
 
 def replay(
@@ -195,14 +205,13 @@ def _is_bare(recorded: RecordedChange) -> bool:
 
 def _edited(before: bytes, given: dict[str, Any]) -> bytes | None:
     """Return the text after an edit; None if it does not fit exactly once."""
-    match given:
-        case {"old_string": str(old), "new_string": str(new)} if old:
-            taken, put = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")
-            count = before.count(taken)
-            is_clear = count == 1 or (count > 1 and given.get("replace_all") is True)
-            return before.replace(taken, put) if is_clear else None
-        case _:
-            return None
+    old, new = next(((given[one], given[other]) for one, other in _EDITS if one in given and other in given), ("", ""))
+    if not isinstance(old, str) or not isinstance(new, str) or not old:
+        return None
+    taken, put = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")
+    count = before.count(taken)
+    is_clear = count == 1 or (count > 1 and any(given.get(name) is True for name in _EVERYWHERE))
+    return before.replace(taken, put) if is_clear else None
 
 
 def _given(view: LedgerView, recorded: RecordedChange) -> dict[str, Any]:

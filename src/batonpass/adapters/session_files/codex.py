@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
+from batonpass.adapters.session_files.patch_text import read_patch_text
 from batonpass.adapters.session_files.patches import hunks_between, read_unified
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -33,13 +34,10 @@ from batonpass.adapters.session_files.session_values import (
     ToolUse,
 )
 from batonpass.adapters.session_files.told_values import as_arguments, as_mapping, as_text, read_object, words_of
-from batonpass.adapters.session_files.tool_facts import ToolTable, use_of
+from batonpass.adapters.session_files.tool_facts import use_of
+from batonpass.adapters.tool_kinds import Coder
 
 _PATCHER: Final = "apply_patch"
-_TOOLS: Final = ToolTable(
-    readers=frozenset({"view_image", "read_file", "list_dir", "grep_files", "wait", "wait_agent", "update_plan"}),
-    delegates={"spawn_agent": "message"},
-)
 _FOLDERS: Final = ("sessions", "archived_sessions")
 _DONE: Final = frozenset({"FileChange", "CommandExecution"})
 _STARTED: Final = frozenset({"spawn_agent", "spawnAgent"})
@@ -60,7 +58,7 @@ _DECODE: Final = msgspec.json.Decoder(_Line).decode
 class CodexSessions(SessionReader):
     """The sessions of Codex, in its own directory or in another."""
 
-    program: ClassVar[str] = "codex"
+    program: ClassVar[str] = Coder.CODEX
     title: ClassVar[str] = "Codex"
 
     def __init__(self, home: Path | None = None) -> None:
@@ -202,7 +200,7 @@ class _Thread(Struct, kw_only=True):
         nested = _PATCHER if item["type"] == "FileChange" else "exec_command"
         given = {"changes": sorted(_changes(item))} if nested == _PATCHER else {"command": item.get("command")}
         uuid = f"item-{call}"
-        yield use_of(_TOOLS, nested, given, call=call, agent=self.agent, at=at, uuid=uuid)
+        yield use_of(Coder.CODEX, nested, given, call=call, agent=self.agent, at=at, uuid=uuid)
         text = as_text(item.get("stdout")) or as_text(item.get("aggregated_output")) or ""
         yield self._result(call, text, item, at, uuid)
 
@@ -228,7 +226,7 @@ class _Thread(Struct, kw_only=True):
         # A fork repeats the calls of its original under their ids. A model that is run at home may number them from
         # one in each session, so the words count as well.
         told = msgspec.json.encode([payload.get("id"), call, tool, given], order="deterministic")
-        use = use_of(_TOOLS, tool, given, call=call, agent=self.agent, at=at, uuid=sha256(told).hexdigest()[:24])
+        use = use_of(Coder.CODEX, tool, given, call=call, agent=self.agent, at=at, uuid=sha256(told).hexdigest()[:24])
         self.uses[call] = use = msgspec.structs.replace(use, cwd=self.cwd)
         return use
 

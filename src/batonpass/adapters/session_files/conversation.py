@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from batonpass.adapters.session_files.moved_files import find_moved
 from batonpass.adapters.session_files.session_place import SessionFiles, relative_path
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
@@ -224,7 +225,15 @@ class _Building(Struct, kw_only=True):
         if call is None:
             return
         call.result = result
-        call.changes = tuple(relative_to(self.project, patch) for patch in result.patches)
+        patches = result.patches or tuple(self._moved(call.use, result))
+        call.changes = tuple(relative_to(self.project, patch) for patch in patches)
+
+    def _moved(self, use: ToolUse, result: ToolResult) -> Iterator[FilePatch]:
+        """Yield the files that a command moved; of a copy the text is not known."""
+        if use.command is not None and result.ok:
+            for moved in find_moved(use.command, use.cwd, self.project):
+                if not moved.copied:
+                    yield FilePatch(path=moved.path, renamed_from=moved.source)
 
     def _take_link(self, link: SubagentLink) -> None:
         known = self.links.get(link.agent, link)

@@ -28,13 +28,9 @@ from batonpass.adapters.session_files.session_values import (
     ToolUse,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
-from batonpass.adapters.session_files.tool_facts import ToolTable, use_of
+from batonpass.adapters.session_files.tool_facts import use_of
+from batonpass.adapters.tool_kinds import Coder
 
-_TOOLS: Final = ToolTable(
-    editors={"edit": "path", "create": "path", "str_replace_editor": "path"},
-    readers=frozenset({"view", "glob", "grep", "read_bash", "list_bash", "web_fetch", "report_intent", "read_agent"}),
-    delegates={"task": "prompt"},
-)
 _EVENTS: Final = "events.jsonl"
 
 
@@ -52,7 +48,7 @@ _DECODE: Final = msgspec.json.Decoder(_Event).decode
 class CopilotSessions(SessionReader):
     """The sessions of Copilot CLI, in its own directory or in another."""
 
-    program: ClassVar[str] = "copilot"
+    program: ClassVar[str] = Coder.COPILOT
     title: ClassVar[str] = "Copilot CLI"
 
     def __init__(self, home: Path | None = None) -> None:
@@ -131,7 +127,9 @@ class _Session(Struct):
         match data:
             case {"toolCallId": str(call), "toolName": str(tool)}:
                 given = dict(as_mapping(data.get("arguments")))
-                self.uses[call] = use = use_of(_TOOLS, tool, given, call=call, agent=agent, at=self.at, uuid=uuid)
+                self.uses[call] = use = use_of(
+                    Coder.COPILOT, tool, given, call=call, agent=agent, at=self.at, uuid=uuid
+                )
                 yield use
 
     def _returned(self, data: Mapping[str, Any], agent: str | None, uuid: str) -> Iterator[Record]:

@@ -30,16 +30,9 @@ from batonpass.adapters.session_files.session_values import (
     ToolResult,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
-from batonpass.adapters.session_files.tool_facts import ToolTable, use_of
+from batonpass.adapters.session_files.tool_facts import use_of
+from batonpass.adapters.tool_kinds import Coder
 
-_TOOLS: Final = ToolTable(
-    editors={"replace": "file_path", "write_file": "file_path", "edit": "file_path"},
-    readers=frozenset(
-        {"read_file", "read_many_files", "list_directory", "glob", "grep_search", "search_file_content", "web_fetch"}
-        | {"google_web_search", "complete_task", "write_todos"}
-    ),
-    delegates={"invoke_agent": "prompt", "delegate_to_agent": "prompt"},
-)
 _OVER: Final = frozenset({"success", "error", "cancelled"})
 _CONTEXT: Final = "<session_context>"
 _ROOT_FILE: Final = ".project_root"
@@ -50,7 +43,7 @@ _FAILED: Final = "Exit Code: "
 class GeminiSessions(SessionReader):
     """The sessions of Gemini CLI, in its own directory or in another."""
 
-    program: ClassVar[str] = "gemini"
+    program: ClassVar[str] = Coder.GEMINI
     title: ClassVar[str] = "Gemini CLI"
 
     def __init__(self, home: Path | None = None) -> None:
@@ -146,14 +139,15 @@ class _GeminiChat(Struct, kw_only=True):
             return
         given = dict(as_mapping(call.get("args")))
         at = read_time(call.get("timestamp")) or self.at
-        yield use_of(_TOOLS, tool, given, call=name, agent=self.agent, at=self.at, uuid=uuid)
+        use = use_of(Coder.GEMINI, tool, given, call=name, agent=self.agent, at=self.at, uuid=uuid)
+        yield use
         display = call.get("resultDisplay")
         child = as_text(call.get("agentId"))
-        if child is not None and tool in _TOOLS.delegates:
+        if child is not None and use.delegates:
             kind = as_text(given.get("agent_name"))
             yield SubagentLink(agent=child, tool_use_id=name, how=LinkedBy.RESULT, agent_type=kind)
         text = response_of(call.get("result"))
-        ok = status == "success" and (tool != "run_shell_command" or f"\n{_FAILED}" not in text)
+        ok = status == "success" and (use.command is None or f"\n{_FAILED}" not in text)
         yield ToolResult(
             agent=self.agent,
             tool_use_id=name,

@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 from batonpass.attribution.changes import line_diff
 
 _NO_NEWLINE: Final = "\\"  # diff's "\ No newline at end of file"
+_CONTEXT: Final = 3
 _NEW_NAME: Final = re.compile(r"^\+\+\+ b/(.+?)[\t\r]*$", re.MULTILINE)
 _HEADER: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*")
 
@@ -39,7 +42,7 @@ def read_unified(text: str) -> tuple[PatchHunk, ...] | None:
 
 
 def read_git_diffs(text: str) -> dict[str, tuple[PatchHunk, ...]]:
-    """Return the hunks of a diff of several files by their new names, without `b/`; files it cannot read are left out."""
+    """Return the hunks of a diff of several files by their new names, without `b/`. What it cannot read is left out."""
     found: dict[str, tuple[PatchHunk, ...]] = {}
     for part in re.split(r"^diff --git ", text, flags=re.MULTILINE)[1:]:
         name = _NEW_NAME.search(part)
@@ -51,21 +54,42 @@ def read_git_diffs(text: str) -> dict[str, tuple[PatchHunk, ...]]:
 
 def without_last_blank(hunks: Sequence[PatchHunk]) -> tuple[PatchHunk, ...]:
     """Return hunks without empty context at their ends: some programs count one more line than a file has."""
-    return tuple(
-        PatchHunk(
-            old_start=hunk.old_start,
-            new_start=hunk.new_start,
-            lines=hunk.lines[:-1]
-            if hunk.lines and not hunk.lines[-1].strip() and hunk.lines[-1][:1] == " "
-            else hunk.lines,
+    return tuple(replace(hunk, lines=hunk.lines[:-1]) if hunk.lines[-1:] == (" ",) else hunk for hunk in hunks)
+
+
+def with_context(hunks: Sequence[PatchHunk], before: Sequence[str]) -> tuple[PatchHunk, ...]:
+    """Return hunks with the lines around them, which tell the place of a change better than its number does."""
+    around: list[PatchHunk] = []
+    edge = 0  # the lines before it belong to an earlier hunk
+    for number, hunk in enumerate(hunks):
+        old = sum(line[:1] == "-" for line in hunk.lines)
+        start = (hunk.old_start or 0) - (old > 0)
+        following = hunks[number + 1] if number + 1 < len(hunks) else None
+        end = len(before) if following is None else (following.old_start or 0) - _removes(following)
+        above = before[max(edge, start - _CONTEXT) : start]
+        # The lines between two hunks belong to the first of them, so that no line is in both.
+        below = before[start + old : min(end, start + old + _CONTEXT)]
+        new = (hunk.new_start or 0) - (any(line[:1] == "+" for line in hunk.lines))
+        edge = start + old + len(below)
+        around.append(
+            PatchHunk(
+                old_start=start - len(above) + 1 if old or above or below else start,
+                new_start=new - len(above) + 1,
+                lines=(*(f" {line}" for line in above), *hunk.lines, *(f" {line}" for line in below)),
+            )
         )
-        for hunk in hunks
-    )
+    return tuple(around)
+
+
+def _removes(hunk: PatchHunk) -> bool:
+    return any(line[:1] == "-" for line in hunk.lines)
 
 
 def changed_file(path: str, before: str | None, after: str, *, written: bool = False) -> FilePatch:
     """Return the change from one text to another; None as the first if the file did not exist."""
     hunks = hunks_between(before or "", after)
+    if before is not None:
+        hunks = with_context(hunks, split_lines(before))
     return FilePatch(path=path, created=before is None, before=before, after=after, hunks=hunks, written=written)
 
 
@@ -136,6 +160,19 @@ def apply_edits(text: str, edits: Sequence[tuple[str, str, bool]]) -> str | None
             return None
         text = text.replace(old, new)
     return text
+
+
+def edit_in_excerpt(path: str, old: str, new: str, excerpt: str, first: int) -> FilePatch | None:
+    """Return an edit whose result a program showed from a line on; None if it is not there exactly once."""
+    if not new or excerpt.count(new) != 1:
+        return None
+    before = split_lines(excerpt.replace(new, old))
+    hunks = with_context(hunks_between("\n".join(before), excerpt), before)
+    moved = (
+        replace(one, old_start=(one.old_start or 0) + first - 1, new_start=(one.new_start or 0) + first - 1)
+        for one in hunks
+    )
+    return FilePatch(path=path, hunks=tuple(moved))
 
 
 def unplaced_hunk(old: str, new: str) -> PatchHunk:

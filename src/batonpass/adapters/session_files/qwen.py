@@ -9,7 +9,13 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.session_files.google_parts import find_patches, response_of, texts_of
+from batonpass.adapters.session_files.google_parts import (
+    find_patches,
+    is_error,
+    patches_in_words,
+    response_of,
+    texts_of,
+)
 from batonpass.adapters.session_files.json_lines import EPOCH, UNREADABLE, find_decoded, read_time
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -26,24 +32,9 @@ from batonpass.adapters.session_files.session_values import (
     ToolUse,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
-from batonpass.adapters.session_files.tool_facts import ToolTable, use_of
+from batonpass.adapters.session_files.tool_facts import use_of
+from batonpass.adapters.tool_kinds import Coder
 
-_TOOLS: Final = ToolTable(
-    editors={"edit": "file_path", "write_file": "file_path", "notebook_edit": "notebook_path"},
-    readers=frozenset(
-        {
-            "read_file",
-            "read_many_files",
-            "list_directory",
-            "glob",
-            "grep_search",
-            "web_fetch",
-            "web_search",
-            "todo_write",
-        }
-    ),
-    delegates={"agent": "prompt", "task": "prompt"},
-)
 _LARGEST_META: Final = 1024 * 1024
 
 
@@ -66,7 +57,7 @@ _DECODE: Final = msgspec.json.Decoder(_QwenLine).decode
 class QwenSessions(SessionReader):
     """The sessions of Qwen Code, in its own directory or in another."""
 
-    program: ClassVar[str] = "qwen"
+    program: ClassVar[str] = Coder.QWEN
     title: ClassVar[str] = "Qwen Code"
 
     def __init__(self, home: Path | None = None) -> None:
@@ -142,7 +133,7 @@ class _Chat(Struct, kw_only=True):
             match part:
                 case {"functionCall": {"id": str(call), "name": str(tool)} as asked}:
                     given = dict(as_mapping(asked.get("args")))
-                    use = use_of(_TOOLS, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid)
+                    use = use_of(Coder.QWEN, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid)
                     self.uses[call] = use = msgspec.structs.replace(use, cwd=cwd)
                     yield use
         if (text := texts_of(parts)).strip():
@@ -152,9 +143,12 @@ class _Chat(Struct, kw_only=True):
         call = as_text(told.get("callId")) or ""
         if (use := self.uses.pop(call, None)) is None:
             return
-        ok = told.get("status") == "success"
-        patches = tuple(find_patches(told.get("resultDisplay"), use.input)) if ok else ()
         text = response_of(parts)
+        # Of sub-agents only the words of a result are kept.
+        is_bare = told.get("status") is None
+        ok = not is_error(parts) if is_bare else told.get("status") == "success"
+        shown = find_patches(told.get("resultDisplay"), use.input)
+        patches = tuple(patches_in_words(use.target, use.input, text) if is_bare else shown) if ok else ()
         denied = "cancelled" if told.get("status") == "cancelled" else None
         yield ToolResult(
             agent=self.agent, tool_use_id=call, ok=ok, at=self.at, uuid=uuid, text=text, patches=patches, denied=denied

@@ -88,6 +88,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     at: datetime
     uuid: str
     cwd: str | None = None
+    command: str | None = None  # what it runs in a shell
     target: str | None = None  # the only file that it is to change, as the agent spells it
     reads: bool = False  # changes nothing that outlives the session
     delegates: bool = False  # starts a sub-agent

@@ -1,4 +1,4 @@
-"""Small readings that all readers need: a text, some words, arguments. What has another shape than expected is nothing."""
+"""What all readers take out of others' JSON: a text, some words, arguments. What has another shape is nothing."""
 
 import contextlib
 from collections.abc import Iterable, Mapping

@@ -1,28 +1,22 @@
-"""What a call of an agent's tool means: what it changes, whether it only reads, whether it starts a sub-agent."""
+"""A call as a record, with what the table of tools says of it: what it changes, runs, or hands on."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
-
 from batonpass.adapters.session_files.session_values import ToolUse
-
-
-class ToolTable(Struct, frozen=True, kw_only=True):
-    """The tools of one agent by what they do. A tool that is not in it may do anything."""
-
-    editors: Mapping[str, str] = {}  # the argument that names the file, by tool
-    readers: frozenset[str] = frozenset()
-    delegates: Mapping[str, str] = {}  # the argument with the task, by tool
+from batonpass.adapters.tool_kinds import Coder, ToolKind, find_form
 
 
 def use_of(
-    tables: ToolTable, tool: str, arguments: Mapping[str, Any], *, call: str, agent: str | None, at: datetime, uuid: str
+    coder: Coder, tool: str, arguments: Mapping[str, Any], *, call: str, agent: str | None, at: datetime, uuid: str
 ) -> ToolUse:
-    """Return a call as a record, with what its tool and its arguments tell."""
-    target = arguments.get(tables.editors[tool]) if tool in tables.editors else None
-    task = arguments.get(tables.delegates[tool]) if tool in tables.delegates else None
+    """Return a call as a record. A tool that is not in the table may do anything."""
+    form = find_form(coder, tool)
+    use = ToolUse(agent=agent, tool=tool, input=arguments, tool_use_id=call, at=at, uuid=uuid)
+    if form is None:
+        return use
+    is_editor, delegates = form.kind is ToolKind.WRITER, form.kind is ToolKind.DELEGATE
     return ToolUse(
         agent=agent,
         tool=tool,
@@ -30,8 +24,14 @@ def use_of(
         tool_use_id=call,
         at=at,
         uuid=uuid,
-        target=target if isinstance(target, str) else None,
-        reads=tool in tables.readers,
-        delegates=tool in tables.delegates,
-        task=task if isinstance(task, str) else None,
+        target=_argument(arguments, form.file) if is_editor else None,
+        command=_argument(arguments, form.command),
+        reads=form.is_reading,
+        delegates=delegates,
+        task=_argument(arguments, form.task) if delegates else None,
     )
+
+
+def _argument(arguments: Mapping[str, Any], name: str | None) -> str | None:
+    given = None if name is None else arguments.get(name)
+    return given if isinstance(given, str) else None

@@ -6,13 +6,22 @@ in a shell, tries an edit that does not fit and a command that fails, and hands 
 """
 
 import os
+import sqlite3
 import subprocess
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from batonpass.adapters.session_files.cline import ClineSessions
 from batonpass.adapters.session_files.codex import CodexSessions
+from batonpass.adapters.session_files.copilot import CopilotSessions
+from batonpass.adapters.session_files.droid import DroidSessions
+from batonpass.adapters.session_files.gemini import GeminiSessions
+from batonpass.adapters.session_files.goose import GooseSessions
+from batonpass.adapters.session_files.opencode import OpenCodeSessions
+from batonpass.adapters.session_files.qwen import QwenSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
 
 RECORDED: Final = Path(__file__).parent / "recorded"
@@ -49,6 +58,7 @@ class RecordedAgent:
     )
     failed: int = 2  # the edit that does not fit, the command that fails
     links: frozenset[str] = frozenset({"meta", "result"})
+    prompt: str = PROMPT
     has_sub_agents: bool = True
 
     def __str__(self) -> str:
@@ -66,6 +76,13 @@ AGENTS: Final = (
         },
         writers={"src/invoice.py": "-m--m", "src/vat.py": "mmmm", "src/discount.py": "ss"},
     ),
+    RecordedAgent(reader=CopilotSessions, version="1.0.102"),
+    RecordedAgent(reader=QwenSessions, version="0.24.4", failed=3),  # it does not run sed -i on what it has not read
+    RecordedAgent(reader=GeminiSessions, version=None, failed=3),  # its sub-agent ended in a way that it refuses
+    RecordedAgent(reader=OpenCodeSessions, version="1.18.33", prompt=f'"{PROMPT}"'),  # its command line quotes words
+    RecordedAgent(reader=DroidSessions, version=None),
+    RecordedAgent(reader=ClineSessions, version="3.0.65", links=frozenset({"inferred"})),
+    RecordedAgent(reader=GooseSessions, version=None),
 )
 
 
@@ -92,5 +109,10 @@ def restore(agent: RecordedAgent, folder: Path) -> tuple[Path, Path]:
     for file in (one for one in kept.rglob("*") if one.is_file()):
         there = home / file.relative_to(kept)
         there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_text(file.read_text(encoding="utf-8").replace("/PROJECT", str(project)), encoding="utf-8")
+        text = file.read_text(encoding="utf-8").replace("/PROJECT", str(project))
+        if file.suffix == ".sql":
+            with closing(sqlite3.connect(there.with_suffix(""))) as database:
+                database.executescript(text)
+        else:
+            there.write_text(text, encoding="utf-8")
     return home, project

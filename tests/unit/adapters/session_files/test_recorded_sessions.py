@@ -12,7 +12,7 @@ from batonpass.adapters.line_blame import blame, blame_at
 from batonpass.adapters.session_files.conversation import Conversation, read_conversation
 from batonpass.adapters.session_files.session_values import SkippedLine
 from batonpass.relay import Relay
-from tests.unit.adapters.session_files.recorded_sessions import AGENTS, NOBODY, PROMPT, TASK, RecordedAgent, restore
+from tests.unit.adapters.session_files.recorded_sessions import AGENTS, NOBODY, TASK, RecordedAgent, restore
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def test_the_session_is_read_as_it_was(kept: Kept) -> None:
     """The human's words, the program's version, the sub-agent with its exact task and the call that started it."""
     found = kept.conversation()
 
-    assert [PROMPT] == [prompt.text for prompt in found.prompts]
+    assert [kept.agent.prompt] == [prompt.text for prompt in found.prompts]
     assert (0, kept.agent.version) == (found.unread, found.info.version)
     assert [(TASK, True)] * kept.agent.has_sub_agents == [
         (run.task, run.link in kept.agent.links) for run in found.runs if run.agent is not None

@@ -1,20 +1,17 @@
 """Remembers the texts that a run read and wrote, so that its later changes to them can be placed."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.transcripts.patches import patch_of_input
+from batonpass.adapters.session_files.moved_files import Moved, find_moved
 from batonpass.adapters.session_files.patches import hunks_between
 from batonpass.adapters.session_files.session_values import FilePatch, ToolResult, ToolUse
 from batonpass.adapters.tool_kinds import EDITORS
-from batonpass.attribution.worktree.write_intent import FileAct
-from batonpass.handoff.shell.command_intent import shell_intent
 
 # The program's line numbers; older versions wrote an arrow.
 _NUMBERED: Final = re.compile(r" *(\d+)(?:\t|→)(.*)")
@@ -28,15 +25,6 @@ _MOST_LINES: Final = 2000
 _LONGEST_LINE: Final = 2000
 
 _SHELL: Final = "Bash"
-_DOUBTS: Final = ("||", "if ", "for ", "while ", "case ")  # such a command may succeed without doing everything
-
-
-class Moved(Struct, frozen=True):
-    """A file that was moved or copied; both paths are absolute."""
-
-    source: str
-    path: str
-    copied: bool
 
 
 class Recall:
@@ -51,7 +39,10 @@ class Recall:
         patch = self._edited(use, result, told)
         if patch is not None:
             return (replace(patch, written=use.tool == "Write"),)
-        return tuple(self._moved(find_moved(use, result, self._project)))
+        command = use.input.get("command")
+        if use.tool != _SHELL or not result.ok or not isinstance(command, str):
+            return ()
+        return tuple(self._moved(find_moved(command, use.cwd, self._project)))
 
     def _edited(self, use: ToolUse, result: ToolResult, told: FilePatch | None) -> FilePatch | None:
         path = use.input.get("file_path")
@@ -106,20 +97,3 @@ def read_numbered(shown: str) -> str | None:
     if len(lines) >= _MOST_LINES or any(len(line) >= _LONGEST_LINE for line in lines):
         return None
     return "\n".join(lines)
-
-
-def find_moved(use: ToolUse, result: ToolResult, project: Path) -> Iterator[Moved]:
-    """Yield the files that a successful command moved or copied by name within the project.
-
-    A transcript has nothing about the effects of a shell but its command.
-    """
-    command = use.input.get("command")
-    if use.tool != _SHELL or not result.ok or not isinstance(command, str) or any(one in command for one in _DOUBTS):
-        return
-    root = project.resolve()
-    for write in shell_intent(command, use.cwd or root, root).writes:
-        if write.act not in {FileAct.MOVES, FileAct.COPIES} or write.source is None or os.path.isabs(write.source):  # noqa: PTH117 - a text
-            continue
-        # The files in a directory are unknown, and a pattern names several.
-        if not (root / write.path).is_dir() and not set("*?[").intersection(write.path + write.source):
-            yield Moved(str(root / write.source), str(root / write.path), write.act is FileAct.COPIES)
