@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Final
 
 from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
-from batonpass.adapters.session_files.cline import ClineSessions
-from batonpass.adapters.session_files.codex import CodexSessions
-from batonpass.adapters.session_files.copilot import CopilotSessions
-from batonpass.adapters.session_files.droid import DroidSessions
-from batonpass.adapters.session_files.gemini import GeminiSessions
-from batonpass.adapters.session_files.goose import GooseSessions
-from batonpass.adapters.session_files.opencode import OpenCodeSessions
-from batonpass.adapters.session_files.qwen import QwenSessions
+from batonpass.adapters.session_files.readers.cline import ClineSessions
+from batonpass.adapters.session_files.readers.codex import CodexSessions
+from batonpass.adapters.session_files.readers.copilot import CopilotSessions
+from batonpass.adapters.session_files.readers.droid import DroidSessions
+from batonpass.adapters.session_files.readers.gemini import GeminiSessions
+from batonpass.adapters.session_files.readers.goose import GooseSessions
+from batonpass.adapters.session_files.readers.opencode import OpenCodeSessions
+from batonpass.adapters.session_files.readers.qwen import QwenSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
 
 _KINDS: Final[tuple[type[SessionReader], ...]] = (

@@ -31,20 +31,9 @@ from batonpass.adapters.session_files.session_values import (
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text, words_of
 from batonpass.adapters.session_files.tool_facts import use_of
 from batonpass.adapters.tool_kinds import Coder
+from batonpass.store.sql import Queries
 
-_SESSIONS: Final = """
-    SELECT sessions.id, sessions.working_dir, sessions.session_type, coalesce(min(messages.created_timestamp), 0),
-           coalesce(max(messages.created_timestamp), 0), count(messages.id),
-           coalesce(sum(length(messages.content_json)), 0)
-    FROM sessions LEFT JOIN messages ON messages.session_id = sessions.id GROUP BY sessions.id ORDER BY sessions.id
-"""
-_MESSAGES: Final = """
-    SELECT id, message_id, role, created_timestamp, content_json FROM messages WHERE session_id = ? ORDER BY id
-"""
-_STARTED: Final = (
-    "SELECT content_json FROM messages WHERE session_id = ? AND instr(content_json, 'subagent_session_id')"
-)
-_MENTION: Final = "SELECT 1 FROM messages WHERE session_id = ? AND instr(content_json, ?) LIMIT 1"
+_QUERIES: Final = Queries("batonpass.adapters.session_files.readers", "goose.sql")
 _UNREADABLE: Final = (sqlite3.Error, OSError)
 _SUB_AGENT: Final = "sub_agent"
 _CREATED: Final = "Created "
@@ -105,7 +94,7 @@ class GooseSessions(SessionReader):
         for session in (files.session, *files.agents):
             reading = _GooseChat(agent=None if session == files.session else session)
             try:
-                for number, name, role, at, content in self._database.ask(_MESSAGES, (session,)):
+                for number, name, role, at, content in self._database.ask(_QUERIES["messages"], (session,)):
                     uuid = as_text(name) or f"{session}:{number}"
                     try:
                         parts = list(as_objects(msgspec.json.decode(str(content))))
@@ -123,7 +112,7 @@ class GooseSessions(SessionReader):
 
         def may_mention(files: SessionFiles) -> bool:
             return any(
-                next(self._database.ask(_MENTION, (session, name)), None) is not None
+                next(self._database.ask(_QUERIES["mention"], (session, name)), None) is not None
                 for session in (files.session, *files.agents)
                 for name in wanted
             )
@@ -143,7 +132,7 @@ class GooseSessions(SessionReader):
         if not self.place.exists():
             return {}
         try:
-            return {str(row[0]): _GooseRow(*row) for row in self._database.ask(_SESSIONS)}
+            return {str(row[0]): _GooseRow(*row) for row in self._database.ask(_QUERIES["sessions"])}
         except _UNREADABLE:
             return {}
 
@@ -152,7 +141,7 @@ class GooseSessions(SessionReader):
         found: list[str] = []
         waiting = [root]
         while waiting:
-            for (content,) in self._database.ask(_STARTED, (waiting.pop(),)):
+            for (content,) in self._database.ask(_QUERIES["started"], (waiting.pop(),)):
                 for child in _children(str(content)):
                     if child in rows and child != root and child not in found:
                         found.append(child)

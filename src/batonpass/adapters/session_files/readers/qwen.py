@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.session_files.google_parts import (
+from batonpass.adapters.session_files.json_lines import EPOCH, UNREADABLE, find_decoded, read_time
+from batonpass.adapters.session_files.readers.google_parts import (
     find_patches,
     is_error,
     patches_in_words,
     response_of,
     texts_of,
 )
-from batonpass.adapters.session_files.json_lines import EPOCH, UNREADABLE, find_decoded, read_time
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (

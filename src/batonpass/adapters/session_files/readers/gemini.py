@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.session_files.google_parts import find_patches, response_of, texts_of
 from batonpass.adapters.session_files.json_lines import EPOCH, find_decoded, raw_lines, read_time
+from batonpass.adapters.session_files.readers.google_parts import find_patches, response_of, texts_of
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, is_inside, spellings
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (

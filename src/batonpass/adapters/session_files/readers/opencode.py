@@ -31,18 +31,9 @@ from batonpass.adapters.session_files.session_values import (
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
 from batonpass.adapters.session_files.tool_facts import use_of
 from batonpass.adapters.tool_kinds import Coder
+from batonpass.store.sql import Queries
 
-_SESSIONS: Final = """
-    SELECT session.id, session.parent_id, session.directory, session.version, session.time_created,
-           session.time_updated, count(part.id), coalesce(sum(length(part.data)), 0)
-    FROM session LEFT JOIN part ON part.session_id = session.id GROUP BY session.id ORDER BY session.id
-"""
-_PARTS: Final = """
-    SELECT part.id, part.time_created, part.data, message.data
-    FROM part JOIN message ON message.id = part.message_id
-    WHERE part.session_id = ? ORDER BY part.time_created, part.id
-"""
-_MENTION: Final = "SELECT 1 FROM part WHERE session_id = ? AND instr(data, ?) LIMIT 1"
+_QUERIES: Final = Queries("batonpass.adapters.session_files.readers", "opencode.sql")
 _UNREADABLE: Final = (sqlite3.Error, OSError)
 
 
@@ -97,7 +88,7 @@ class OpenCodeSessions(SessionReader):
         for session in (files.session, *files.agents):
             reading = _Parts(agent=None if session == files.session else session)
             try:
-                for name, at, part, message in self._database.ask(_PARTS, (session,)):
+                for name, at, part, message in self._database.ask(_QUERIES["parts"], (session,)):
                     yield from self._part(reading, str(name), at, part, message)
             except _UNREADABLE as error:
                 yield self._database.problem(error)
@@ -112,7 +103,7 @@ class OpenCodeSessions(SessionReader):
 
         def may_mention(files: SessionFiles) -> bool:
             return any(
-                next(self._database.ask(_MENTION, (session, name)), None) is not None
+                next(self._database.ask(_QUERIES["mention"], (session, name)), None) is not None
                 for session in (files.session, *files.agents)
                 for name in wanted
             )
@@ -132,7 +123,7 @@ class OpenCodeSessions(SessionReader):
         if not self.place.exists():
             return {}
         try:
-            return {str(row[0]): _Session(*row) for row in self._database.ask(_SESSIONS)}
+            return {str(row[0]): _Session(*row) for row in self._database.ask(_QUERIES["sessions"])}
         except _UNREADABLE:
             return {}
 

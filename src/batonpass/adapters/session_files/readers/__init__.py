@@ -1,0 +1,1 @@
+"""One module for each agent whose sessions can be read."""
