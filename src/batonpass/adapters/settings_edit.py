@@ -18,6 +18,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     private: bool = False  # a new file is readable only by its owner
+    executable: bool = False  # a new file is a program
 
     @property
     def is_change(self) -> bool:
@@ -92,7 +93,7 @@ class _Staged(Struct, frozen=True):
         if read_settings(target) != edit.before:
             raise InvalidValueError(str(edit.path), "was changed by another program meanwhile; try again")
         target.parent.mkdir(parents=True, exist_ok=True)
-        made = 0o600 if edit.private else 0o666 & ~_umask()
+        made = 0o600 if edit.private else (0o777 if edit.executable else 0o666) & ~_umask()
         mode = made if edit.before is None else target.stat().st_mode & 0o7777
         old = _written(target, edit.before, mode)
         try:

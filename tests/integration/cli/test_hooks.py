@@ -233,7 +233,7 @@ def test_the_doctor_sees_hooks_recorder_and_spool(shop: Hooked) -> None:
     assert 0 == init.returncode
     assert f"observed, by {shop.folder}/.claude/settings.local.json" in before
     assert "not running: the next event starts it" in before
-    assert "1 event of Claude Code reached no recorder" in frozen
+    assert "1 event reached no recorder" in frozen
     assert "does not answer" in frozen
     assert f"process {pid} answers, {client.VERSION}/observe" in after
     assert "reached no recorder" not in after

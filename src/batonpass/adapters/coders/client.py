@@ -247,6 +247,8 @@ def main() -> int:
     enforce = "--enforce" in sys.argv
     try:
         call = HookInvocation(sys.argv[1:], dict(os.environ))
+        if "--where" in sys.argv:
+            return _tell_where(call)
         _answer_in_time(call)
         answer = attend(call)
         _write(1, answer)
@@ -254,6 +256,14 @@ def main() -> int:
         if enforce:
             _write(2, f"Batonpass failed ({error}): ask the user to run `batonpass doctor`\n".encode())
             return 2
+    return 0
+
+
+def _tell_where(call: HookInvocation) -> int:
+    """Print where the recorder listens, for a program that stays and sends it events itself."""
+    import json  # noqa: PLC0415 - not needed for events
+
+    _write(1, json.dumps({"path": f"{call.home}/{call.name}.sock", "stamp": call.stamp}).encode())
     return 0
 
 

@@ -37,12 +37,12 @@ class Families:
         if agent is None:
             return event
         parent = self._parent(event.coder, agent)
-        root = event.session if event.session != agent else agent
+        # A sub-agent's events name its own session, that of its parent, or that of the main conversation.
+        root = parent if event.session == agent and parent is not None else event.session
         seen = {agent}
-        above = parent
-        while above is not None and above not in seen:
-            seen.add(above)
-            root, above = above, self._parent(event.coder, above)
+        while (above := self._parent(event.coder, root)) is not None and root not in seen:
+            seen.add(root)
+            root = above
         name = "SubagentStop" if event.agent is None and event.name == "SessionEnd" else event.name
         return replace(
             event,

@@ -35,6 +35,21 @@ _CLAUDE: Final = ".claude"
 _SETTINGS: Final = ("settings.json", "settings.local.json")
 # Written by `init mcp`. A change to one of these could start a server without the proxy in front of it.
 _OF_CLIENTS: Final = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
+# Where other coding agents find our hooks, in a project and in a home: without them, calls would go unseen.
+_OF_AGENTS: Final = (
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".cursor/hooks.json",
+    ".factory/settings.json",
+    ".gemini/settings.json",
+    ".gemini/trustedFolders.json",
+    ".github/hooks/batonpass.json",
+    ".opencode/plugin/batonpass.js",
+    ".config/opencode/plugin/batonpass.js",
+    ".qwen/settings.json",
+    ".qwen/trustedFolders.json",
+)
+_AGENT_SCRIPTS: Final = ".cline/hooks"
 _OF_GIT: Final = ("config", "config.worktree")
 _HOOKS: Final = "hooks"
 # The settings of a user and of a machine: a hook or a filter named there runs in every repository.
@@ -304,7 +319,9 @@ def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> 
     user = os.path.expanduser(f"~/{_CLAUDE}")  # noqa: PTH111 - without an error, where nobody has a home
     configured = {Path(user), *([Path(given).absolute()] if given else [])}
     settings = [str(folder / name) for folder in (tree / _CLAUDE, *sorted(configured)) for name in _SETTINGS]
+    own = Path(os.path.expanduser("~"))  # noqa: PTH111 - as above
     clients = [str(tree / name) for name in _OF_CLIENTS]
+    clients += [str(folder / name) for folder in (tree, own) for name in _OF_AGENTS]
     git = {os.path.expanduser(path) for path in USER_GIT}  # noqa: PTH111 - as above
     git |= {str(Path(given) / "git/config") for given in [environment.get("XDG_CONFIG_HOME")] if given}
     git |= {given for given in [environment.get("GIT_CONFIG_GLOBAL")] if given and given.startswith("/")}
@@ -312,6 +329,7 @@ def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> 
     # Only settings are in this directory. Others, such as `.git`, occur in many honest calls, and count only if
     # removed.
     yield ProtectedPlace(str(tree / _CLAUDE), RULES, folder=True, kept=True)
+    yield ProtectedPlace(str(tree / _AGENT_SCRIPTS), RULES, folder=True)
     for folder in _git_folders(tree):
         yield from (ProtectedPlace(str(folder / name), RULES) for name in _OF_GIT)
         yield ProtectedPlace(str(folder / _HOOKS), RULES, folder=True)

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.adapters.coders.events import EVENTS
+from batonpass.adapters.coders.hook_files import SettingsScope, settings_path
 from batonpass.adapters.coders.hook_settings import (
-    SettingsScope,
     find_installed,
     hook_command,
     plan_install,
     plan_removal,
-    settings_path,
 )
 from batonpass.adapters.settings_edit import Edit
 from batonpass.errors import InvalidValueError

@@ -23,7 +23,12 @@ STORIES = {
     "copilot": Coder.COPILOT,
     "qwen": Coder.QWEN,
     "gemini": Coder.GEMINI,
+    "cursor": Coder.CURSOR,
+    "droid": Coder.DROID,
+    "cline": Coder.CLINE,
 }
+# Of these, one thing is never told: the words of the user.
+SILENT = {"cline"}
 
 
 def maker_of(relay: Relay, path: Path, line: int) -> Maker:
@@ -59,7 +64,8 @@ def test_each_line_has_its_author(
     assert None is edited.run.parent
     assert edited.run.id == below.run.parent
     assert CHILD_TASK == below.hops[0].task.words if below.hops[0].task else None
-    assert [TASK] == [one["content"]["intent"] for one in receipts(relay, "run.started")]
+    words = [] if name in SILENT else [TASK]
+    assert words == [one["content"]["intent"] for one in receipts(relay, "run.started") if "intent" in one["content"]]
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -74,10 +80,10 @@ def test_nothing_is_missed_or_recorded_twice(
     assert [] == lines(relay, "run.gap")
     made = [one["content"]["source"]["key"] for one in receipts(relay, "tool.requested")]
     assert sorted(set(made)) == sorted(made)
-    assert 1 == len(receipts(relay, "tool.denied")) or name == "copilot"
+    assert (0 if name in SILENT else 1) == len(receipts(relay, "tool.denied"))
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", [name for name in STORIES if name not in SILENT])
 def test_a_call_is_denied_in_the_words_of_its_agent(
     name: str, play_story: Callable[[str, Coder], list[Mapping[str, Any]]]
 ) -> None:
@@ -86,7 +92,9 @@ def test_a_call_is_denied_in_the_words_of_its_agent(
 
     sentence = f"{answer}"
     assert "no-denials" in sentence
-    if name == "gemini":
+    if name == "cursor":
+        assert ("deny", True) == (answer["permission"], "Denied" in answer["agent_message"])
+    elif name == "gemini":
         assert ("deny", True) == (answer["decision"], "Denied" in answer["reason"])
     else:
         assert "deny" == answer["hookSpecificOutput"]["permissionDecision"]

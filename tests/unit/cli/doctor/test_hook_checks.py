@@ -6,7 +6,8 @@ import pytest
 
 from batonpass.adapters.coders import client
 from batonpass.adapters.coders.client import HookInvocation
-from batonpass.adapters.coders.hook_settings import SettingsScope, hook_command, plan_install, settings_path
+from batonpass.adapters.coders.hook_files import SettingsScope, settings_path
+from batonpass.adapters.coders.hook_settings import hook_command, plan_install
 from batonpass.cli.doctor import hook_checks
 from batonpass.cli.doctor.check import DoctorCheck, Level
 from batonpass.cli.doctor.hook_checks import look_at_hooks
@@ -95,7 +96,7 @@ def test_events_that_reached_no_recorder_are_counted(found: Settings, monkeypatc
     client.spool(b"{}", "nobody was there")
     check = looked(found)["spool"]
 
-    assert (Level.WARN, "2 events of Claude Code reached no recorder") == (check.level, check.found)
+    assert (Level.WARN, "2 events reached no recorder") == (check.level, check.found)
 
 
 def test_a_ledger_in_memory_has_no_hooks() -> None:

@@ -33,8 +33,10 @@ def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
         return None
     parent = agent_in(raw, "parent_agent_id")
     agent = agent_in(raw, "agent_id") if parent is not None else None
-    if agent is not None:
-        name = {"SessionStart": "SubagentStart", "Stop": "SubagentStop", "SessionEnd": "SubagentStop"}.get(name, name)
+    if agent is not None and name in {"Stop", "SessionEnd"}:
+        return None  # its last words are in the result of the call that started it
+    if agent is not None and name == "SessionStart":
+        name = "SubagentStart"
     call = _part(raw, "tool_call") or _part(raw, "tool_result")
     given = call.get("input")
     told = _part(raw, "postToolUse")
@@ -62,6 +64,12 @@ def _part(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
+def report(event: HookEvent) -> str:
+    """Return the last words of a sub-agent in the result of the call that started it."""
+    told = event.response.get("text") if isinstance(event.response, dict) else None
+    return told if isinstance(told, str) else ""
+
+
 def _session(raw: Mapping[str, Any]) -> str:
     context = _part(raw, "sessionContext")
     return id_in(context, "rootSessionId") if "rootSessionId" in context else id_in(raw, "taskId")
@@ -76,6 +84,12 @@ CLINE = Dialect(
     deny=None,
     regret=say_nothing,
     go_on={"cancel": False},
+    usual="sub-agent",
+    tells_ends=False,
     links=(LinkKind.PARENT, LinkKind.INFERRED),
-    cannot=("Cline cannot refuse one call: `cancel` ends the whole run, so it is only recorded",),
+    report=report,
+    cannot=(
+        "Cline cannot refuse one call: `cancel` ends the whole run, so it is only recorded",
+        "the command line of Cline does not tell what its user said",
+    ),
 )

@@ -46,6 +46,7 @@ CODEX = Dialect(
         "Stop",
         "SessionEnd",
     ),
+    usual="default",
     links=(LinkKind.ID, LinkKind.FILE, LinkKind.INFERRED),
     started_agent=started_agent,
     cannot=(

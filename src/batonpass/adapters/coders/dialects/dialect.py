@@ -80,6 +80,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     changes_prompts: bool = False  # takes another prompt for a sub-agent
     tells_ends: bool = True  # the end of a sub-agent is an event of its own
     has_call_ids: bool = True
+    usual: str = "general-purpose"  # the type of sub-agent that it starts if a call names none
     links: tuple[LinkKind, ...] = ()  # the ways in which its sub-agents are found
     nested: bool = False  # the events of sub-agents look like those of the main conversation
     started_agent: Callable[[HookEvent], str | None] = no_agent  # the sub-agent that the result of a call names

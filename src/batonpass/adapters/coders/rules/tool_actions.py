@@ -76,8 +76,14 @@ class HookedCall(ForeignCall):
 
     @property
     def mentioned(self) -> Mapping[str, Any]:
-        """Return the arguments as the model wrote them; relative paths start at the call's directory."""
-        return self.event.input
+        """Return the arguments as the model wrote them; relative paths start at the call's directory.
+
+        A patch is a text; the files that it names are mentioned beside it.
+        """
+        form = self.event.form
+        if form is None or form.patch is None:
+            return self.event.input
+        return {**self.event.input, PATCHED: list(self.event.paths)}
 
     @property
     def seen_elsewhere(self) -> bool:

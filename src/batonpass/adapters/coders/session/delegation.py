@@ -24,9 +24,6 @@ from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
-# The type of sub-agent that the program uses if a call names none.
-USUAL: str = "general-purpose"
-
 PROMPT: str = "prompt"
 
 
@@ -36,6 +33,7 @@ class Delegation(Struct, frozen=True, kw_only=True):
     call: str | None
     task: str | None
     kind: str | None = None
+    usual: str = "general-purpose"  # the type that the agent uses if a call names none
     late: bool = False  # the sub-agent started before we knew of the call
     again: bool = False  # to a sub-agent that had ended
     fixed: bool = False  # the agent takes no other prompt for it
@@ -51,7 +49,7 @@ class Delegating(Pen):
 
         Raises `GrantError` or `HandoffError` if it is denied or held; that is recorded.
         """
-        holding, to = parent.holding, as_agent(asked.kind or USUAL)
+        holding, to = parent.holding, as_agent(asked.kind or asked.usual)
         self._learn_noted(parent)
         task = within_limit(asked.task) if asked.task is not None and asked.task.strip() else NOT_THERE
         prompt = None

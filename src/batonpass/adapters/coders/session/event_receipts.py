@@ -328,7 +328,13 @@ class Following:
         before = state.runs[state.agents[agent]]
         parent = state.runs.get(before.working.run.parent or before.id, self.root(state))
         known = next(offer for offer in state.offers.values() if offer.child == before.id)
-        asked = Delegation(call=known.call, task=None, kind=event.agent_type or known.kind, again=True)
+        asked = Delegation(
+            call=known.call,
+            task=None,
+            kind=event.agent_type or known.kind,
+            usual=DIALECTS[event.coder].usual,
+            again=True,
+        )
         offered, _ = self._pen.offer(state, parent if parent.open else self.root(state), asked)
         return self._pen.accept(state, offered, agent, before.link or LinkedBy.INFERRED, before.candidates)
 
@@ -339,6 +345,7 @@ class Following:
             call=None if link.meta is None else link.meta.call,
             task=event.prompt or read_first_words(transcript_of(event, event.agent)),
             kind=event.agent_type,
+            usual=DIALECTS[event.coder].usual,
             late=True,
         )
         return self._pen.offer(state, above or self.root(state), asked)[0]
@@ -387,6 +394,7 @@ def _delegation(event: HookEvent, *, late: bool = False) -> Delegation:
         call=event.call,
         task=readable(prompt) if isinstance(prompt, str) else None,
         kind=readable(kind) if isinstance(kind, str) and kind.strip() else None,
+        usual=DIALECTS[event.coder].usual,
         late=late,
         fixed=not DIALECTS[event.coder].changes_prompts,
         inferred=event.inferred,
