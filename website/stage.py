@@ -32,7 +32,8 @@ MOVED: Final = {
     "docs/THREATS.md": "spec/threats.md",
 }
 GUIDES: Final = (
-    *("blame", "editors", "import", "claude-code", "openai-agents", "mcp", "handoffs", "agents", "sessions", "policy"),
+    *("blame", "editors", "import", "claude-code", "coding-agents", "openai-agents", "mcp", "handoffs", "agents"),
+    *("sessions", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql"),
 )
 REFERENCE: Final = ("cli", "errors", "settings", "json", "python", "testing")

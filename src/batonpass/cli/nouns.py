@@ -29,7 +29,7 @@ _NOUNS: Final = {
     "worker": "Run handoffs that wait for an agent.",
     "notify": "Run your command whenever something waits for a person.",
     "mcp-proxy": "Record every call between an MCP client and a server.",
-    "init": "Set up recording for Claude Code and MCP clients.",
+    "init": "Set up recording for coding agents and MCP clients.",
     "hook": "Record one event of another program by hand.",
     "import": "Import what other programs have recorded.",
     "git": "Add runs and seals to every commit.",

@@ -33,10 +33,28 @@ from batonpass.store.port import LedgerView
 _MOST_RUNS: Final = 256
 _MOST_RECEIPTS: Final = 2048
 _MOST_OF_RUN: Final = 128
-# The shells of coding agents, which may write any file.
+# The shells of coding agents, which may write any file; a test compares them with the table of their tools.
 _SHELLS: Final = frozenset(
-    {"Bash", "Monitor", "PowerShell", "Execute", "Shell", "bash", "exec_command", "local_shell", "powershell"}
-    | {"run_commands", "run_shell_command", "shell", "shell_command"}
+    {
+        "Bash",
+        "Execute",
+        "Monitor",
+        "PowerShell",
+        "Shell",
+        "bash",
+        "developer__shell",
+        "exec_command",
+        "local_shell",
+        "monitor",
+        "powershell",
+        "run_commands",
+        "run_shell_command",
+        "shell",
+        "shell_command",
+        "write_bash",
+        "write_powershell",
+        "write_stdin",
+    }
 )
 _REPLACED: Final = ("old", "before")  # an editor's arguments with these prefixes are what it removes
 # What an editor takes out and puts in, as agents name it.

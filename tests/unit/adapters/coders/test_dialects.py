@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from batonpass.accounts.blame import line_candidates
 from batonpass.adapters.coders import client
 from batonpass.adapters.coders.dialects.dialect import Dialect, LinkKind
 from batonpass.adapters.coders.dialects.table import DIALECTS
@@ -63,6 +64,13 @@ def test_every_agent_has_tools_that_read_write_and_run() -> None:
     lacking = [coder for coder, tools in TOOLS.items() if wanted - {form.access for form in tools.values()}]
 
     assert [Coder.AIDER] == lacking
+
+
+def test_blame_knows_every_shell() -> None:
+    """A shell that has not returned may have written any line that nobody explains."""
+    shells = {name for tools in TOOLS.values() for name, form in tools.items() if form.access is ToolAccess.RUN}
+
+    assert shells == line_candidates._SHELLS
 
 
 @pytest.mark.parametrize("tool", ["wait_agent", "multi_agent_v1wait_agent", "collaborationwait_agent"])
