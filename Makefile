@@ -64,8 +64,9 @@ lint:
 	$(BIN)/lint-imports --no-logo
 	$(if $(wildcard tests/typing/*.py),$(BIN)/pyright)
 
+# In one process, which reads every file once.
 house:
-	$(BIN)/pytest -q tests/house $(SHARED)
+	$(BIN)/pytest -q tests/house
 
 # All tests but the house rules are one run: every process imports them once. Coverage is measured while those run that
 # count for it (tests/counted.py says which); modules are imported before that, so a process of its own tells which lines
