@@ -104,22 +104,40 @@ FOUND = {
 EXAMPLES = [(check, text) for check, texts in FOUND.items() for text in texts.split(" | ")]
 
 
+class _Always:
+    """A sign that is in every text."""
+
+    def is_in(self, *_: object) -> bool:
+        return True
+
+
+def _yes(*_: object) -> bool:
+    return True
+
+
 def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
     """Return what the slow patterns find in prose, each tried on each text."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_ANNOUNCING", "_PROMISING", "_MARKS"):
+        patch.setattr(announcements, "_may_announce", _yes)
+        patch.setattr(announcements, "_PROMISING", _Always())
+        for name in ("_MARKS", "_MARK_PIECES"):
             patch.setattr(announcements, name, ("",))  # which is in every text
         for name in ("_TALK", "_AGREEING", "_PLACES", "_DAMAGED"):
             patch.setattr(references, name, ("",))
-        for name in ("_SUMS", "_BOUNDED"):
-            patch.setattr(figures, name, ("",))
-        for name in ("_DIGIT", "_DAY_FIRST", "_ANNOUNCED", "_COUNT"):
-            patch.setattr(figures, name, re.compile(""))
+        patch.setattr(references, "has_digits", _yes)
+        patch.setattr(references, "_LONGEST_UNFINISHED", 1 << 20)
+        patch.setattr(figures, "_SUMS", ("",))
+        for name in ("_may_have_date", "_may_have_sum", "_may_have_count", "_may_be_impossible", "may_measure"):
+            patch.setattr(figures, name, _yes)
         patch.setattr(quantities, "_SUMS", ("",))
-        patch.setattr(quantities, "_DIGIT", re.compile(""))
+        patch.setattr(quantities, "_find_given", quantities._THE_COUNT.finditer)
+        for name in ("has_digits", "may_measure"):
+            patch.setattr(quantities, name, _yes)
         patch.setattr(sources, "_NAME", re.compile(""))
-        for name in ("_RULED_OUT", "_SUCCEEDING"):
-            patch.setattr(contradictions, name, ("",))
+        patch.setattr(sources, "may_name_people", _yes)
+        patch.setattr(contradictions, "_RULED_OUT", ("",))
+        patch.setattr(contradictions, "_SUCCEEDING", _Always())
+        patch.setattr(contradictions, "_may_fail", _yes)
         patch.setattr(announcements, "find_placeholders", _placeholders_one_by_one)
         patch.setattr(validation, "read_prose", _with_all_signs)
         return list(validation.find_in_prose(baton, known, None))
@@ -144,7 +162,9 @@ class _Everything(str):
 def _with_all_signs(baton: Baton) -> Prose:
     prose = read_prose(baton)
     everything = _Everything(prose.lowered)
-    return replace(prose, ordered=everything, lowered_orders=everything, lowered=everything)
+    return replace(
+        prose, ordered=everything, lowered_orders=everything, lowered=everything, figures=None, all_figures=None
+    )
 
 
 def quickly(baton: Baton, known: KnownFacts) -> list[Problem]:
@@ -171,6 +191,17 @@ def test_every_alternative_of_a_pattern_has_its_sign(check: str, text: str) -> N
         if check != "data-gap.list-missing" or baton.task == text:  # which only a task can lack
             assert check in {problem.check for problem in slow}
         assert slow == quickly(baton, known)
+
+
+@pytest.mark.parametrize(
+    "around", ["ä {}", "{}\u2014 ", "\u201c{}\u201d", "x" * 3000 + " {}", "1 2 3: {}", "\u00a0{}\u00a0"]
+)
+def test_a_sign_is_seen_among_other_letters(around: str) -> None:
+    """Words and figures are looked for in bytes, and other letters, spaces and marks have more than one."""
+    known = KnownFacts(now=NOON)
+    for _, text in EXAMPLES:
+        baton = a_baton(task="Mend it.", brief=a_brief(rationale=around.format(text)))
+        assert by_patterns(baton, known) == quickly(baton, known)
 
 
 @pytest.mark.parametrize(
@@ -223,3 +254,15 @@ def test_a_placeholder_is_found_without_a_call_for_each_text(text: str) -> None:
     assert [text] * hollow == find_placeholders([text], task)
     assert hollow == bool(find_hollow(task, a_brief(), [WorkItem(text), Decision("Half-even, as agreed.")]))
     assert hollow == bool(find_hollow(task, a_brief(), [Report(result=text)]))
+
+
+def test_a_common_word_at_the_end_of_a_sentence_is_no_name_that_is_ruled_out() -> None:
+    """A decision that ends with "never on the lines." forbids nobody to speak of lines."""
+    decided = Decision("Totals are rounded on the sum and never on the lines.")
+    named = Decision("Totals are never written to ledger.csv.")
+
+    def checks(decision: Decision, task: str) -> list[str]:
+        return [problem.check for problem in quickly(a_baton(decision, task=task), KnownFacts(now=NOON))]
+
+    assert [] == checks(decided, "Read the lines as they are stored, and add them up.")
+    assert ["signal-corruption.decided-against"] == checks(named, "Add the totals to ledger.csv today.")

@@ -12,6 +12,7 @@ from typing import Final
 from batonpass.guard.baton.placeholder import find_placeholders
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt
+from batonpass.guard.baton.prose.signs import WordSign
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Decision, WorkItem
@@ -86,80 +87,79 @@ _EMPTY_HEADING: Final = re.compile(
 )
 _QUOTES: Final = "\"'`“”‘’«»"  # noqa: RUF001 - the marks that people type
 
-# Signs, without which the patterns above find nothing: of `_ATTACHED`, of `_PROMISED` and of `_BLANK`.
-_ANNOUNCING: Final = (
-    "attached",
-    "attachment",
-    "enclosed",
-    "enclosure",
-    "sending",
-    "sent along",
-    "appendix below",
-    "annex below",
-    "table below",
-    "list below",
-    "text below",
-    "code below",
-    "figure below",
-    "figures below",
-    "example below",
-    " below",
-    "see ",
-    "this ",
-    "these ",
-    "following ",
-    "provided",
-    "supplied",
+# Signs, without which the patterns above find nothing.
+_ANNOUNCING: Final = WordSign(
+    "attached|enclosed|attachment|attachments|enclosure|enclosures|sending",
+    "sent & along",
+    "see & ticket|issue|email|mail|thread|doc|docs|document|spec|wiki|chat|slack|note|notes",
+    "provided|supplied",
 )
-_PROMISING: Final = (
-    "'ll ",
-    " will ",
-    " shall ",
-    " yet",
-    "decided",
-    "chosen",
-    "agreed",
-    "still ",
-    "to be ",
-    " not been",
-    "has not",
-    "have not",
-    "did not",
-    " up to",
-    "is for",
-    "are for",
-    "comes ",
-    "come ",
-    "arrive",
-    "should",
-    "going to",
-    "hope to",
-    "expect to",
-    "coming",
-    "is not ",
-    "are not ",
-    "on its way",
-    "on their way",
-    "on the way",
-    "in preparation",
-    "being ",
+# The other alternatives of `_ATTACHED` have words that stand in many texts. So what is beside them is looked for.
+_NAMED_BELOW: Final = (
+    "appendix",
+    "annex",
+    "table",
+    "list",
+    "text",
+    "code",
+    "figure",
+    "figures",
+    "example",
+)
+_BELOW: Final = re.compile(r" below\b(?=\s{0,3}(?:[.,;!?)]|$| and | or | to ))", re.MULTILINE)
+_POINTING: Final = {
+    word.encode(): re.compile(
+        rf"{word} (?:error|message|stack trace|snippet|code|query|extract|sentence|paragraph|numbers|address|link|list"
+        r"|table|text|data|figures|requirements)"
+    )
+    for word in ("this", "these", "following")
+}
+_PROMISING: Final = WordSign(
+    "ll|will|shall & i|we|they|he|she|ana|customer|client|boss"
+    "& send|give|provide|share|upload|forward|tell|let|get|decide|confirm",
+    "yet & know|have & not|don|doesn",
+    "not & decided|chosen|agreed",
+    "still & open|unknown|unclear|missing",
+    "'to be ' & decided|determined|defined|announced|confirmed|agreed",
+    "'has not '|'have not '|'did not '"
+    "& answer|answered|reply|replied|decide|decided|confirm|confirmed|say|said|sent|chosen|told",
+    "come|comes|arrive|arrives & tomorrow|later|soon|next",
+    "still & has|have & choose|decide|answer|confirm|send",
+    "'will be '|'will follow'|'will come' & separately|later|soon|tomorrow|next|in",
+    "' not been '|' not yet been '"
+    "& fixed|set|defined|given|named|agreed|settled|specified|determined|approved|received",
+    "'to decide'|'to choose'|'to say' & is|are & up|for",
+    "get|receive|have & we|i|you & should|will|going|hope|expect & tomorrow|later|soon|next|on|in|by",
+    "coming|preparation|being & is|are",
+    "way & on & its|their|the",
+    "yet & not & ready|finished|available",
 )
 _WHAT: Final = attrgetter("what")
 _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XX", "NN", "$", "{")
+_MARK_PIECES: Final = (
+    "_",
+    "?",
+    "{",
+    "<",
+    "[",
+    "$",
+    "X",
+    "TB",
+    "NN",
+)  # each mark has one; one character is found at once
 
 
 def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
     """Yield what orders and other texts announce and do not bring."""
     kinds = baton.by_kind
-    if Artifact not in kinds and any(map(prose.lowered.__contains__, _ANNOUNCING)):
+    if Artifact not in kinds and _may_announce(prose):
         yield from _first(_ATTACHED, (*prose.orders, *prose.told), "data-gap.attachment-missing", _about_attachment)
-    if any(map(prose.lowered_orders.__contains__, _PROMISING)):
+    if _PROMISING.is_in(prose.words, prose.lowered_orders):
         yield from _first(_PROMISED, prose.orders, "data-gap.promised", _about_promise)
-    if any(map(prose.ordered.__contains__, _MARKS)):
+    if any(map(prose.ordered.__contains__, _MARK_PIECES)) and any(map(prose.ordered.__contains__, _MARKS)):
         for text in prose.orders:
             yield from _first(_BLANK, (text,), "data-gap.blank", _about_blank)
-    if ":\n" in prose.ordered or ": " in prose.ordered or "# " in prose.ordered:
-        yield from _empty_headings(prose.orders)
+    yield from _empty_headings([text for text in prose.orders if "\n" in text])
     if not baton.items and _ENDS_OPEN.search(baton.task):
         yield _gap(
             "data-gap.list-missing",
@@ -173,6 +173,22 @@ def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
             f"{quote(hollow)} says nothing about what was done or decided.",
             f"What was really done or decided, instead of {quote(hollow)}?",
         )
+
+
+def _may_announce(prose: Prose) -> bool:
+    """Return False if texts surely announce nothing, although they have the words for it."""
+    lowered, words, told_words = prose.lowered, prose.words, prose.told_words
+    if _ANNOUNCING.is_in(words, lowered) or _ANNOUNCING.is_in(told_words, lowered):
+        return True
+    for word, pattern in _POINTING.items():
+        if (word in words or word in told_words) and pattern.search(lowered):
+            return True
+    place = lowered.find(" below")
+    while place >= 0:
+        if lowered.endswith(_NAMED_BELOW, 0, place) or _BELOW.match(lowered, place):
+            return True
+        place = lowered.find(" below", place + 1)
+    return False
 
 
 def _first(pattern: "re.Pattern[str]", texts: Sequence[str], check: str, about: "tuple[str, str]") -> Iterator[Problem]:

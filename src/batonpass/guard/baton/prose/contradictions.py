@@ -7,6 +7,7 @@ from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
+from batonpass.guard.baton.prose.signs import WordSign
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Constraint, Decision, Exclusion, RejectedPath, WorkItem
@@ -17,6 +18,7 @@ _AGAINST: Final = re.compile(
     r"(?P<name>(?-i:[A-Z])\w[\w./:@#-]{0,60}|\w{1,30}[\d./:@#_-][\w./:@#-]{0,60})",
     re.IGNORECASE,
 )
+_HAS_FORM: Final = re.compile(r"[A-Z\d./:@#_-]")
 _RULED_OUT: Final = ("not ", "never ", "no longer ", "instead of ", "rather than ", "don't ", "stop ", "without ")
 _NEGATED: Final = re.compile(
     r"\b(?:not|never|no|don't|instead of|rather than|without|except|against|leave|remove|drop|away|stop|replace"
@@ -41,24 +43,25 @@ _SUCCESS: Final = re.compile(
     r"|\b(?:all|both|everybody|everyone)(?: [a-z]{1,20}){0,3} (?:approved|agreed|accepted|confirmed)\b",
     re.IGNORECASE,
 )
-_SUCCEEDING: Final = (
-    "green",
-    "pass",
-    "succeeded",
-    "clean",
-    "errors",
-    "failures",
-    "failed tests",
-    "approved",
-    "agreed",
-    "accepted",
-    "confirmed",
+_SUCCEEDING: Final = WordSign(
+    "green|passed|passing|pass|passes|succeeded|clean & all|the"
+    "& test|tests|check|checks|suite|build|pipeline|run|job|jobs",
+    "errors|failures|failed & no|without|zero",
+    "green & ci|everything",
+    "approved|agreed|accepted|confirmed & all|both|everybody|everyone",
 )
 _FAILURE: Final = re.compile(
     r"(?<![\d.,])[1-9]\d{0,5} (?:tests? |checks? |jobs? )?(?:failed|failures?|errors?)\b|\bFAILED\b"
     r"|\b(?:tests?|checks?) (?:were|was) not run\b"
     r"|\b(?:requested changes|rejected|declined|did not (?:approve|agree|accept|confirm)|disapproved|refused)\b"
 )
+_FAILING: Final = WordSign(
+    "rejected|declined|disapproved|refused",
+    "'not run'",
+    "'requested changes'",
+    "'did not ' & approve|agree|accept|confirm",
+)
+_FAILED_NUMBER: Final = re.compile(rb"0 (?:tests? |checks? |jobs? )?(?:failed|failures?|errors?)")
 # What an item says is not there any more, or never was.
 _GONE: Final = re.compile(
     r"\b(?:out of stock|sold out|(?:not|no longer|un)\s?available|cancel?led|aborted|failed|closed|withdrawn"
@@ -82,11 +85,10 @@ def find_contradictions(baton: Baton, prose: Prose, texts: Mapping[str, str]) ->
             yield from _other_names(baton, prose.orders)
         if RejectedPath in baton.by_kind:
             yield from _rejected(baton)
-        if _GONE.search(prose.lowered):
+        if Claim in baton.by_kind or WorkItem in baton.by_kind:
             yield from _gone(baton, prose)
-        if _NOT.search(prose.lowered):
             yield from _denied(baton)
-    if (prose.told or texts) and any(map(prose.lowered_orders.__contains__, _SUCCEEDING)):
+    if (texts or _may_fail(prose)) and _SUCCEEDING.is_in(prose.words, prose.lowered_orders):
         yield from _failed(prose, texts)
 
 
@@ -95,6 +97,8 @@ def _decided_against(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
     for ruling in _rulings(baton):
         for found in islice(_AGAINST.finditer(ruling), _MOST_NAMES):
             name = found["name"].rstrip(".:,-")
+            if _HAS_FORM.search(name) is None:
+                continue  # a common word at the end of a sentence: "never on the lines."
             if any(_is_ordered(name, text) for text in orders):
                 yield _contradiction(
                     "signal-corruption.decided-against",
@@ -119,10 +123,14 @@ def _is_ordered(name: str, text: str) -> bool:
 
 def _other_names(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
     """Yield a name in the orders where only another of the same form may stand: eu-west-1 for eu-central-1."""
-    names = [*dict.fromkeys(chain.from_iterable(map(_NAMED.findall, orders)))][:_MOST_NAMES]
-    for ruling in _rulings(baton) if names else ():
-        for found in islice(_ONLY.finditer(ruling), _MOST_NAMES):
+    names: list[str] | None = None
+    for ruling in _rulings(baton):
+        for found in islice(_ONLY.finditer(ruling), _MOST_NAMES) if "only" in ruling else ():
             only = (found["after"] or found["before"]).rstrip(".:,-")
+            if _JOINTS.search(only) is None:
+                continue  # a name of one part is like no other
+            if names is None:
+                names = [*dict.fromkeys(chain.from_iterable(map(_NAMED.findall, orders)))][:_MOST_NAMES]
             for name in names:
                 if _alike(only, name) and name not in ruling:
                     yield _contradiction(
@@ -190,6 +198,17 @@ def _denied(baton: Baton) -> Iterator[Problem]:
 
 def _facts(baton: Baton) -> Iterator[str]:
     return (fact.what for fact in chain(baton.by_kind.get(Claim, ()), baton.by_kind.get(WorkItem, ())))
+
+
+def _may_fail(prose: Prose) -> bool:
+    """Return False if no item says that something failed."""
+    figures = prose.all_figures
+    return (
+        figures is None
+        or _FAILING.is_in(prose.told_words, prose.lowered)
+        or _FAILED_NUMBER.search(figures) is not None
+        or any("FAILED" in text for text in prose.told)
+    )
 
 
 def _failed(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
+from batonpass.guard.baton.prose.signs import mark_figures
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Decision
@@ -48,11 +49,9 @@ _DATE: Final = re.compile(
     re.IGNORECASE,
 )
 # What every date has, found from its digits: these are rare in prose, and the whole pattern is slow to fail.
-_SHORT_MONTH: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_DAY_FIRST: Final = re.compile(rf"\d(?:st|nd|rd|th)? (?:of )?(?:{_SHORT_MONTH})|\d-\d\d-\d")
-_DIGIT: Final = re.compile(r"\d")
-_DIGIT_AFTER: Final = re.compile(r" \d")
-_MONTH_BEFORE: Final = re.compile(rf"(?:{_SHORT_MONTH})[a-z]{{0,6}}\.?$")
+_SHORT_MONTH: Final = b"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DAY_FIRST: Final = re.compile(rb"0(?:(?:st|nd|rd|th)? (?:of )?(?:%b)|-00-0)" % _SHORT_MONTH)
+_MONTH_BEFORE: Final = re.compile(rb"(?:%b)[a-z]{0,6}\.?$" % _SHORT_MONTH)
 _LONGEST_MONTH: Final = 10  # characters, with a full stop
 _BETWEEN: Final = re.compile(r"\s{0,3}(?:to|until|till|–|-)\s{0,3}(?:the )?", re.IGNORECASE)
 
@@ -84,7 +83,11 @@ _IMPOSSIBLE: Final = re.compile(
     r"|\bprobability (?:of |is )?(?:[2-9]|1\.\d{0,4}[1-9])\b",
     re.IGNORECASE,
 )
-_BOUNDED: Final = ("lat", "lon", "probability", ":")
+_BOUNDED: Final = (
+    re.compile(rb"lat(?:itude|\.)?(?: of| is|:|=)? ?-?0"),
+    re.compile(rb"lon(?:g|gitude)?\.?(?: of| is|:|=)? ?-?0"),
+    re.compile(rb"probability (?:of |is )?0"),
+)
 # What is first and what is last, in words before two dates.
 _FIRST_LAST: Final = (
     (re.compile(r"\bcheck-?in\b", re.IGNORECASE), re.compile(r"\bcheck-?out\b", re.IGNORECASE)),
@@ -107,6 +110,7 @@ _WEIGHTS: Final = re.compile(
 )
 _MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
 _SUMS: Final = ("total", "sum", "together")
+_SUM_AND_FIGURE: Final = tuple(re.compile(word.encode() + rb"[^0.;\n]{0,40}0") for word in _SUMS)
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d)?)\s?%")
 _WHOLE: Final = 100.0
 
@@ -125,9 +129,10 @@ _COUNTED: Final = re.compile(
     re.IGNORECASE,
 )
 # What comes right before the list, and a number before that: each is quicker to look for than the whole.
-_ANNOUNCED: Final = re.compile(r"s(?: (?:of|in|for) (?:this |the )?[a-z-]{2,20})?(?:: | \()")
-_COUNT: Final = re.compile(rf"\d|{'|'.join(NUMBERS)}")
-_LONGEST_COUNT: Final = 130  # characters from the number to the colon
+_ANNOUNCED: Final = (b"s of ", b"s in ", b"s for ")
+_LONGEST_ANNOUNCED: Final = 32  # characters up to the colon
+_COUNTS: Final = (b"0", *(word.encode() for word in NUMBERS))
+_LONGEST_COUNT: Final = 160  # characters from the number to the colon
 _SEPARATOR: Final = re.compile(r",? and |, | or ")
 _ROWS: Final = re.compile(
     rf"\b(?P<number>{_SPELLED}|\d{{1,6}}) (?:[a-z-]{{2,20}} ){{0,4}}[a-z-]{{2,20}}s (?:in|of|from) "
@@ -148,16 +153,16 @@ _FEW_WORDS: Final = 4
 
 def find_wrong_figures(baton: Baton, prose: Prose, rows: Mapping[str, int]) -> Iterator[Problem]:
     """Yield figures that contradict themselves or each other; `rows` has the number of rows of carried tables."""
-    orders, lowered = prose.orders, prose.lowered_orders
-    figures = _DIGIT.search(lowered) is not None  # only a count can be spelled
+    orders, lowered, marked = prose.orders, prose.lowered_orders, prose.figures
+    figures = marked is None or b"0" in marked  # only a count can be spelled
     # Each check, and whether a sign of it is there.
     checks = (
-        (_wrong_dates, figures and _may_have_date(lowered)),
-        (_wrong_sums, figures and any(map(lowered.__contains__, _SUMS))),
+        (_wrong_dates, figures and _may_have_date(marked)),
+        (_wrong_sums, figures and any(map(lowered.__contains__, _SUMS)) and _may_have_sum(marked)),
         (_wrong_shares, figures and "%" in lowered),
-        (_wrong_counts, (": " in lowered or " (" in lowered) and _may_have_count(lowered)),
+        (_wrong_counts, _may_have_count(marked)),
         (_wrong_hours, figures and "hour" in lowered and "from " in lowered),
-        (_impossible_values, figures and any(map(lowered.__contains__, _BOUNDED))),
+        (_impossible_values, figures and _may_be_impossible(marked)),
     )
     for find, may_find in checks:
         if may_find:
@@ -168,31 +173,68 @@ def find_wrong_figures(baton: Baton, prose: Prose, rows: Mapping[str, int]) -> I
     claims = [claim.what for claim in baton.by_kind.get(Claim, ()) if claim.key is None]
     if claims:
         yield from _two_figures(claims)
-    if claims or Decision in baton.by_kind:
+    if (claims or Decision in baton.by_kind) and may_measure(prose):
         yield from _two_quantities(orders, [*claims, *[decision.what for decision in baton.decisions]])
 
 
-def _may_have_date(lowered: str) -> bool:
+# A figure and a unit of `_QUANTITY` or of the checks in `quantities`.
+_WITH_UNIT: Final = re.compile(
+    rb"0[\s\x80-\xff]{0,4}(?:mg|kg|kilograms?|g|t|tons?|tonnes?|lbs?|oz|ml|cl|l|lit(?:er|re)s?|gal|gallons?|mm|cm|km"
+    rb"|m|met(?:er|re)s?|mi|miles?|ft|feet|yd|ms|s|sec|seconds?|min|minutes?|h|hours?|days?|weeks?|months?|years?|units?"
+    rb"|euros?|eur|usd|dollars?|gbp|chf|nok|sek|dkk|pln|czk|huf|jpy|cny|inr|%|percent|c|f|kb|mb|gb|tb|kib|mib|gib)(?![a-z])"
+)
+_MONEY_SIGNS: Final = ("\u20ac", "$", "\u00a3", "\u00a5")
+
+
+def may_measure(prose: Prose) -> bool:
+    """Return False if texts surely have no figure with a unit."""
+    return (
+        prose.all_figures is None
+        or _WITH_UNIT.search(prose.all_figures) is not None
+        or any(map(prose.lowered.__contains__, _MONEY_SIGNS))
+    )
+
+
+def _may_have_date(figures: bytes | None) -> bool:
     """Return False if texts surely have no date."""
-    if _DAY_FIRST.search(lowered) is not None:
+    if figures is None or _DAY_FIRST.search(figures) is not None:
         return True
-    for found in _DIGIT_AFTER.finditer(lowered):
-        if _MONTH_BEFORE.search(lowered, max(0, found.start() - _LONGEST_MONTH), found.start()) is not None:
+    place = figures.find(b" 0")
+    while place >= 0:
+        if _MONTH_BEFORE.search(figures, max(0, place - _LONGEST_MONTH), place) is not None:
             return True
+        place = figures.find(b" 0", place + 1)
     return False
 
 
-def _may_have_count(lowered: str) -> bool:
+def _may_have_sum(figures: bytes | None) -> bool:
+    """Return False if texts surely have no figure after the word for a sum."""
+    return figures is None or any(pattern.search(figures) for pattern in _SUM_AND_FIGURE)
+
+
+def _may_be_impossible(figures: bytes | None) -> bool:
+    """Return False if texts surely have neither a time of day nor a figure after the word for a bounded value."""
+    return figures is None or b"0:00" in figures or any(pattern.search(figures) for pattern in _BOUNDED)
+
+
+def _may_have_count(figures: bytes | None) -> bool:
     """Return False if texts surely announce no number of things before a list."""
-    for found in _ANNOUNCED.finditer(lowered):
-        if _COUNT.search(lowered, max(0, found.start() - _LONGEST_COUNT), found.start()) is not None:
-            return True
+    if figures is None:
+        return True
+    for mark in (b": ", b" ("):
+        place = figures.find(mark)
+        while place >= 0:
+            before = figures[max(0, place - _LONGEST_COUNT) : place]
+            announced = before.endswith(b"s") or any(map(before[-_LONGEST_ANNOUNCED:].__contains__, _ANNOUNCED))
+            if announced and any(map(before.__contains__, _COUNTS)):
+                return True
+            place = figures.find(mark, place + 1)
     return False
 
 
 def find_dates(text: str) -> Iterator[tuple[int, str, tuple[int, int, int]]]:
     """Yield the dates in a text: where each begins, its words, and year, month and day; the year is 0 if not said."""
-    if not _may_have_date(text.lower()):
+    if not _may_have_date(mark_figures(text.lower())):
         return
     for found in _DATE.finditer(text):
         yield found.start(), found.group().strip(), _read_date(found.groupdict())

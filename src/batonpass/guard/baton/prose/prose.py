@@ -9,6 +9,7 @@ problem, so every alternative of a pattern must contain a sign of its check.
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, Whom
+from batonpass.guard.baton.prose.signs import mark_figures, split_words
 from batonpass.guard.baton.referential_drift import texts_of
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.base.value import Value
@@ -23,6 +24,11 @@ class Prose(Value, frozen=True):
     ordered: str
     lowered_orders: str
     lowered: str  # everything
+    # For signs: the words of the orders and of the items; the figures of the orders, and of orders and items.
+    words: frozenset[bytes]
+    told_words: frozenset[bytes]
+    figures: bytes | None
+    all_figures: bytes | None
 
 
 def read_prose(baton: Baton) -> Prose:
@@ -33,12 +39,24 @@ def read_prose(baton: Baton) -> Prose:
     told = texts_of(baton)
     ordered = "\n".join(orders)
     lowered_orders = ordered.lower()
-    lowered = "\n".join((lowered_orders, *told)).lower()
+    lowered = "\n".join((lowered_orders, *told)).lower() if told else lowered_orders
     if not lowered.isascii():
         # Patterns that ignore capitals take these for an i and an s as well.
         lowered_orders = lowered_orders.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001
         lowered = lowered.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001 - meant
-    return Prose(orders, told, ordered, lowered_orders, lowered)
+    encoded, first = lowered.encode(), len(lowered_orders.encode())
+    figures = mark_figures(lowered)
+    return Prose(
+        orders=orders,
+        told=told,
+        ordered=ordered,
+        lowered_orders=lowered_orders,
+        lowered=lowered,
+        words=split_words(encoded[:first]),
+        told_words=split_words(encoded[first:]),
+        figures=None if figures is None else figures[:first],
+        all_figures=figures,
+    )
 
 
 def a_doubt(error: ErrorType, check: str, about: str, question: str) -> Problem:

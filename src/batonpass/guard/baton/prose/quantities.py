@@ -5,17 +5,17 @@ The orders are the task, its criteria and its rationale; the facts are the items
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.figures import NUMBERS, find_dates
+from batonpass.guard.baton.prose.figures import NUMBERS, find_dates, may_measure
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, sentence_at, words_of
+from batonpass.guard.baton.prose.signs import has_digits, mark_figures
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 
-_DIGIT: Final = re.compile(r"\d")
 _FIGURE: Final = r"(?<![\w.,/-])(?P<number>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,4})?|\d{1,12}(?:\.\d{1,4})?)"
 _SPELLED: Final = f"(?a:{'|'.join(NUMBERS)})"
 
@@ -72,6 +72,9 @@ _NAMED_LIMITS: Final = ("limit", "threshold", "budget")
 
 _COUNT: Final = rf"(?P<number>{_SPELLED}|\d{{1,6}}) (?P<what>(?:[a-z-]{{2,20}} ){{0,1}}[a-z-]{{2,20}}s)\b"
 _THE_COUNT: Final = re.compile(rf"\b(?:the|these|those|all|our)(?: the)? {_COUNT}", re.IGNORECASE)
+_GIVEN: Final = (b"the", b"these", b"those", b"all", b"our")  # before the number
+_SPELLED_WORDS: Final = frozenset(word.encode() for word in NUMBERS)
+_SPELLED_AFTER: Final = tuple(b" %b " % word for word in _SPELLED_WORDS)
 _A_COUNT: Final = re.compile(rf"(?<![\w.,-]){_COUNT}", re.IGNORECASE)
 _NOT_COUNTED: Final = words_of(
     "days weeks months years hours minutes seconds times points percents euros dollars pounds metres meters is was has",
@@ -119,17 +122,39 @@ _NEAR: Final = 140  # characters before a date that say what it is
 def find_other_figures(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
     """Yield figures of the orders that the facts contradict; `texts` has the words of the files that are carried."""
     lowered = prose.lowered_orders
-    if prose.told and _THE_COUNT.search(lowered) is not None:
+    spelled = not prose.words.isdisjoint(_SPELLED_WORDS)
+    if prose.told and (spelled or prose.figures is None or b"0" in prose.figures):
         yield from _other_counts(baton, prose)  # which may be spelled
-    if _DIGIT.search(lowered) is None:
+    if prose.figures is not None and b"0" not in prose.figures:
         return
     if prose.told or len(prose.orders) > 1:
-        yield from _other_units(prose)
-        yield from _other_limits(prose)
+        if may_measure(prose):
+            yield from _other_units(prose)
+            yield from _other_limits(prose)
         yield from _other_settings(baton, prose.orders)
     if texts and any(map(lowered.__contains__, _SUMS)):
         yield from _other_totals(prose.orders, texts)
     yield from _too_late(prose.orders)
+
+
+def _find_given(text: str) -> Iterator["re.Match[str]"]:
+    """Yield what `_THE_COUNT` finds in a text."""
+    figures = mark_figures(text.lower())
+    if figures is None or not text.isascii() or any(map(figures.__contains__, _SPELLED_AFTER)):
+        yield from _THE_COUNT.finditer(text)
+        return
+    # No number is spelled, and digits are rare: the pattern is tried only where a digit follows one of its first words.
+    place = figures.find(b" 0")
+    while place >= 0:
+        for word in _GIVEN:
+            if figures.endswith(word, 0, place) and (found := _THE_COUNT.match(text, place - len(word))):
+                yield found
+        place = figures.find(b" 0", place + 1)
+
+
+def _find_any(text: str) -> Iterator["re.Match[str]"]:
+    """Yield what `_A_COUNT` finds in a text."""
+    return _A_COUNT.finditer(text)
 
 
 def _amount(text: str) -> float:
@@ -206,12 +231,14 @@ def _limits(text: str) -> dict[str, _Limit]:
 
 def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
     """Yield a number of things that the orders take for given, and of which an item says another."""
-    ordered = _counts(_THE_COUNT, prose.orders)
+    ordered = _counts(_find_given, prose.orders)
     if not ordered:
         return
     done = {work.what for work in baton.completed}
     for text in prose.told:
-        for what, said in _counts(_A_COUNT, (text,), only_now=True).items():
+        if not any(map(text.casefold().__contains__, ordered)):
+            continue
+        for what, said in _counts(_find_any, (text,), only_now=True).items():
             number = ordered.get(what, said)
             less_so_far = said < number and text in done
             if said != number and not less_so_far and max(said, number) <= _CLOSE * min(said, number):
@@ -223,11 +250,13 @@ def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
                 return
 
 
-def _counts(pattern: "re.Pattern[str]", texts: Iterable[str], *, only_now: bool = False) -> dict[str, int]:
+def _counts(
+    find: Callable[[str], Iterator["re.Match[str]"]], texts: Iterable[str], *, only_now: bool = False
+) -> dict[str, int]:
     """Return how many there are of each thing, as far as the texts say one number of it."""
     counts: dict[str, set[int]] = {}
     for text in texts:
-        for found in pattern.finditer(text):
+        for found in find(text):
             words = found["what"].casefold().split()
             what = words[0] if words[0].endswith("s") else words[-1]
             near = sentence_at(text, found.start())
@@ -239,7 +268,7 @@ def _counts(pattern: "re.Pattern[str]", texts: Iterable[str], *, only_now: bool 
 
 def _other_settings(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
     """Yield a setting, such as a learning rate of 0.01, of which a decision or the rationale says another value."""
-    others = [*orders[1:], *[decision.what for decision in baton.decisions]]
+    others = [text for text in (*orders[1:], *[one.what for one in baton.decisions]) if has_digits(text)]
     ordered = _settings(orders[0]) if others else {}
     for text in others if ordered else ():
         for what, number in _settings(text).items():

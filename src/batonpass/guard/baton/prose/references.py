@@ -10,6 +10,7 @@ from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
+from batonpass.guard.baton.prose.signs import has_digits
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
@@ -220,7 +221,10 @@ def find_damage(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
                     f"How is {near} really spelled?",
                 )
     for text in prose.orders:
-        if _UNFINISHED.search(text) or ('"' in text and _is_cut_off(text)):
+        # Only the end is looked at: a pattern for it would be tried at every character.
+        if _UNFINISHED.search(text, max(0, len(text.rstrip()) - _LONGEST_UNFINISHED)) or (
+            '"' in text and _is_cut_off(text)
+        ):
             end = quote(text.strip()[-50:], words=8)
             yield a_doubt(
                 ErrorType.SIGNAL_CORRUPTION,
@@ -236,6 +240,9 @@ _UNFINISHED: Final = re.compile(
     r"|should|must|which|if|when|but|every|each))\s*$",
     re.IGNORECASE,
 )
+
+
+_LONGEST_UNFINISHED: Final = 12  # characters
 
 
 def _is_cut_off(text: str) -> bool:
@@ -281,7 +288,7 @@ def _one_of_several(prose: Prose) -> Iterator[Problem]:
     ordered = "\n".join(prose.orders).lower()
     known: dict[str, dict[str, None]] = {}
     for text in prose.told:
-        for found in _THING.finditer(text):
+        for found in _THING.finditer(text) if has_digits(text) or "/" in text else ():
             if (what := found["what"].lower()) not in _NO_THINGS:
                 known.setdefault(what, {})[found["id"]] = None
     for what, ids in known.items():

@@ -11,6 +11,7 @@ from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
+from batonpass.guard.baton.prose.signs import may_name_people
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
@@ -192,7 +193,7 @@ def _one_of_several_people(prose: Prose) -> Iterator[Problem]:
     """Yield a first name alone, where the items know several people of that name."""
     people: dict[str, dict[str, None]] = {}
     for text in prose.told:
-        for first, last in _FULL_NAME.findall(text):
+        for first, last in _FULL_NAME.findall(text) if may_name_people(text) else ():
             if first not in _NO_FIRST_NAMES:
                 people.setdefault(first, {})[f"{first} {last}"] = None
     for first, names in people.items():
