@@ -2,4 +2,5 @@
 
 from typing import Final
 
-FRAMEWORK_MODULES: Final = ("batonpass.adapters.openai_agents.",)  # not the package itself, which imports it on demand
+# Not the packages themselves, which import theirs on demand.
+FRAMEWORK_MODULES: Final = ("batonpass.adapters.openai_agents.", "batonpass.adapters.pydantic_ai.")

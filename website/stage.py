@@ -32,7 +32,18 @@ MOVED: Final = {
     "docs/THREATS.md": "spec/threats.md",
 }
 GUIDES: Final = (
-    *("blame", "editors", "import", "claude-code", "coding-agents", "openai-agents", "mcp", "handoffs", "agents"),
+    *(
+        "blame",
+        "editors",
+        "import",
+        "claude-code",
+        "coding-agents",
+        "openai-agents",
+        "pydantic-ai",
+        "mcp",
+        "handoffs",
+        "agents",
+    ),
     *("sessions", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql"),
 )

@@ -338,7 +338,7 @@ class FrameworkConformance:
 
         runs = [body.run for body in stage.recorded(ToolRequested)]
         assert [2, 2] == sorted(runs.count(run) for run in set(runs))
-        assert 4 == len(stage.recorded(ToolCompleted))
+        assert 4 == len(stage.recorded(ToolCompleted)) == len(stage.made)
 
     def test_approved_in_another_process(self, driver: Driver, stage: Stage) -> None:
         """A held call ends the process; somebody approves it elsewhere, and the work goes on from there."""

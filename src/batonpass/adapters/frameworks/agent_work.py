@@ -19,6 +19,7 @@ from batonpass.errors import (
     CallError,
     CallSuspendedError,
     GrantError,
+    GuardFailedError,
     HandoffError,
     HandoffHeldError,
     PolicyFileError,
@@ -137,6 +138,19 @@ class AgentWork:
             self._miss(error)
             return None
 
+    def ask(self, call: FrameworkCall) -> "tuple[Begun | None, Replayed | BatonpassError | None]":
+        """Judge a call, and return how it goes on: it is made, and how it was begun; or its known result or refusal.
+
+        A fault of ours refuses an enforced call: nobody could judge it.
+        """
+        try:
+            begun = self.begin(call)
+        except BatonpassError as error:
+            return None, error
+        except Exception as error:  # noqa: BLE001 - only an enforced call comes here
+            return None, GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}")
+        return (None, begun) if isinstance(begun, Replayed) else (begun, None)
+
     def finish(self, begun: Begun, call: FrameworkCall, value: object) -> None:
         """Record the result of a call. Raises if an enforced result must not be used."""
         run = self._run
@@ -144,12 +158,20 @@ class AgentWork:
             desk = desk_of(self._ledger.relay)
             self._attempt(lambda: finish_call(desk, run._holding, begun, call, value))  # noqa: SLF001 - as above
 
-    def fail(self, begun: Begun, call: FrameworkCall, error: BaseException) -> None:
-        """Record that a call failed."""
+    def fail(self, begun: Begun, call: FrameworkCall, error: BaseException, *, made: bool = True) -> None:
+        """Record that a call failed, or that it was not made after all."""
         run = self._run
         if run is not None:
             desk = desk_of(self._ledger.relay)
-            self._attempt(lambda: fail_call(desk, run._holding, begun, call, error))  # noqa: SLF001 - as above
+            self._attempt(lambda: fail_call(desk, run._holding, begun, call, error, made=made))  # noqa: SLF001 - as above
+
+    def end(self, begun: Begun, call: FrameworkCall, value: object) -> object:
+        """Record the result of a call, and return what its model reads: the result, quoted if it is from outside."""
+        try:
+            self.finish(begun, call, value)
+        except (CallError, GrantError) as error:
+            return sentence_for(error)
+        return self.show_outside(call, value)
 
     def show_outside(self, call: FrameworkCall, value: object) -> object:
         """Return the result of an external tool as a model may see it: quoted as data where models are told more."""
@@ -222,6 +244,13 @@ class AgentWork:
         self._attempt(run.close)
         if handoff is not None:
             self._attempt(handoff.result)  # the parent takes it in, with its taint
+
+    def suspend(self) -> None:
+        """Leave its run open, because a call of it waits for a person: the run can be resumed."""
+        run = self._run
+        if run is not None and self.waits is None and self._owned:
+            held = [one for one in run.held_work() if one.approved is None]
+            self._attempt(lambda: run.fail(held[0].error) if held else run.close())
 
     def abort(self, error: BaseException) -> None:
         """End its run by an error. If the error says that somebody has to decide, the run waits for that."""

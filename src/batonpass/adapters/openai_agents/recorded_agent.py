@@ -25,7 +25,7 @@ from batonpass.adapters.openai_agents.sdk_run import RUN, task_of, words_of
 from batonpass.aio.threads import in_thread
 from batonpass.errors import CallError, GrantError, HandoffError
 from batonpass.handoff.calls.pending_call import Begun, Replayed
-from batonpass.handoff.tools.refusal_sentences import not_made, sentence_for
+from batonpass.handoff.tools.refusal_sentences import sentence_for
 
 Invoker = Callable[[Any, str], Awaitable[Any]]
 
@@ -129,14 +129,9 @@ class RecordedTool:
 
     async def _call(self, work: AgentWork, context: Any, arguments: str) -> Any:
         call = framework_call(self._declared, _arguments(arguments))
-        try:
-            begun = await in_thread(lambda: work.begin(call))
-        except (CallError, GrantError) as error:
-            return sentence_for(error)
-        except Exception as error:  # noqa: BLE001 - only an enforced call comes here: it was not judged, so it is not made
-            return not_made(f"nobody could judge it: {error}")
-        if isinstance(begun, Replayed):
-            return begun.value
+        begun, told = await in_thread(lambda: work.ask(call))
+        if told is not None:
+            return told.value if isinstance(told, Replayed) else sentence_for(told)
         failed: list[Exception] = []
         try:
             with _within(work, failed), contextlib.nullcontext() if work.run is None else work.run.as_current():
@@ -162,11 +157,7 @@ def _end(work: AgentWork, begun: Begun, call: FrameworkCall, value: object, fail
     if failed:  # the SDK made a text of its error, which the model reads
         work.fail(begun, call, failed[-1])
         return value
-    try:
-        work.finish(begun, call, value)
-    except (CallError, GrantError) as error:
-        return sentence_for(error)
-    return work.show_outside(call, value)
+    return work.end(begun, call, value)
 
 
 @contextlib.contextmanager
