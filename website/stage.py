@@ -34,6 +34,7 @@ MOVED: Final = {
 GUIDES: Final = (
     *(
         "blame",
+        "team",
         "editors",
         "import",
         "claude-code",
@@ -49,7 +50,7 @@ GUIDES: Final = (
 )
 REFERENCE: Final = ("cli", "errors", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (
-    *("receipt", "chain", "content", "keys", "verification", "seal", "bundle", "baton", "lifecycle"),
+    *("receipt", "chain", "content", "keys", "verification", "seal", "bundle", "notes", "baton", "lifecycle"),
     *("session", "runner", "grant", "policy", "taint", "doors", "claude-code", "threats"),
 )
 PROJECT: Final = ("architecture", "bench", "bench-results", "changelog", "security", "contributing")

@@ -38,7 +38,7 @@ from batonpass.model.base.ids import (
     require_principal,
 )
 from batonpass.model.base.kinds import Mode
-from batonpass.model.ledger.key import Key, RunKeys
+from batonpass.model.ledger.key import Key, RunKeys, Signer
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.seal import Seal
 from batonpass.policy.file_place import find_file
@@ -609,6 +609,12 @@ def home_of(relay: Relay) -> Path | None:
 def recording_of(relay: Relay) -> "Recording":
     """Return the recording of a relay, as `desk_of` returns its desk. The first use founds or joins the ledger."""
     return relay._recording()  # noqa: SLF001 - as above
+
+
+def signer_of(relay: Relay) -> Signer:
+    """Return the key of a relay, for statements beside receipts. The first use founds or joins the ledger."""
+    _, identity = relay._membership.join()  # noqa: SLF001 - as above
+    return identity.signer
 
 
 def _sequence(store: LedgerStore) -> None:

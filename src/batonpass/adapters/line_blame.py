@@ -11,17 +11,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import HowKnown
 from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, find_names, read_file
 from batonpass.accounts.blame.file_changes import FilePlace, place_of
 from batonpass.accounts.blame.hunk_blame import BlamedHunk, blame_hunks
+from batonpass.accounts.blame.note_blame import NoteSource, blank_blame
 from batonpass.accounts.blamed_lines.porcelain import porcelain
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.commit_span import CommitSpan, find_commits, find_uncommitted
 from batonpass.attribution.git.file_git import Repository
 from batonpass.attribution.git.file_history import FileOrigins, read_origins
+from batonpass.attribution.git.git_history import History
 from batonpass.attribution.git.git_process import GitSilentError
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.errors import ForeignLedgerError, InvalidValueError, StoreError, StoreUnavailableError
+from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -62,10 +66,10 @@ def blame(
 ) -> Blame:
     """Return who wrote a line of a file, a range of lines, or all lines.
 
-    The answer comes from this relay's ledger, else from the ledger of this directory. If there is none, it comes from
-    the sessions that coding agents keep, and `transcripts` is the number of those that were read. Raises
-    `InvalidValueError` if the file or line does not exist, and `StoreUnavailableError` if there are neither a ledger
-    nor sessions.
+    The answer comes from this relay's ledger, else from the ledger of this directory; git notes explain lines that it
+    does not. Without a ledger it comes from notes alone, or if they leave lines open from the sessions that coding
+    agents keep, and `transcripts` is the number of those that were read. Raises `InvalidValueError` if the file or line
+    does not exist, and `StoreUnavailableError` if there is none of these.
     """
     first, last = line if isinstance(line, tuple) else (line, line)
     lines = None if first is None or last is None else Lines(first=first, last=last)
@@ -73,6 +77,9 @@ def blame(
         return blame_at(relay, Path(path), lines)
     settings = find_ledger(Path(path))
     if settings is None:
+        noted = noted_blame(Path(path), lines)
+        if noted is not None and (noted.is_complete or not has_transcripts(Path(path))):
+            return noted
         with heard(Path(path)) as told:
             return replace(blame_at(told.relay, Path(path), lines), transcripts=told.read)
     if settings == find_settings():
@@ -91,7 +98,46 @@ def blame_at(relay: "Relay", path: Path, lines: Lines | None = None) -> Blame:
 def blame_in(store: LedgerStore, path: Path, lines: Lines | None = None) -> Blame:
     """Return who wrote lines of a file, from a store. Reading needs no keys."""
     with store.view() as view:
-        return blame_file(view, asked_file(path), lines)
+        return _with_notes(view, asked_file(path), lines)
+
+
+def _with_notes(view: LedgerView, asked: AskedFile, lines: Lines | None = None) -> Blame:
+    names = find_names(asked, lines)
+    return NoteSources().fill(blame_file(view, asked, lines, names=names), asked, names)
+
+
+def noted_blame(path: Path, lines: Lines | None = None) -> Blame | None:
+    """Return who wrote lines of a file, from git notes alone; None if the repository has none."""
+    asked = asked_file(path)
+    sources = NoteSources()
+    if asked.data is None or not sources.knows(asked):
+        return None
+    names = find_names(asked, lines)
+    return sources.fill(blank_blame(asked, lines, names), asked, names)
+
+
+class NoteSources:
+    """The notes of repositories, each opened once for one question."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Path, str | None], NoteSource | None] = {}
+
+    def knows(self, asked: AskedFile) -> bool:
+        """Return whether there are notes in a file's repository."""
+        return self._source(asked) is not None
+
+    def fill(self, blame: Blame, asked: AskedFile, names: History) -> Blame:
+        """Return an answer in which notes explain what nothing else explains."""
+        if all(line.known is not HowKnown.UNEXPLAINED for line in blame.lines):
+            return blame
+        source = self._source(asked)
+        return blame if source is None else source.fill(blame, asked, names)
+
+    def _source(self, asked: AskedFile) -> NoteSource | None:
+        key = asked.place.root, asked.at
+        if key not in self._found:
+            self._found[key] = NoteSource.find(asked)
+        return self._found[key]
 
 
 def ledger_beside(path: Path, ledger: str | None = None) -> Settings | None:
@@ -109,6 +155,9 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
     """
     settings = ledger_beside(path, ledger)
     if settings is None:
+        noted = noted_blame(path)
+        if noted is not None and (noted.is_complete or not has_transcripts(path)):
+            return noted
         with heard(path) as told:
             return replace(blame_in(told.relay.store, path), transcripts=told.read)
     if not ledger and not os.environ.get(LEDGER):
@@ -118,7 +167,7 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
         before = _stamp(settings)
         try:
             with closing(open_store(settings.ledger, reads_only=True)) as store, store.view() as view:
-                found = blame_file(view, asked_file(path, roots=roots))
+                found = _with_notes(view, asked_file(path, roots=roots))
         except StoreError:
             if _stamp(settings) == before:
                 raise
@@ -127,7 +176,7 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
         if _stamp(settings) == before:
             return found
     with closing(open_store(settings.ledger, create=False)) as store, store.view() as view:
-        return blame_file(view, asked_file(path, roots=roots))
+        return _with_notes(view, asked_file(path, roots=roots))
 
 
 def _stamp(settings: Settings) -> tuple[int, int] | None:
@@ -162,7 +211,7 @@ def porcelain_in(store: LedgerStore, path: Path, lines: Lines | None, *, every: 
     asked = asked_file(path)
     data, repository = asked.data or b"", asked.repository
     with store.view() as view:
-        blame = blame_file(view, asked, lines)
+        blame = _with_notes(view, asked, lines)
     wanted = None if lines is None else range(lines.first, lines.last + 1)
     nowhere = FileOrigins(head=None, is_tracked=False, lines=[None] * blame.total)
     origins = nowhere if repository is None else read_origins(repository, asked.place.path, data, wanted)
@@ -186,20 +235,26 @@ def find_span(where: str) -> CommitSpan | None:
     return find_uncommitted(repository, "" if below == "." else below)
 
 
-def blame_span(view: LedgerView, span: CommitSpan) -> Iterator[BlamedHunk]:
-    """Yield the hunks of a diff with the authors of their added lines."""
+def blame_span(view: LedgerView | None, span: CommitSpan) -> Iterator[BlamedHunk]:
+    """Yield the hunks of a diff with the authors of their added lines; without a ledger, as notes tell."""
+    sources = NoteSources()
+
+    def told(asked: AskedFile) -> Blame:
+        names = find_names(asked)
+        found = blank_blame(asked, None, names) if view is None else blame_file(view, asked, names=names)
+        return sources.fill(found, asked, names)
 
     def blame_of(path: str) -> Blame | None:
         whole = span.repository.root / path
         if span.head is None:
             try:
-                return blame_file(view, asked_file(whole))
+                return told(asked_file(whole))
             except InvalidValueError:
                 return None  # too large, a broken link, or removed meanwhile: the rest of the diff still gets an answer
         data = span.read_file(path)
         place = FilePlace(root=span.repository.root, path=path, roots=tuple(_roots()))
         asked = AskedFile(place=place, data=data, environment=os.environ, at=span.head)
-        return None if data is None else blame_file(view, asked)
+        return None if data is None else told(asked)
 
     return blame_hunks(span.read(), blame_of)
 
@@ -245,6 +300,21 @@ def project_of(path: Path) -> Path:
     return find_repository(parent) or (here if parent.is_relative_to(here) else parent)
 
 
+def has_notes(root: Path) -> bool:
+    """Return whether a repository has notes."""
+    try:
+        return bool(NoteRepository(root, os.environ).note_refs(NoteKind.LINES))
+    except GitSilentError:
+        return False
+
+
+def has_transcripts(path: Path) -> bool:
+    """Return whether a coding agent has kept sessions that may be about a file."""
+    from batonpass.adapters.session_readers import find_kept  # noqa: PLC0415 - as below
+
+    return next(find_kept(project_of(path)), None) is not None
+
+
 @contextmanager
 def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[TranscriptLedger]:
     """Read the sessions of all agents that may mention a file, or all of this project, into a temporary ledger.
@@ -261,7 +331,8 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Tr
     kept = [(reader, found) for reader, found in looked if found]
     if not kept:
         raise StoreUnavailableError(
-            f"there is no ledger here, and no coding agent has kept a session of {project}; record something first"
+            f"there is no ledger here, and no coding agent has kept a session of {project}; record something first, "
+            "or in a clone fetch what others recorded with `batonpass git sync`"
         )
     names = None if path is None else find_names(asked_file(path)).paths
     wanted = [found if names is None else list(filter(reader.mentioning(names), found)) for reader, found in kept]

@@ -33,6 +33,7 @@ class Source(Struct, frozen=True, kw_only=True):
     imported: bool = False  # from a transcript, which nobody signed
     link: str | None = None
     subagent: str | None = None
+    teller: str = "a transcript"  # if it was imported: what says so
 
 
 class Timed(Struct, frozen=True, kw_only=True):

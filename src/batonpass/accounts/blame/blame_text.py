@@ -21,6 +21,7 @@ from batonpass.accounts.blame.blame_words import (
     quoted,
     shown_command,
     spelled,
+    task_words,
     told_change,
     who,
 )
@@ -51,6 +52,7 @@ class Blame(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()  # what could not be read, and other remarks
     ways: Mapping[CallId | ReceiptId, tuple[Way, ...]] | None = None  # from outside to each maker; None if not searched
     transcripts: int | None = None  # sessions read because there was no ledger; None if a ledger answered
+    from_notes: bool = False  # there was no ledger, and git notes answered
 
     @property
     def is_heard(self) -> bool:
@@ -61,6 +63,11 @@ class Blame(Struct, frozen=True, kw_only=True):
     def is_explained(self) -> bool:
         """Return whether there is anybody or anything to name."""
         return bool(self.calls or self.places) or any(line.known is not HowKnown.UNEXPLAINED for line in self.lines)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether every line is explained."""
+        return all(line.known is not HowKnown.UNEXPLAINED for line in self.lines)
 
     @property
     def holds(self) -> bool:
@@ -197,15 +204,18 @@ class _Teller(Struct, frozen=True, kw_only=True):
         parts = [TrailNote(who(maker, transcripts=self.blame.is_heard), Tone.GOOD)]
         parts.append(TrailNote(f" · {spelled(maker.at, self.now)}", Tone.PLAIN))
         if maker.run.handoff is not None:
-            parts.append(TrailNote(f" · {quoted(maker.hops[0].task)}", Tone.PLAIN))
+            parts.append(TrailNote(f" · {task_words(maker)}", Tone.PLAIN))
         parts += [
             TrailNote(f" ← {above.agent}{_doubt(hop)}") for hop, above in zip(maker.hops, maker.hops[1:], strict=False)
         ]
-        return BlameRow((*parts, TrailNote(f" ← {human}: {quoted(maker.said)}", Tone.PLAIN)))
+        said = "" if maker.noted is not None and maker.said is None else f": {quoted(maker.said)}"
+        return BlameRow((*parts, TrailNote(f" ← {human}{said}", Tone.PLAIN)))
 
     def _leave(self, maker: Maker) -> BlameRow:
         judged = f" ({maker.judgements[0].text})" if maker.judgements else ""
-        if maker.may is None:
+        if maker.noted is not None:
+            grant = "grant: not in a note"
+        elif maker.may is None:
             grant = f"may: {GONE}"
         elif maker.may:
             more = " …" * (len(maker.may) > _MOST and not self.full)

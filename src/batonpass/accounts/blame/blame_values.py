@@ -10,7 +10,7 @@ from batonpass.accounts.handoff.reasoning import Reasoning
 from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange
 from batonpass.attribution.git.git_history import Commit
-from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, ReceiptId, RunId
+from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, PublicKey, ReceiptId, RunId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallRecord
@@ -66,6 +66,27 @@ class BlameProof(Struct, frozen=True, kw_only=True):
         return self.problem is None
 
 
+class NotedBy(Struct, frozen=True, kw_only=True):
+    """What a git note brought instead of a ledger: whose relay signed it, and how far its receipts prove it."""
+
+    signer: PrincipalId | None  # whose relay; None: nobody vouches for the key
+    key: PublicKey
+    problem: str | None = None  # why the signature does not count
+    commit: str  # the commit that the note is about
+    opened: bool = False  # a receipt opens exactly these lines
+    task: str | None = None  # the digest of the task, whose words are not shared
+    approval: str | None = None  # as the relay says
+    approved_by: tuple[PrincipalId, ...] = ()  # as the relay says
+    proven_by: tuple[PrincipalId, ...] = ()  # with the signature of an approver whose key is pinned
+    program: str | None = None  # the coding agent
+    model: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Return whether somebody vouches for the key, and it was valid."""
+        return self.signer is not None and self.problem is None
+
+
 class RunWork(Struct, frozen=True, kw_only=True):
     """All work of a run: calls by outcome, changed files, credentials and approvals."""
 
@@ -101,6 +122,7 @@ class Maker(Struct, frozen=True, kw_only=True):
     work: RunWork | None = None  # for a whole run: everything it did
     in_doubt: bool = False  # a call without an outcome: it may not have happened
     command: str | None = None  # the command, if it was a shell
+    noted: NotedBy | None = None  # it comes from a note, and not from a ledger
 
     @property
     def principal(self) -> PrincipalId:

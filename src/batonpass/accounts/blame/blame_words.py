@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.accounts.blame.blame_values import BlamedLine, Maker
+from batonpass.accounts.blame.blame_values import BlamedLine, Maker, NotedBy
 from batonpass.accounts.trail.first_lines import looked_for, proven, shortened
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.attribution.changes.change import Certainty, FileChange, Hunk
@@ -84,18 +84,48 @@ def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
 
 def proof_notes(maker: Maker, *, heard: bool) -> Iterator[TrailNote]:
     """Yield whether the receipts behind an answer are correct; `heard` if transcripts were read instead."""
+    if maker.noted is not None:
+        yield from _noted_notes(maker, maker.noted)
+        return
     if maker.is_hearsay:
-        yield TrailNote("unsigned: a transcript says so", Tone.WARN)
+        yield TrailNote(f"unsigned: {maker.source.teller if maker.source else 'a transcript'} says so", Tone.WARN)
     if maker.proof.problem is not None:
         yield TrailNote(f"NOT TO BE TRUSTED: {maker.proof.problem}", Tone.BAD)
     elif not heard:
         yield TrailNote(f"{maker.proof.receipts} receipts verified")
 
 
+def _noted_notes(maker: Maker, noted: NotedBy) -> Iterator[TrailNote]:
+    """Yield whose word a note is. A note can be signed; only a ledger can be verified."""
+    if noted.signer is None or noted.problem is not None:
+        yield TrailNote(f"hearsay: a note says so, and {noted.problem} ({noted.key[:8]})", Tone.WARN)
+    elif maker.source is not None and maker.source.imported:
+        yield TrailNote(f"{possessive(noted.signer)} relay says so, from an unsigned transcript", Tone.WARN)
+    else:
+        yield TrailNote(f"signed by {possessive(noted.signer)} relay")
+        if not noted.opened:
+            yield TrailNote("its change is not opened")
+
+
+def possessive(principal: str) -> str:
+    """Return whose something is: `ana's`."""
+    return f"{principal.removeprefix('user:')}'s"
+
+
+def task_words(maker: Maker) -> str:
+    """Return the task in quotes; from a note without the words, its digest."""
+    task = maker.hops[0].task
+    if task is None and maker.noted is not None:
+        return "task not shared" if maker.noted.task is None else f"task {maker.noted.task[:8]}, not shared"
+    return quoted(task)
+
+
 def approval_notes(maker: Maker) -> Iterator[TrailNote]:
     """Yield the approval of exactly this call, and those of the handoffs above it."""
     leave = maker.leave
-    if maker.is_hearsay:
+    if maker.noted is not None and leave is None:
+        yield _noted_approval(maker.noted)
+    elif maker.is_hearsay:
         yield TrailNote("approval: none recorded", Tone.PLAIN)
     elif maker.work is not None and maker.work.leaves:
         count = len(maker.work.leaves)
@@ -112,6 +142,17 @@ def approval_notes(maker: Maker) -> Iterator[TrailNote]:
     for hold in maker.handed:
         said = "; ".join(map(approval_words, hold.approvals)) or "nobody has decided"
         yield TrailNote(f" · handoff to {hold.hold.worker}: {said}", Tone.PLAIN)
+
+
+def _noted_approval(noted: NotedBy) -> TrailNote:
+    """Return an approval that a note tells of: it counts only with the signature of an approver whose key is known."""
+    if noted.proven_by:
+        return TrailNote(f"approval: approved by {', '.join(noted.proven_by)} (signed)", Tone.PLAIN)
+    if not noted.counts:
+        return TrailNote("approval: none that counts", Tone.PLAIN)
+    names = f" by {', '.join(noted.approved_by)}" if noted.approved_by else ""
+    said = f"{possessive(noted.signer or '')} relay says {noted.approval}{names}"
+    return TrailNote(f"approval: none that counts; {said}", Tone.WARN)
 
 
 def approval_words(approval: Approval) -> str:

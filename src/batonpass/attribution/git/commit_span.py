@@ -38,6 +38,7 @@ class ChangedLines(Struct, frozen=True, kw_only=True):
     is_whole: bool = False  # a file that git does not track yet, with all its lines
     instead: str | None = None  # if no lines differ: the name, the mode, or a binary content
     is_made: bool = False  # such a file exists, and somebody created it
+    was: str | None = None  # its name before, if it is another
 
     @property
     def last(self) -> int:
@@ -119,7 +120,7 @@ def _names(printed: str) -> Iterator[tuple[str, str, int]]:
 
 def _changed(path: str, before: str, section: str) -> Iterator[ChangedLines]:
     """Yield the changed lines of a file, or one entry that says what else differs."""
-    hunks = list(_hunks(path, section))
+    hunks = list(_hunks(path, before, section))
     yield from hunks
     if hunks:
         return
@@ -129,12 +130,14 @@ def _changed(path: str, before: str, section: str) -> Iterator[ChangedLines]:
     is_made = _DELETED not in found and not _MADE.isdisjoint(found)
     told = [*([f"renamed from {before}"] if path != before else []), *found]
     told += [] if _BINARY in found else ["empty" if is_made or _DELETED in found else "no line changed"]
-    yield ChangedLines(path=path, first=0, added=0, removed=0, instead=", ".join(told), is_made=is_made)
+    was = None if before == path else before
+    yield ChangedLines(path=path, first=0, added=0, removed=0, instead=", ".join(told), is_made=is_made, was=was)
 
 
-def _hunks(path: str, section: str) -> Iterator[ChangedLines]:
+def _hunks(path: str, before: str, section: str) -> Iterator[ChangedLines]:
     # Every line of a hunk begins with a sign, so content cannot imitate a header.
     for line in section.split("\n"):
         if (found := _HUNK.match(line)) is not None:
             added, removed = (int(found[name] or 1) for name in ("added", "removed"))
-            yield ChangedLines(path=path, first=int(found["first"]), added=added, removed=removed)
+            first, was = int(found["first"]), None if before == path else before
+            yield ChangedLines(path=path, first=first, added=added, removed=removed, was=was)

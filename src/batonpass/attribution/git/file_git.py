@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.attribution.git.git_history import Commit, Logged
+from batonpass.attribution.git.git_history import Commit, CommittedLine, Logged
 from batonpass.attribution.git.git_process import EMPTY_VARIABLE, GitProcess
 from batonpass.attribution.git.git_process import GitSilentError as GitSilentError  # noqa: PLC0414 - all questions raise it
 
@@ -32,6 +32,8 @@ EMPTY_TREE: Final = {
     _SHA1: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
+_ESCAPE: Final = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPED: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _HEAD: Final = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) (-?[0-9]+)")
 
 
@@ -201,9 +203,14 @@ class Repository(Struct, frozen=True):
                 case _:
                     rest = rest[start:]  # a missing object: the clone is partial
 
-    def origins(self, commit: str, path: str, spans: Iterable[tuple[int, int]] = ()) -> dict[int, CommitLine]:
-        """Return where each line of a file at a commit comes from, by number from 1; by default all lines."""
-        which = [f"-L{first},{last}" for first, last in spans]
+    def origins(
+        self, commit: str, path: str, spans: Iterable[tuple[int, int]] = (), *, by_words: bool = False
+    ) -> dict[int, CommitLine]:
+        """Return where each line of a file at a commit comes from, by number from 1; by default all lines.
+
+        `by_words`: where its words come from, whoever changed its white space since.
+        """
+        which = [*(("-w",) if by_words else ()), *(f"-L{first},{last}" for first, last in spans)]
         printed = self._text("blame", "--porcelain", "--no-textconv", *which, commit, "--", path)
         known: dict[str, dict[str, str]] = {}
         found: dict[int, CommitLine] = {}
@@ -309,6 +316,23 @@ def _moment(seconds: str) -> datetime:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(0, UTC)
+
+
+def line_origin(origin: CommitLine, path: str) -> CommittedLine:
+    """Return where a line comes from, as a value of a history; `path` is the file, where git names no other."""
+    named = origin.headers.get("filename")
+    return CommittedLine(commit=commit_of(origin), path=path if named is None else _unquoted(named), line=origin.line)
+
+
+def _unquoted(name: str) -> str:
+    # Git quotes a name with a control character, a quote or a backslash, also where other bytes are left alone.
+    if len(name) < len('""') or not (name.startswith('"') and name.endswith('"')):
+        return name
+    return _ESCAPE.sub(_escaped, name[1:-1])
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 8)) if found[1][0].isdigit() else _ESCAPED.get(found[1], found[1])
 
 
 def commit_of(origin: CommitLine) -> Commit:

@@ -14,10 +14,10 @@ from batonpass.attribution.git.file_git import (
     GitSilentError,
     Repository,
     blob_name,
-    commit_of,
     committed_at,
+    line_origin,
 )
-from batonpass.attribution.git.git_history import Checkout, Commit, History, Logged, Revision
+from batonpass.attribution.git.git_history import Checkout, History, Logged, Revision
 from batonpass.attribution.git.head_log import Move, read_moves
 from batonpass.model.base.ids import Digest
 
@@ -105,9 +105,12 @@ def _read_names(repository: Repository, path: str, data: bytes, wanted: range | 
     if head is None:
         return History(paths=(path,), notes=("the repository has no commit yet",))
     paths = tuple(dict.fromkeys((path, *repository.renames(path, since=None))))
-    blamed = _blame(repository, (head, blob), path, data, wanted)
+    lines = [] if blob is None or not data else _origins(repository, (head, blob), path, data, wanted)
+    origins = {number: line_origin(one, path) for number, one in enumerate(lines, 1) if one is not None}
+    total = len(lines_of(data.decode("utf-8", "surrogateescape")))
+    blamed = [origins[number].commit if number in origins else None for number in range(1, total + 1)]
     notes = () if blob else (f"the file is not committed {'under this name' if len(paths) > 1 else 'yet'}",)
-    return History(paths=paths, checked_out=head, blamed=blamed, notes=notes)
+    return History(paths=paths, checked_out=head, blamed=blamed, origins=origins, notes=notes)
 
 
 def _read(repository: Repository, known: History, data: bytes, *, since: datetime) -> History:
@@ -182,20 +185,6 @@ def read_origins(repository: Repository, path: str, data: bytes, wanted: range |
         return FileOrigins(head=head, is_tracked=True, lines=_origins(repository, (head, blob), path, data, wanted))
     except GitSilentError:
         return FileOrigins(head=None, is_tracked=False, lines=[None] * count)
-
-
-def _blame(
-    repository: Repository, committed: tuple[str, str | None], path: str, data: bytes, wanted: range | None
-) -> list[Commit | None]:
-    """Return the commits that introduced these lines, for lines that are wanted and committed unchanged."""
-    head, blob = committed
-    lines = lines_of(data.decode("utf-8", "surrogateescape"))
-    if blob is None or not lines:
-        return [None] * len(lines)
-    found = _origins(repository, (head, blob), path, data, wanted)
-    known = {one.commit: one for one in found if one is not None}
-    commits = {name: commit_of(one) for name, one in known.items()}
-    return [None if one is None else commits[one.commit] for one in found]
 
 
 def _origins(

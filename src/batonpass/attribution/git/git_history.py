@@ -16,6 +16,14 @@ class Commit(Struct, frozen=True, kw_only=True):
     at: datetime  # commit time, which a rewrite renews
 
 
+class CommittedLine(Struct, frozen=True, kw_only=True):
+    """Where a line came from: the commit that introduced it, and its place there."""
+
+    commit: Commit
+    path: str
+    line: int
+
+
 class Logged(Struct, frozen=True, kw_only=True):
     """A commit that changed the file."""
 
@@ -61,4 +69,5 @@ class History(Struct, frozen=True, kw_only=True):
     checked_out: str | None = None  # the checked out commit, whether or not it changed the file
     # For each present line the commit that introduced it; None: not committed, or not asked for.
     blamed: Sequence[Commit | None] = ()
+    origins: Mapping[int, CommittedLine] = field(default_factory=dict)  # the same by line number, with the place there
     notes: tuple[str, ...] = ()

@@ -27,6 +27,8 @@ _SAFE: Final = (
     "log.showSignature=false",
     "blame.ignoreRevsFile=",
     "diff.external=",
+    "diff.algorithm=default",  # the same lines are new on every machine
+    "diff.indentHeuristic=true",
     "safe.bareRepository=explicit",  # files in a work tree that look like a repository are not one
 )
 _QUIET: Final = ("--no-pager", "--literal-pathspecs", "--no-optional-locks")

@@ -1,7 +1,7 @@
 """Blame for programs: whole ids, whole texts, exact times."""
 
 from batonpass.accounts.blame.blame_text import Blame
-from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, LedgerPlace, Maker, RunWork
+from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, LedgerPlace, Maker, NotedBy, RunWork
 from batonpass.accounts.blame.hunk_blame import BlamedHunk
 from batonpass.attribution.changes.change import FileChange
 from batonpass.cli.taint.taint_facts import way_facts
@@ -14,7 +14,7 @@ def blame_facts(blame: Blame) -> dict[str, object]:
     return {
         "asked": blame.asked,
         "path": blame.path,
-        "from": "transcripts" if blame.is_heard else "ledger",
+        "from": "transcripts" if blame.is_heard else "notes" if blame.from_notes else "ledger",
         "sessions": blame.transcripts,
         "gone": blame.gone,
         "total_lines": blame.total,
@@ -104,6 +104,23 @@ def _maker(maker: Maker) -> dict[str, object]:
             "problem": maker.proof.problem,
             "code": maker.proof.code,
         },
+        "noted": None if maker.noted is None else _noted(maker.noted),
+    }
+
+
+def _noted(noted: NotedBy) -> dict[str, object]:
+    return {
+        "signed_by": noted.signer if noted.counts else None,
+        "key": noted.key,
+        "problem": noted.problem,
+        "commit": noted.commit,
+        "opened": noted.opened,
+        "task_digest": noted.task,
+        "approval": noted.approval,
+        "approved_by": list(noted.approved_by),
+        "proven_by": list(noted.proven_by),
+        "program": noted.program,
+        "model": noted.model,
     }
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,18 @@ from batonpass.accounts.blame.hunk_blame import hunk_row
 from batonpass.accounts.blamed_lines.line_author import AuthorKind
 from batonpass.accounts.blamed_lines.line_rows import ListedLine, find_legend, list_lines
 from batonpass.accounts.trail.receipt_lines import Tone
-from batonpass.adapters.line_blame import blame_in, blame_span, find_ledger, find_span, heard, porcelain_in, project_of
+from batonpass.adapters.line_blame import (
+    blame_in,
+    blame_span,
+    find_ledger,
+    find_span,
+    has_notes,
+    has_transcripts,
+    heard,
+    noted_blame,
+    porcelain_in,
+    project_of,
+)
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.audit.short_ids import ending
 from batonpass.cli.blame.blame_facts import blame_facts, hunk_facts
@@ -38,6 +49,7 @@ from batonpass.store.port import LedgerStore, LedgerView
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
 _MOST: Final = 20
+_FROM_NOTES: Final = "no ledger here: git notes answer, which other machines signed"
 
 _LEAST: Final = 12  # columns for a name, however narrow the screen
 _AUTHOR_COLOURS: Final = {
@@ -179,6 +191,11 @@ def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> 
 
 def _of_file(where: str, *, full: bool) -> Blame:
     path, lines = _parsed(where)
+    if find_ledger(path, given_ledger()) is None:
+        noted = noted_blame(path, lines)
+        if noted is not None and (noted.is_complete or not has_transcripts(path)):
+            tell(paint(_FROM_NOTES, dim=True))
+            return noted
     with _asked(path) as (store, sessions):
         blame = replace(blame_in(store, path, lines), transcripts=sessions)
         if full and sessions is None:
@@ -198,11 +215,11 @@ def _of_span(span: CommitSpan, *, full: bool, as_json: bool) -> list[Blame]:
     from batonpass.accounts.blame.other_blame import with_ways  # noqa: PLC0415 - as above
     from batonpass.cli.input.ledger_access import viewed  # noqa: PLC0415 - as above
 
-    with _asked(None) as (store, sessions), viewed(store) as view:
+    with _asked_span(span) as (store, sessions), nullcontext() if store is None else viewed(store) as view:
         hunks = []
         for hunk in blame_span(view, span):
             blame = None if hunk.blame is None else replace(hunk.blame, transcripts=sessions)
-            told = with_ways(view, blame) if blame is not None and full and sessions is None else blame
+            told = with_ways(view, blame) if blame and view and full and sessions is None else blame
             hunks.append(replace(hunk, blame=told))
             if not as_json:
                 say(_painted(hunk_row(hunks[-1])))
@@ -232,6 +249,18 @@ def _asking(effect: str | None, artifact: str | None, digest: str | None, text: 
     if digest is not None:
         return lambda view: blame_digest(view, digest)
     return lambda view: blame_text(view, text or "", most=None if full else _MOST)
+
+
+@contextmanager
+def _asked_span(span: CommitSpan) -> Iterator[tuple[LedgerStore | None, int | None]]:
+    """Open the chosen ledger, or one made from transcripts; None if there is neither and notes have to answer."""
+    here = span.repository.root
+    if find_ledger(None, given_ledger()) is None and not has_transcripts(here / "any") and has_notes(here):
+        tell(paint(_FROM_NOTES, dim=True))
+        yield None, None
+        return
+    with _asked(None) as found:
+        yield found
 
 
 @contextmanager

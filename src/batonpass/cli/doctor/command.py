@@ -19,6 +19,7 @@ from batonpass import __version__
 from batonpass.adapters.mcp.clients.client_settings import find_configs, find_wrapped
 from batonpass.cli.doctor.check import DoctorCheck, Level
 from batonpass.cli.doctor.hook_checks import look_at_hooks
+from batonpass.cli.doctor.share_checks import look_at_share
 from batonpass.cli.input.ledger_access import settings
 from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.exits import BROKEN, NO
@@ -99,6 +100,7 @@ def command(*, fix: bool, as_json: bool) -> None:
         checks.append(DoctorCheck(Level.BAD, "ledger", str(error)))
     checks += look_at_hooks(found)
     checks += look_at_servers(found)
+    checks += look_at_share(found)
     checks += _versions()
     if as_json:
         say_json([asdict(check) for check in checks])

@@ -1,7 +1,6 @@
 """`batonpass git`: name the runs and the ledger's seal in every commit, which makes its readers witnesses."""
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ import click
 from batonpass.accounts.blame.committed_runs import find_committed_runs, find_touched
 from batonpass.attribution.git.file_git import TRAILER as RUN_TRAILER
 from batonpass.cli.git import commit_hook
-from batonpass.cli.git.repository import TRAILER, GitError, git, hooks_directory, is_private, read_staged
+from batonpass.cli.git.repository import TRAILER, GitError, fallback_program, git, hooks_directory, read_staged
 from batonpass.cli.input.ledger_access import ledger_word, opened_relay, settings, viewed
 from batonpass.cli.input.options import ledger_and_json, ledger_option
 from batonpass.cli.output.exits import tell_error
@@ -49,27 +48,34 @@ def command() -> None:
 
 @command.command()
 @_seal_options
-@click.option("--undo", is_flag=True, help="Remove our lines from the hook.")
+@click.option("--share", is_flag=True, help="Share who wrote which lines, as git notes that are pushed with commits.")
+@click.option("--words", is_flag=True, help="With --share: share the words of tasks too, with secrets removed.")
+@click.option("--undo", is_flag=True, help="Remove our lines from the hooks; with --share, those about notes.")
 @ledger_option
-def install(*, seal: bool, newest_seal: bool, undo: bool) -> None:
-    """Install a hook that adds the runs and the seal to every commit.
+def install(*, seal: bool, newest_seal: bool, share: bool, words: bool, undo: bool) -> None:
+    """Install a hook that adds the runs and the seal to every commit; with --share, hooks that share notes.
 
-    An existing commit-msg hook is kept and still runs. If our lines fail, the commit continues.
+    Existing hooks are kept and still run. If our lines fail, the commit or the push continues.
     """
+    if words and not share:
+        raise click.UsageError("--words needs --share")
+    if share:
+        from batonpass.cli.git.share import install_share, remove_share  # noqa: PLC0415 - most commits do not need it
+
+        remove_share() if undo else install_share(words=words)
+        return
     hooks = hooks_directory()
     if undo:
         if not commit_hook.remove(hooks):
             raise GitError(f"there are no lines of batonpass in {hooks / commit_hook.HOOK}")
         tell(f"removed our lines from {hooks / commit_hook.HOOK}")
         return
-    program = Path(sys.executable).with_name("batonpass")
-    # A committed directory of hooks must not contain a path of this machine.
-    fallback = str(program) if program.exists() and is_private(hooks) else None
+    fallback = fallback_program(hooks)
     chosen = ["--newest-seal"] if newest_seal and seal else [] if seal else ["--no-seal"]
     ledger = ledger_word()
-    words = [*(() if ledger is None else ("--ledger", ledger)), "git", "trailer", *chosen]
+    said = [*(() if ledger is None else ("--ledger", ledger)), "git", "trailer", *chosen]
     try:
-        path = commit_hook.install(hooks, words, fallback)
+        path = commit_hook.install(hooks, said, fallback)
     except FileExistsError as error:
         raise GitError(f"{error.filename} already exists: an older hook was set aside there; move it") from None
     if not seal:
@@ -191,3 +197,33 @@ def summary(span: str, *, as_markdown: bool, as_json: bool) -> None:
     from batonpass.cli.git.summary import summarise  # noqa: PLC0415 - a commit's hook does not need it
 
     summarise(span, as_markdown=as_markdown, as_json=as_json)
+
+
+@command.command()
+@click.argument("span", metavar="[COMMIT|BASE..HEAD]", default="HEAD")
+@click.option("--words", is_flag=True, help="Share the words of tasks too, with secrets removed.")
+@click.option("--drafts", is_flag=True, help="Open every change in the proofs, also text that was never committed.")
+@ledger_and_json
+def note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
+    """Write a note about a commit: which agents wrote its lines. The hook of `git install --share` runs this.
+
+    For commits that were made before, give BASE..HEAD. Nothing is sent; `git sync` and the next push do that.
+    """
+    from batonpass.cli.git.share import write_note  # noqa: PLC0415 - as above
+
+    write_note(span, words=words, drafts=drafts, as_json=as_json)
+
+
+@command.command()
+@click.argument("remote", metavar="[REMOTE]", required=False)
+@click.option("--fetch-only", is_flag=True, help="Fetch and merge; send nothing.")
+@click.option("--hook", is_flag=True, hidden=True)
+@ledger_and_json
+def sync(remote: str | None, *, fetch_only: bool, hook: bool, as_json: bool) -> None:
+    """Fetch the notes of others, merge them with those here, and send both.
+
+    If somebody else sends at the same moment, it is done again. Branches are left alone.
+    """
+    from batonpass.cli.git.share import sync_notes  # noqa: PLC0415 - as above
+
+    sync_notes(remote, sends=not fetch_only, in_hook=hook, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Our lines in a commit-msg hook: added once, removed without a trace, and never in the way of a commit.
+"""Our lines in a git hook: added once, removed without a trace, and never in the way of a commit or a push.
 
 Our lines come first, right below the `#!` of a shell script, because a hook that ends with `exit` or `exec` would never
 reach lines at its end. A hook that is not a shell script, or is a link, is not edited: it is set aside and called by
@@ -11,6 +11,15 @@ from pathlib import Path
 from typing import Final
 
 HOOK: Final = "commit-msg"
+POST_COMMIT: Final = "post-commit"
+PRE_PUSH: Final = "pre-push"
+# What git passes on to each that we use. What a push says on its input belongs to the hook that was there before.
+_PASSED: Final = {HOOK: ' "$1"', POST_COMMIT: " </dev/null", PRE_PUSH: ' "$1" </dev/null'}
+_WITHOUT: Final = {
+    HOOK: "this commit continues without our trailers",
+    POST_COMMIT: "this commit has no note",
+    PRE_PUSH: "this push continues without notes",
+}
 
 _BEGIN: Final = "# >>> batonpass >>> `batonpass git install --undo` removes these lines"
 _END: Final = "# <<< batonpass <<<"
@@ -20,32 +29,32 @@ _SHEBANG: Final = "#!/bin/sh\n"
 _X_BITS: Final = 0o111
 
 
-def install(hooks: Path, arguments: list[str], program: str | None) -> Path:
+def install(hooks: Path, arguments: list[str], program: str | None, name: str = HOOK) -> Path:
     """Add our lines to the hook, or replace older ones, and return its path.
 
     `arguments` are passed to `batonpass`; `program` is its path if it is not on the PATH. Raises `FileExistsError` if
     another hook was set aside before.
     """
     hooks.mkdir(parents=True, exist_ok=True)
-    path = hooks / HOOK
+    path = hooks / name
     if path.is_symlink() or (path.exists() and not _is_ours_to_edit(path)):
         if _is_there(_aside(path)):
             raise FileExistsError(None, None, str(_aside(path)))
         path.rename(_aside(path))
     if not path.exists():
         chain = _chain(path) if _is_there(_aside(path)) else ""
-        text = _SHEBANG + block(arguments, program) + chain
+        text = _SHEBANG + block(arguments, program, name) + chain
     else:
         head, newline, rest = _OURS.sub("", path.read_text(encoding="utf-8")).partition("\n")
-        text = f"{head}{newline or chr(10)}{block(arguments, program)}{rest}"
+        text = f"{head}{newline or chr(10)}{block(arguments, program, name)}{rest}"
     path.write_text(text, encoding="utf-8")
     path.chmod(path.stat().st_mode | _X_BITS)
     return path
 
 
-def remove(hooks: Path) -> bool:
+def remove(hooks: Path, name: str = HOOK) -> bool:
     """Remove our lines and restore the hook that was set aside; return whether there was anything to remove."""
-    path = hooks / HOOK
+    path = hooks / name
     if path.is_symlink() or not path.is_file():
         return False
     text = _read(path)
@@ -62,14 +71,20 @@ def remove(hooks: Path) -> bool:
     return True
 
 
-def block(arguments: list[str], program: str | None) -> str:
-    """Return our lines. If they fail, the commit still continues."""
+def is_installed(hooks: Path, name: str) -> bool:
+    """Return whether our lines are in a hook that git would run."""
+    path = hooks / name
+    return path.is_file() and bool(path.stat().st_mode & _X_BITS) and _OURS.search(_read(path) or "") is not None
+
+
+def block(arguments: list[str], program: str | None, name: str = HOOK) -> str:
+    """Return our lines. If they fail, the commit or the push still continues."""
     elsewhere = shlex.quote(program) if program is not None else "batonpass"
     words = " ".join(map(shlex.quote, arguments))
     return (
         f"{_BEGIN}\n"
-        f'( "$(command -v batonpass || echo {elsewhere})" {words} "$1" ) ||\n'
-        '    echo "batonpass: this commit continues without our trailers" >&2\n'
+        f'( "$(command -v batonpass || echo {elsewhere})" {words}{_PASSED[name]} ) ||\n'
+        f'    echo "batonpass: {_WITHOUT[name]}" >&2\n'
         f"{_END}\n"
     )
 

@@ -1,6 +1,7 @@
 """The git repository of the current directory: its hooks, its staged files, and the seals in its commits."""
 
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -85,6 +86,13 @@ def is_private(directory: Path) -> bool:
     """Return whether a directory belongs to this clone only and is never committed."""
     common = Path(git("rev-parse", "--git-common-dir").strip()).resolve()
     return directory.resolve().is_relative_to(common)
+
+
+def fallback_program(hooks: Path) -> str | None:
+    """Return where `batonpass` is if it is not on the PATH; None if a hook must not say so."""
+    program = Path(sys.executable).with_name("batonpass")
+    # A committed directory of hooks must not contain a path of this machine.
+    return str(program) if program.exists() and is_private(hooks) else None
 
 
 def is_ignored(path: Path) -> bool:

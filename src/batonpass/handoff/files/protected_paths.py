@@ -31,6 +31,7 @@ PROGRAMS: Final = ("batonpass", "batonpass-hook")
 
 _SQLITE: Final = "sqlite:///"
 _POLICY: Final = "batonpass.toml"
+_KEYS_OF_OTHERS: Final = "batonpass-keys.toml"  # whose notes count: reviewed like code, and written by people
 _CLAUDE: Final = ".claude"
 _SETTINGS: Final = ("settings.json", "settings.local.json")
 # Written by `init mcp`. A change to one of these could start a server without the proxy in front of it.
@@ -320,8 +321,9 @@ def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> 
     configured = {Path(user), *([Path(given).absolute()] if given else [])}
     settings = [str(folder / name) for folder in (tree / _CLAUDE, *sorted(configured)) for name in _SETTINGS]
     own = Path(os.path.expanduser("~"))  # noqa: PTH111 - as above
-    clients = [str(tree / name) for name in _OF_CLIENTS]
+    clients = [str(tree / name) for name in (*_OF_CLIENTS, _KEYS_OF_OTHERS)]
     clients += [str(folder / name) for folder in (tree, own) for name in _OF_AGENTS]
+    clients.append(str(find_approvers_home(environment).parent / "keys.toml"))
     git = {os.path.expanduser(path) for path in USER_GIT}  # noqa: PTH111 - as above
     git |= {str(Path(given) / "git/config") for given in [environment.get("XDG_CONFIG_HOME")] if given}
     git |= {given for given in [environment.get("GIT_CONFIG_GLOBAL")] if given and given.startswith("/")}

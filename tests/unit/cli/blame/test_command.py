@@ -83,7 +83,7 @@ LINE = "line text known run calls unexplained_since or_nobody reformatted_by com
 MAKER = (
     "call tool in_doubt command at receipt run agent attempt principal mode task chain said said_at grant granted_by "
     "permits approval handoff_approvals credential work label untrusted standing judgements changes hearsay source "
-    "proof"
+    "proof noted"
 )
 
 
