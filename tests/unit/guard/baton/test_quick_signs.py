@@ -127,11 +127,11 @@ def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
         patch.setattr(references, "has_digits", _yes)
         patch.setattr(references, "_LONGEST_UNFINISHED", 1 << 20)
         patch.setattr(figures, "_SUMS", ("",))
-        for name in ("_may_have_date", "_may_have_sum", "_may_have_count", "_may_be_impossible", "may_measure"):
+        for name in ("may_have_date", "_may_have_sum", "_may_have_count", "_may_be_impossible", "may_measure"):
             patch.setattr(figures, name, _yes)
         patch.setattr(quantities, "_SUMS", ("",))
         patch.setattr(quantities, "_find_given", quantities._THE_COUNT.finditer)
-        for name in ("has_digits", "may_measure"):
+        for name in ("has_digits", "may_measure", "may_have_date"):
             patch.setattr(quantities, name, _yes)
         patch.setattr(sources, "_NAME", re.compile(""))
         patch.setattr(sources, "may_name_people", _yes)
@@ -163,7 +163,13 @@ def _with_all_signs(baton: Baton) -> Prose:
     prose = read_prose(baton)
     everything = _Everything(prose.lowered)
     return replace(
-        prose, ordered=everything, lowered_orders=everything, lowered=everything, figures=None, all_figures=None
+        prose,
+        ordered=everything,
+        lowered_orders=everything,
+        lowered=everything,
+        figures=None,
+        told_figures=None,
+        all_figures=None,
     )
 
 

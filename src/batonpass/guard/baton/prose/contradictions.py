@@ -95,6 +95,8 @@ def find_contradictions(baton: Baton, prose: Prose, texts: Mapping[str, str]) ->
 def _decided_against(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
     """Yield what the orders name, and a decision, an exclusion or a constraint rules out by the same name."""
     for ruling in _rulings(baton):
+        if not any(map(ruling.lower().__contains__, _RULED_OUT)):
+            continue
         for found in islice(_AGAINST.finditer(ruling), _MOST_NAMES):
             name = found["name"].rstrip(".:,-")
             if _HAS_FORM.search(name) is None:

@@ -157,7 +157,7 @@ def find_wrong_figures(baton: Baton, prose: Prose, rows: Mapping[str, int]) -> I
     figures = marked is None or b"0" in marked  # only a count can be spelled
     # Each check, and whether a sign of it is there.
     checks = (
-        (_wrong_dates, figures and _may_have_date(marked)),
+        (_wrong_dates, figures and may_have_date(marked)),
         (_wrong_sums, figures and any(map(lowered.__contains__, _SUMS)) and _may_have_sum(marked)),
         (_wrong_shares, figures and "%" in lowered),
         (_wrong_counts, _may_have_count(marked)),
@@ -195,7 +195,7 @@ def may_measure(prose: Prose) -> bool:
     )
 
 
-def _may_have_date(figures: bytes | None) -> bool:
+def may_have_date(figures: bytes | None) -> bool:
     """Return False if texts surely have no date."""
     if figures is None or _DAY_FIRST.search(figures) is not None:
         return True
@@ -224,17 +224,18 @@ def _may_have_count(figures: bytes | None) -> bool:
     for mark in (b": ", b" ("):
         place = figures.find(mark)
         while place >= 0:
-            before = figures[max(0, place - _LONGEST_COUNT) : place]
-            announced = before.endswith(b"s") or any(map(before[-_LONGEST_ANNOUNCED:].__contains__, _ANNOUNCED))
-            if announced and any(map(before.__contains__, _COUNTS)):
-                return True
+            near = figures[max(0, place - _LONGEST_ANNOUNCED) : place]
+            if near.endswith(b"s") or any(map(near.__contains__, _ANNOUNCED)):
+                before = figures[max(0, place - _LONGEST_COUNT) : place]
+                if any(map(before.__contains__, _COUNTS)):
+                    return True
             place = figures.find(mark, place + 1)
     return False
 
 
 def find_dates(text: str) -> Iterator[tuple[int, str, tuple[int, int, int]]]:
     """Yield the dates in a text: where each begins, its words, and year, month and day; the year is 0 if not said."""
-    if not _may_have_date(mark_figures(text.lower())):
+    if not may_have_date(mark_figures(text.lower())):
         return
     for found in _DATE.finditer(text):
         yield found.start(), found.group().strip(), _read_date(found.groupdict())

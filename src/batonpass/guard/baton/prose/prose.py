@@ -28,6 +28,7 @@ class Prose(Value, frozen=True):
     words: frozenset[bytes]
     told_words: frozenset[bytes]
     figures: bytes | None
+    told_figures: bytes | None
     all_figures: bytes | None
 
 
@@ -55,6 +56,7 @@ def read_prose(baton: Baton) -> Prose:
         words=split_words(encoded[:first]),
         told_words=split_words(encoded[first:]),
         figures=None if figures is None else figures[:first],
+        told_figures=None if figures is None else figures[first:],
         all_figures=figures,
     )
 

@@ -7,10 +7,10 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.figures import NUMBERS, find_dates, may_measure
+from batonpass.guard.baton.prose.figures import NUMBERS, find_dates, may_have_date, may_measure
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, sentence_at, words_of
 from batonpass.guard.baton.prose.signs import has_digits, mark_figures
 from batonpass.model.base.kinds import ErrorType
@@ -73,8 +73,8 @@ _NAMED_LIMITS: Final = ("limit", "threshold", "budget")
 _COUNT: Final = rf"(?P<number>{_SPELLED}|\d{{1,6}}) (?P<what>(?:[a-z-]{{2,20}} ){{0,1}}[a-z-]{{2,20}}s)\b"
 _THE_COUNT: Final = re.compile(rf"\b(?:the|these|those|all|our)(?: the)? {_COUNT}", re.IGNORECASE)
 _GIVEN: Final = (b"the", b"these", b"those", b"all", b"our")  # before the number
+_GIVEN_DIGITS: Final = tuple(word + b" 0" for word in _GIVEN)
 _SPELLED_WORDS: Final = frozenset(word.encode() for word in NUMBERS)
-_SPELLED_AFTER: Final = tuple(b" %b " % word for word in _SPELLED_WORDS)
 _A_COUNT: Final = re.compile(rf"(?<![\w.,-]){_COUNT}", re.IGNORECASE)
 _NOT_COUNTED: Final = words_of(
     "days weeks months years hours minutes seconds times points percents euros dollars pounds metres meters is was has",
@@ -123,8 +123,8 @@ def find_other_figures(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> 
     """Yield figures of the orders that the facts contradict; `texts` has the words of the files that are carried."""
     lowered = prose.lowered_orders
     spelled = not prose.words.isdisjoint(_SPELLED_WORDS)
-    if prose.told and (spelled or prose.figures is None or b"0" in prose.figures):
-        yield from _other_counts(baton, prose)  # which may be spelled
+    if prose.told and (spelled or prose.figures is None or _may_be_given(prose.figures)):
+        yield from _other_counts(baton, prose, _THE_COUNT.finditer if spelled else _find_given)
     if prose.figures is not None and b"0" not in prose.figures:
         return
     if prose.told or len(prose.orders) > 1:
@@ -134,22 +134,35 @@ def find_other_figures(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> 
         yield from _other_settings(baton, prose.orders)
     if texts and any(map(lowered.__contains__, _SUMS)):
         yield from _other_totals(prose.orders, texts)
-    yield from _too_late(prose.orders)
+    if may_have_date(prose.figures):
+        yield from _too_late(prose.orders)
+
+
+def _may_be_given(figures: bytes) -> bool:
+    """Return False if no number in digits follows a word by which it is taken for given."""
+    return any(map(figures.__contains__, _GIVEN_DIGITS))
+
+
+def _may_count(text: str) -> bool:
+    return has_digits(text) or any(map(text.lower().__contains__, NUMBERS))
 
 
 def _find_given(text: str) -> Iterator["re.Match[str]"]:
-    """Yield what `_THE_COUNT` finds in a text."""
+    """Yield what `_THE_COUNT` finds in a text in which no number is spelled."""
     figures = mark_figures(text.lower())
-    if figures is None or not text.isascii() or any(map(figures.__contains__, _SPELLED_AFTER)):
+    if figures is None or not text.isascii():
         yield from _THE_COUNT.finditer(text)
         return
-    # No number is spelled, and digits are rare: the pattern is tried only where a digit follows one of its first words.
+    # Digits are rare: the pattern is tried only where a digit follows one of its first words.
     place = figures.find(b" 0")
     while place >= 0:
         for word in _GIVEN:
             if figures.endswith(word, 0, place) and (found := _THE_COUNT.match(text, place - len(word))):
                 yield found
         place = figures.find(b" 0", place + 1)
+
+
+_Find: TypeAlias = Callable[[str], Iterator["re.Match[str]"]]
 
 
 def _find_any(text: str) -> Iterator["re.Match[str]"]:
@@ -229,9 +242,9 @@ def _limits(text: str) -> dict[str, _Limit]:
     return {unit: found[0] for unit, found in limits.items() if len(found) == 1}
 
 
-def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
+def _other_counts(baton: Baton, prose: Prose, find: "_Find") -> Iterator[Problem]:
     """Yield a number of things that the orders take for given, and of which an item says another."""
-    ordered = _counts(_find_given, prose.orders)
+    ordered = _counts(find, [text for text in prose.orders if _may_count(text)])
     if not ordered:
         return
     done = {work.what for work in baton.completed}
@@ -250,9 +263,7 @@ def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
                 return
 
 
-def _counts(
-    find: Callable[[str], Iterator["re.Match[str]"]], texts: Iterable[str], *, only_now: bool = False
-) -> dict[str, int]:
+def _counts(find: "_Find", texts: Iterable[str], *, only_now: bool = False) -> dict[str, int]:
     """Return how many there are of each thing, as far as the texts say one number of it."""
     counts: dict[str, set[int]] = {}
     for text in texts:

@@ -10,7 +10,7 @@ from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
-from batonpass.guard.baton.prose.signs import has_digits
+from batonpass.guard.baton.prose.signs import has_digits, may_number_two
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
@@ -200,7 +200,8 @@ def find_prose_drift(
         yield from _earlier_talk(_AGREED, prose.orders)
     if not baton.items and (found := _LEADING_PRONOUN.match(baton.task)) is not None:
         yield from _unexplained(found.group())
-    if prose.told and ("the " in lowered or "this " in lowered or "that " in lowered):
+    articles = "the " in lowered or "this " in lowered or "that " in lowered
+    if prose.told and articles and (prose.told_figures is None or may_number_two(prose.told_figures)):
         yield from _one_of_several(prose)
     if Decision in kinds and "decision " in lowered:
         yield from _missing_decisions(baton, prose.orders)

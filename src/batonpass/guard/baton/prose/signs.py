@@ -19,6 +19,8 @@ _DIGIT: Final = re.compile(r"\d")
 # Everything but ASCII letters is a space: a quotation mark or a dash beside a word must not hide it.
 _SPACED: Final = bytes(code if code in b"abcdefghijklmnopqrstuvwxyz" else 32 for code in range(256))
 _CAPITALS: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ" + bytes(range(97, 123)), b"A" * 26 + b"a" * 26)
+_LONGEST_BEFORE: Final = 130  # characters: a word, the word for "number", and the path up to its first slash
+_NUMBER_WORDS: Final = frozenset({b"no", b"no.", b"number", b"#"})
 
 
 class WordSign:
@@ -46,7 +48,10 @@ class WordSign:
                 if words.isdisjoint(group):
                     break
             else:
-                if all(any(map(lowered.__contains__, pieces)) for pieces in literals):
+                for pieces in literals:
+                    if not any(map(lowered.__contains__, pieces)):
+                        break
+                else:
                     return True
         return False
 
@@ -73,3 +78,22 @@ def has_digits(text: str) -> bool:
 def may_name_people(text: str) -> bool:
     """Return False if a text surely has no two words in a row that begin with a capital, as a full name has."""
     return b"a Aaa" in text.encode().translate(_CAPITALS)
+
+
+def may_number_two(figures: bytes) -> bool:
+    """Return False if texts surely have no two numbers or paths after the same word: invoice 12 and invoice 14."""
+    seen: set[bytes] = set()
+    text = figures.replace(b"\n", b" ")
+    digit, slash = text.find(b"0"), text.find(b"/")
+    while digit >= 0 or slash >= 0:
+        place = max(digit, slash) if digit < 0 or slash < 0 else min(digit, slash)
+        before = text[max(0, place - _LONGEST_BEFORE) : text.rfind(b" ", 0, place) + 1].split()
+        if len(before) > 1 and before[-1] in _NUMBER_WORDS:
+            del before[-1]
+        for word in before[-1].translate(_SPACED).split()[-1:] if before else ():
+            if word in seen:
+                return True
+            seen.add(word)
+        end = text.find(b" ", place)
+        digit, slash = (-1, -1) if end < 0 else (text.find(b"0", end), text.find(b"/", end))
+    return False
