@@ -155,6 +155,31 @@ class TreeFates:
         return None if below is None else KnownFate(fate=ItemFate.STALE, refutation=below.refutation)
 
 
+class LedgerFates:
+    """The fates of results, in whichever tree they are, as they are now."""
+
+    def __init__(self, view: LedgerView) -> None:
+        self._view = view
+        # Most ledgers have no refutation, and then nothing more is read.
+        self._trees = frozenset(one.name for one in view.find_remarks(RemarkKind.REFUTED))
+        self._read: dict[RunId, TreeFates] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._trees)
+
+    def has(self, root: RunId) -> bool:
+        """Return whether a result of this tree was refuted."""
+        return root in self._trees
+
+    def find_of_run(self, run: Run) -> KnownFate | None:
+        """Return the fate of what a run delivered; None while it stands."""
+        if run.root not in self._trees:
+            return None
+        if run.root not in self._read:
+            self._read[run.root] = TreeFates(self._view, run.root)
+        return self._read[run.root].find_of_run(run.id)
+
+
 class StaleHandoff(Struct, frozen=True, kw_only=True):
     """A handoff that was offered with items which no longer stand, and was not told."""
 

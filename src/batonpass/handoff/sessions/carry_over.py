@@ -1,9 +1,9 @@
 """Sorts what a session leaves behind: what comes along, what is open again, and what is dropped. No I/O."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from batonpass.guard.constraints.conditions import ConditionFinding, ConditionVerdict, find_artifacts
-from batonpass.handoff.sessions.tree_remains import Left
+from batonpass.handoff.sessions.tree_remains import Left, Saying
 from batonpass.model.baton.items import (
     Artifact,
     Constraint,
@@ -39,7 +39,9 @@ def settle(left: Left, anew: Sequence[ItemValue]) -> tuple[list[Said], list[Drop
         if isinstance(value, Constraint) and value.key in spoken and value not in anew:
             fate = Fate.REPLACED
         if fate is None:
-            counts.setdefault(value, said)
+            # Decided again in the same words: then it is the later one that counts.
+            if value not in counts or _key(counts[value]) in left.fallen:
+                counts[value] = said
         elif value not in counts:
             dropped.append(
                 Dropped(what=_words(value), why=fate, item=None if said.source is None else said.source.item)
@@ -115,14 +117,23 @@ def choose_artifacts(left: Left, counting: Iterable[Said]) -> tuple[list[Said], 
     return list(chosen.values()), dropped
 
 
-def judge(counting: Iterable[Said], evaluate: Evaluate) -> Iterator[Kept | Revisit]:
-    """Yield each item that counts: kept, or a decision that is open again because a condition does not hold."""
+def _key(said: Said) -> Saying:
+    return said.value, said.by, said.at
+
+
+def judge(counting: Iterable[Said], evaluate: Evaluate, fallen: Mapping[Saying, str]) -> Iterator[Kept | Revisit]:
+    """Yield each item that counts: kept, or a decision that is open again.
+
+    It is if a condition does not hold, or if the result that it belongs to was refuted.
+    """
     for said in counting:
         if not isinstance(said.value, Decision):
             yield Kept(said=said)
             continue
         findings = [evaluate(condition) for condition in said.value.conditions]
-        if reasons := tuple(dict.fromkeys(finding.reason for finding in findings if not finding.stands)):
+        refuted = [fallen[_key(said)]] if _key(said) in fallen else []
+        failing = [finding.reason for finding in findings if not finding.stands]
+        if reasons := tuple(dict.fromkeys([*refuted, *failing])):
             yield Revisit(decision=said.value, said=said, reasons=reasons)
         else:
             unchecked = tuple(found.condition for found in findings if found.verdict is ConditionVerdict.UNCHECKED)

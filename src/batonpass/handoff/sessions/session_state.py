@@ -78,7 +78,7 @@ def sort_out(
         constraints=_values(anew, counting),
         checks=_answers(conditions, checks),
     )
-    judged = [*judge((*counting, *artifacts), partial(evaluate, known=known))]
+    judged = [*judge((*counting, *artifacts), partial(evaluate, known=known), left.fallen)]
     unverified, checked = choose_checks(left)
     pruned: list[Kept | Revisit | OpenCheck] = [
         *(one for one in judged if _is_pruned(left, one.value if isinstance(one, Kept) else one.question, one.said.at)),

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Final
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,9 +15,24 @@ from batonpass.handoff.history.offers import GONE, author_of, is_intact, read_it
 from batonpass.handoff.sessions.agent_memory import is_memory
 from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.base.content_names import BRIEF, REPORT, TASK, UNRECORDED, UNTOUCHED
-from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.ids import HANDOFF, ContentId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.kinds import ItemFate
 from batonpass.model.base.lifecycle import State
-from batonpass.model.baton.items import SURE, Artifact, Item, ItemValue, OpenQuestion, Report, Statement, WorkItem
+from batonpass.model.baton.fate import KnownFate
+from batonpass.model.baton.items import (
+    SURE,
+    Artifact,
+    Constraint,
+    Decision,
+    Exclusion,
+    Item,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    Statement,
+    WorkItem,
+)
 from batonpass.model.baton.session import ASKING, CachedResult, Dropped, Fate, InFlight, OpenCheck, Said
 from batonpass.model.bodies.body import (
     Carried,
@@ -36,6 +52,7 @@ from batonpass.model.ledger.content import ContentRef, StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, read_calls
+from batonpass.records.fate import LedgerFates
 from batonpass.records.handoff import is_unverified
 from batonpass.records.lineage import get_offer
 from batonpass.records.text import names_in
@@ -80,6 +97,10 @@ _DROPPED: Final[Mapping[Part, Fate]] = {
 }
 
 
+# A decision, who made it and when: it keeps these from session to session.
+Saying: TypeAlias = tuple[ItemValue, PrincipalId, datetime]
+
+
 class Left(Struct):
     """What a tree leaves behind, before anybody checks whether it still holds."""
 
@@ -92,6 +113,7 @@ class Left(Struct):
     checks: list[OpenCheck] = field(default_factory=list)
     pruned: dict[str, datetime] = field(default_factory=dict)  # what people took out, and when
     pending: tuple[HandoffId, ...] = ()  # in other trees, in flight when this one began
+    fallen: dict[Saying, str] = field(default_factory=dict)  # decisions of results that no longer stand, and why
 
     def add(self, other: "Left") -> None:
         """Add what another tree leaves behind."""
@@ -103,6 +125,7 @@ class Left(Struct):
         self.caches += other.caches
         self.checks += other.checks
         self.pruned |= other.pruned
+        self.fallen |= other.fallen
 
 
 def read_left(
@@ -133,6 +156,7 @@ class _Tree:
 
     def __init__(self, view: LedgerView, root: RunId, below: frozenset[HandoffId] | None, after: int) -> None:
         self._view = view
+        self._fates = LedgerFates(view)
         runs = list(view.find_runs(root=root))[::-1]
         handoffs = list(view.find_handoffs(root=root))[::-1]
         if below is not None:
@@ -156,6 +180,7 @@ class _Tree:
                     self._offers[receipt.body.handoff] = receipt
         self.verified = {handoff.id for handoff in self.handoffs if handoff.state is State.VERIFIED}
         self._contents = self._read_words()
+        self._inherited = self._find_fallen() if self._fates else {}
         self._reasoning = {
             brief.reasoning
             for offer in self._offers.values()
@@ -173,6 +198,26 @@ class _Tree:
             if isinstance(receipt.body, SessionResumed)
             for handoff in receipt.body.in_flight
         )
+
+    def _find_fallen(self) -> dict[Saying, str]:
+        """Return the decisions that came along from earlier trees, and whose results were refuted since."""
+        mine = () if self.lead is None else self._of(StreamId(self.lead.id))
+        heads = [head for receipt in mine if isinstance(receipt.body, SessionResumed) for head in receipt.body.roots]
+        fallen: dict[Saying, str] = {}
+        seen: set[str] = set()
+        while heads:
+            stream = StreamId(heads.pop().run)
+            if stream in seen:
+                continue
+            seen.add(stream)
+            root = RunId(stream)
+            if self._fates.has(root):
+                fallen |= read_left(self._view, root, _LONG_AGO).fallen
+            resumed = self._view.find_receipts(ReceiptQuery(stream=stream, kind=Kind.SESSION_RESUMED))
+            for stored in resumed:
+                body = decode_receipt(stored.payload).body
+                heads += body.roots if isinstance(body, SessionResumed) else ()
+        return fallen
 
     def take_notes(self, left: Left) -> None:
         """Take the items that the runs recorded, or stated in an offer."""
@@ -199,6 +244,23 @@ class _Tree:
             for item in self._items(ref for ref in refs if ref.part is not Part.INTENT):
                 self._take_note(left, run, item, relaxed=item.id in relaxed, verified=item.id in given)
 
+    def _take_fallen(self, left: Left, said: Said, run: Run) -> bool:
+        """Take something whose result no longer stands. Questions stay open, whatever became of who asked them."""
+        known = None if run.parent is None else self._fates.find_of_run(run)
+        why = self._inherited.get((said.value, said.by, said.at)) if known is None else _why(known)
+        if why is None or isinstance(said.value, OpenQuestion | Constraint | Exclusion):
+            return False
+        redone = known is not None and known.fate is ItemFate.SUPERSEDED
+        tried = isinstance(said.value, RejectedPath) and known is not None and known.fate is ItemFate.STALE
+        if tried:
+            return False  # what it tried, it has tried
+        if isinstance(said.value, Decision) and not redone:
+            left.fallen[said.value, said.by, said.at] = why
+            left.said.append(said)
+        else:
+            left.dropped.append(_dropped(said, Fate.REFUTED))
+        return True
+
     def _take_note(self, left: Left, run: Run, item: Item, *, relaxed: bool, verified: bool) -> None:
         value = item.value
         if is_memory(item) or (item.part in _OF_THE_ROOT and run.parent is not None):
@@ -210,9 +272,9 @@ class _Tree:
         said = Said(
             value=value, by=item.by, at=item.at, source=Carried(item=item.id, digest=item.digest, part=item.part)
         )
-        if self._take_check(left, said):
-            return
         fate = _DROPPED.get(item.part)
+        if self._take_check(left, said) or (fate is None and not relaxed and self._take_fallen(left, said, run)):
+            return
         if isinstance(value, Artifact) and item.id in self._reasoning:
             fate = Fate.REASONING
         elif relaxed:
@@ -229,6 +291,8 @@ class _Tree:
     def _take_check(self, left: Left, said: Said) -> bool:
         """Take work that a root recorded as done and nobody verified, and checks that earlier sessions left open."""
         value = said.value
+        if isinstance(value, WorkItem) and value.verified and self._take_stale_work(left, value, said):
+            return True
         if isinstance(value, WorkItem) and not value.verified:
             left.checks.append(
                 OpenCheck(what=value.what, by=said.by, at=said.at, outputs=value.outputs, source=said.source)
@@ -246,11 +310,32 @@ class _Tree:
             known = self._view.get_handoff(HandoffId(asked["handoff"]))
         except NotFoundError:
             return False  # a tree that was imported alone lacks the others: the question stays as it is
-        if is_unverified(self._view, known):
+        if is_unverified(self._view, known) or self._is_stale(known):
             left.checks.append(replace(self._check_of(known), source=said.source))
         else:
             left.dropped.append(_dropped(said, Fate.ANSWERED))
         return True
+
+    def _take_stale_work(self, left: Left, work: WorkItem, said: Said) -> bool:
+        """Take work that was verified, and made from what no longer stands: it is to be checked again."""
+        if not self._fates or not (work.evidence or "").startswith(HANDOFF):
+            return False
+        with suppress(NotFoundError):  # a tree that was imported alone lacks the others
+            known = self._view.get_handoff(HandoffId(work.evidence or ""))
+            if self._is_stale(known):
+                left.checks.append(replace(self._check_of(known), source=said.source))
+                return True
+        return False
+
+    def _fate_of(self, handoff: Handoff) -> KnownFate | None:
+        if not self._fates or handoff.run is None:
+            return None
+        return self._fates.find_of_run(self._view.get_run(handoff.run))
+
+    def _is_stale(self, handoff: Handoff) -> bool:
+        """Return whether a handoff delivered something that was made from what no longer stands."""
+        known = self._fate_of(handoff) if handoff.state in DELIVERED else None
+        return known is not None and known.fate is ItemFate.STALE
 
     def _check_of(self, handoff: Handoff) -> OpenCheck:
         """Return what is to be checked of a handoff that has delivered, in whichever tree it is."""
@@ -262,7 +347,9 @@ class _Tree:
         self._contents.update((stored.id, stored) for stored in self._view.find_contents(wanted))
         report = self._report(closing)
         made = [] if report is None else [output for work in report.completed for output in work.outputs]
+        known = self._fate_of(handoff)
         return OpenCheck(
+            fallen=() if known is None else (_why(known),),
             what=self._words(offer.content.get(TASK))[:_LONGEST],
             by=author_of(handoff.to),
             at=closing.at,
@@ -303,7 +390,7 @@ class _Tree:
         author = author_of(handoff.to)
         source = _source(closing)
         verified = None if handoff.state is not State.VERIFIED else self._verified(handoff, task, report, source)
-        if is_unverified(self._view, handoff):
+        if is_unverified(self._view, handoff) or self._is_stale(handoff):
             left.checks.append(self._check_of(handoff))
         elif verified is not None:
             left.said.append(verified)
@@ -312,7 +399,7 @@ class _Tree:
                 Dropped(what=task, why=Fate.UNVERIFIED, item=None if source is None else source.item),
             )
         if report is not None:
-            self._take_report(left, report, author, closing, handoff.state)
+            self._take_report(left, report, author, closing, handoff)
 
     def _verified(self, handoff: Handoff, task: str, report: Report | None, source: Carried | None) -> Said:
         verdict, at = self._verdict(handoff)
@@ -340,15 +427,23 @@ class _Tree:
         ]
         if report.result.strip():
             left.dropped.append(Dropped(what=f"what {self.lead.agent} reported", why=Fate.UNVERIFIED))
-        self._take_report(left, report, author_of(self.lead.agent), closing, State.COMPLETED)
+        self._take_report(left, report, author_of(self.lead.agent), closing, None)
 
-    def _take_report(self, left: Left, report: Report, by: PrincipalId, closing: Receipt, state: State) -> None:
+    def _take_report(
+        self, left: Left, report: Report, by: PrincipalId, closing: Receipt, handoff: Handoff | None
+    ) -> None:
         source = _source(closing)
-        # Questions of a failed attempt stay open. Its decisions do not count.
-        lasting: list[ItemValue] = [*report.open_questions, *(report.decisions if state in DELIVERED else ())]
-        lasting += report.rejected_paths
+        state = State.COMPLETED if handoff is None else handoff.state
+        run = self._view.get_run(RunId(closing.stream))
+        known = self._fates.find_of_run(run) if handoff is not None else None
+        # Questions of a failed attempt stay open. Its decisions do not count; those of a refuted one are open again.
+        decided = report.decisions if state in DELIVERED or known is not None else ()
+        lasting: list[ItemValue] = [*report.open_questions, *decided, *report.rejected_paths]
         sure = [claim for claim in report.claims if state is State.VERIFIED and claim.confidence == SURE]
-        left.said += [Said(value=value, by=by, at=closing.at, source=source) for value in (*lasting, *sure)]
+        for value in (*lasting, *sure):
+            said = Said(value=value, by=by, at=closing.at, source=source)
+            if not self._take_fallen(left, said, run):
+                left.said.append(said)
         hypotheses = [
             *(assumption.what for assumption in report.assumptions),
             *(claim.what for claim in report.claims if claim not in sure),
@@ -434,6 +529,15 @@ class _Tree:
         if ref is None or body is None:
             return None
         return decode_report(body) if ref.media_type == JSON else Report(result=body.decode("utf-8", "replace"))
+
+
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)  # no cached result is fresh then, and none is wanted
+
+
+def _why(known: KnownFate) -> str:
+    """Return who refuted what. The reason is quoted only if a person gave it: it stands in a question of ours."""
+    reason = known.refutation.reason if known.refutation.by.startswith("user:") else ""
+    return f"{known.verdict}: {reason}" if reason else known.verdict
 
 
 def _source(closing: Receipt) -> Carried | None:

@@ -27,10 +27,15 @@ class KnownFate(Struct, frozen=True, kw_only=True):
     refutation: Refutation
 
     @property
+    def verdict(self) -> str:
+        """Return who refuted what, without the words of whoever did."""
+        refuted = self.refutation
+        return f"{refuted.by} refuted the result of {refuted.agent}, attempt {refuted.attempt}"
+
+    @property
     def sentence(self) -> str:
         """Return the fate as a sentence, for whoever is about to build on the item."""
-        refuted = self.refutation
-        verdict = f"{refuted.by} refuted the result of {refuted.agent}, attempt {refuted.attempt}"
+        refuted, verdict = self.refutation, self.verdict
         because = f": {refuted.reason}" if refuted.reason else ""
         match self.fate:
             case ItemFate.REFUTED:

@@ -41,6 +41,7 @@ class Fate(StrEnum):
     RELAXED = "relaxed"
     ANSWERED = "answered"
     ERASED = "erased"
+    REFUTED = "refuted"
 
 
 WHY: Final[Mapping[Fate, str]] = MappingProxyType(
@@ -55,6 +56,7 @@ WHY: Final[Mapping[Fate, str]] = MappingProxyType(
         Fate.RELAXED: "somebody entitled to it has relaxed it",
         Fate.ANSWERED: "it was decided since",
         Fate.ERASED: "its words were erased",
+        Fate.REFUTED: "the result that it belongs to was refuted, or made from one that was",
     },
 )
 
@@ -88,7 +90,7 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class Revisit(Struct, frozen=True, kw_only=True):
-    """A decision that is open again: its conditions no longer hold, or nobody can tell."""
+    """A decision that is open again: its conditions no longer hold, or nobody can tell, or its result was refuted."""
 
     decision: Decision
     said: Said
@@ -111,13 +113,19 @@ class OpenCheck(Struct, frozen=True, kw_only=True):
     untouched: tuple[str, ...] = ()  # targets that should have changed, and did not
     unrecorded: tuple[str, ...] = ()  # files that are said to be made, without a recorded effect
     outputs: tuple[str, ...] = ()  # what is said to be made
+    fallen: tuple[str, ...] = ()  # why what it was made from no longer stands
     source: Carried | None = None
 
     @property
     def question(self) -> OpenQuestion:
         """Return the question that is inherited, with the targets to look at."""
         about = f" (by {self.by}, {self.handoff})" if self.handoff is not None else f" (by {self.by})"
-        lists = {"untouched": self.untouched, "without a recorded effect": self.unrecorded, "output": self.outputs}
+        lists = {
+            "made from what no longer stands": self.fallen,
+            "untouched": self.untouched,
+            "without a recorded effect": self.unrecorded,
+            "output": self.outputs,
+        }
         told = [f"{name}: {', '.join(found)}" for name, found in lists.items() if found]
         return OpenQuestion(
             f"{CHECK}{json.dumps(self.what, ensure_ascii=False)}{about}: nobody has verified it"
