@@ -54,6 +54,14 @@ _SAYS_TOO_LITTLE: Final = _NO_ANSWERS | _phrases(
     "looks good, looks fine, looks ok, looks okay, looks right, looks correct, looks good to me, lgtm, seems good",
     "seems fine, seems ok, seems right, seems correct, all fine, it works, works, works for me, approved, verified",
     "checked, i checked, i checked it, i verified it, correct, right, wrong, bad, great, well done, good work, no good",
+    # The name of the field, or that there is a task.
+    "rationale, criterion, criteria, constraint, constraints, exclusion, exclusions, decision, decisions, decided",
+    "question, questions, open question, open questions, rejected, rejected path, rejected paths, assumption, claim",
+    "assumptions, claims, completed, result, results, report, outcome, task, the task, the task is done, task done",
+    "it is done, is done, all done, finished, it is required, do it",
+    "because it is required, do the task, see task, see the task, same as the task, as described, as described above",
+    "as described in the task, no question, no questions, nothing was tried, nothing was rejected, nothing was decided",
+    "baz, n/a for now, lorem ipsum dolor sit amet",
 )
 
 _WORDS: Final = re.compile(r"[^\W_]+")

@@ -12,7 +12,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.session_state import carried_from, find_said_outside, inherit, resumed
 from batonpass.model.base.checks import require_text
-from batonpass.model.base.ids import AgentId, PrincipalId, RunId, SessionId, StreamId
+from batonpass.model.base.ids import AgentId, PrincipalId, RunId, SessionId, StreamId, quotes_models
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import Label, SourceType, named_sources
 from batonpass.model.baton.items import Item, ItemValue
@@ -99,7 +99,7 @@ def start_run(
 
 def _label_of(items: Sequence[Item]) -> Label:
     """Return the label of the items that come along: the principal's own words, or an agent's if there are any."""
-    agents = any(item.by.startswith("agent:") for item in items)
+    agents = any(quotes_models(item.by) for item in items)
     return Label(SourceType.LLM_GENERATED if agents else SourceType.USER_INPUT)
 
 

@@ -15,7 +15,7 @@ from batonpass.handoff.history.offers import GONE, author_of, is_intact, read_it
 from batonpass.handoff.sessions.agent_memory import is_memory
 from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.base.content_names import BRIEF, REPORT, TASK, UNRECORDED, UNTOUCHED
-from batonpass.model.base.ids import HANDOFF, ContentId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.ids import HANDOFF, ContentId, HandoffId, PrincipalId, RunId, StreamId, is_user
 from batonpass.model.base.kinds import ItemFate
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.fate import KnownFate
@@ -536,7 +536,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)  # no cached result is fresh
 
 def _why(known: KnownFate) -> str:
     """Return who refuted what. The reason is quoted only if a person gave it: it stands in a question of ours."""
-    reason = known.refutation.reason if known.refutation.by.startswith("user:") else ""
+    reason = known.refutation.reason if is_user(known.refutation.by) else ""
     return f"{known.verdict}: {reason}" if reason else known.verdict
 
 

@@ -14,7 +14,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.model.base.content_names import REPORT
-from batonpass.model.base.ids import Digest, HandoffId, RunId
+from batonpass.model.base.ids import Digest, HandoffId, RunId, quotes_models
 from batonpass.model.base.label import SourceType
 from batonpass.model.baton.baton import place_of
 from batonpass.model.baton.items import Artifact, Item, ItemValue, Report, Statement, part_of
@@ -127,9 +127,9 @@ def _written(asked: OfferRequest) -> Iterator[tuple[str, str]]:
 
 
 def _scan_items(desk: Desk, holding: Holding, items: Sequence[Item]) -> Iterator[ScanFound]:
-    """Yield what the scan finds in items of agents. Each item is scanned once, however often it is handed on."""
+    """Yield what the scan finds in items with words of agents. Each is scanned once, however often it is handed on."""
     for item in items:
-        if item.value is None or not item.by.startswith("agent:"):
+        if item.value is None or not quotes_models(item.by):
             continue
         if (found := holding.scans.get(item.id)) is None:
             found = holding.scans[item.id] = tuple(_scan(desk, {place_of(item): words_in(item)}))

@@ -234,6 +234,15 @@ def is_user(principal: str) -> bool:
     return principal.startswith("user:")
 
 
+# The author of questions that the relay asks itself: of reopened decisions and of open checks, in the words of agents.
+BATONPASS: Final = PrincipalId("service:batonpass")
+
+
+def quotes_models(principal: str) -> bool:
+    """Return whether what a principal says may be the words of a model: an agent's, or quoted in a question of ours."""
+    return principal.startswith("agent:") or principal == BATONPASS
+
+
 def require_principal(field: str, value: AnyId) -> AnyId:
     """Return value if it is the name of a principal, such as user:ana."""
     return value if type(value) is str and value in _PRINCIPAL.known else _PRINCIPAL.require(field, value)

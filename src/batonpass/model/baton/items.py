@@ -26,7 +26,15 @@ from batonpass.model.base.checks import (
     require_utc,
     shorten,
 )
-from batonpass.model.base.ids import CONTENT, ContentId, Digest, PrincipalId, require_id, require_principal
+from batonpass.model.base.ids import (
+    CONTENT,
+    ContentId,
+    Digest,
+    PrincipalId,
+    quotes_models,
+    require_id,
+    require_principal,
+)
 from batonpass.model.base.kinds import Part
 from batonpass.model.base.label import SourceType, join
 
@@ -333,7 +341,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 def label_of(item: Item) -> SourceType:
     """Return how far an item is trusted: by who recorded it, and for an artifact by where it came from."""
-    label = SourceType.LLM_GENERATED if item.by.startswith("agent:") else SourceType.USER_INPUT
+    label = SourceType.LLM_GENERATED if quotes_models(item.by) else SourceType.USER_INPUT
     value = item.value
     if isinstance(value, Artifact):
         if value.source.startswith("tool:"):

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
+from batonpass.model.base.ids import BATONPASS, AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
 from batonpass.model.base.kinds import Carried
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.contradiction import Contradiction
@@ -19,8 +19,7 @@ from batonpass.model.ledger.run import Run
 REVISIT: Final = "revisit: "
 CHECK: Final = "check: "
 
-# The author of the questions that reopened decisions and open checks become: no person or agent asked them.
-ASKING: Final = PrincipalId("service:batonpass")
+ASKING: Final = BATONPASS  # no person or agent asks the questions that reopened decisions and open checks become
 
 # Beyond one of these, what is inherited is more than anybody reads again: somebody should look through it.
 MOST_ITEMS: Final = 50

@@ -33,6 +33,7 @@ JUNK = {
     "words that fill": ["ok", "done", "as discussed", "see above", "various", "standard"],
     "templates": ["<insert text here>", "[rationale]", "{{why}}", "xxx", "lorem ipsum", "[TODO]"],
     "none, but not where none is said": ["none", "None.", "nothing", "NONE", "(none)", "none known"],
+    "the name of the field": ["rationale", "criteria", "decided", "question?", "rejected", "it is required"],
     "held keys": ["aaaa", "asdf", "xxxxxx", "......", "qwerty", "blah blah"],
 }
 
