@@ -5,6 +5,8 @@
 #   make test     check, then every test, and the coverage gates
 #   make test-pythons   the wheel on each Python from 3.11 on that this machine has; a part of test
 #   make test-adapters  the tests against programs of others (Claude Code, MCP servers); a part of test
+#   make test-editors   the extension for VS Code, in a real one; without that one, a part of test
+#   make vscode         pack the extension for VS Code into dist/batonpass.vsix
 #   make test-seeds     what is left to chance (generated repositories, damaged ledgers, random handoffs), five times as much
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
@@ -25,6 +27,8 @@ PEERS := .venv/bench/.installed
 CLAUDE_READY := .venv/claude/.installed
 MCP_READY := .venv/mcp/.installed
 DOCS_READY := .venv/docs/.installed
+EDITORS_READY := .venv/editors/.installed
+HOST_READY := .venv/editors-host/.installed
 AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
 # Frameworks cannot share an environment. Each has a lock, an environment in .venv/frameworks, and a column of tests.
 FRAMEWORKS := openai_agents pydantic_ai
@@ -73,7 +77,7 @@ house:
 # an import runs.
 # What others wrote is fetched beside the checks, which do not need it.
 test: $(READY)
-	$(AT_ONCE) types $(ADAPTERS_READY) $(DOCS_READY) house test-pythons docs lint
+	$(AT_ONCE) types $(ADAPTERS_READY) $(EDITORS_READY) $(DOCS_READY) house test-pythons docs lint
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run tests/all_modules.py
 	$(BIN)/pytest --ignore=tests/house $(SHARED) --counted
@@ -108,6 +112,37 @@ lock-frameworks: $(UV)
 		$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 			--no-emit-index-url --no-emit-find-links tests/frameworks/$$one.in --output-file tests/frameworks/$$one.lock || exit 1; \
 	done
+
+# The extension for VS Code: compiled, its own tests, and in a real VS Code whose window is looked at.
+.PHONY: test-editors
+test-editors: $(READY) $(EDITORS_READY) $(HOST_READY)
+	$(BIN)/pytest tests/editors tests/integration/test_lsp.py tests/integration/test_hostile_repository.py $(SHARED)
+
+.PHONY: vscode
+vscode: $(READY) $(EDITORS_READY)
+	rm -rf .venv/editors/vscode && mkdir -p dist && cp -R editors/vscode .venv/editors/vscode
+	cd .venv/editors/vscode && $(NPM) run --silent build
+	$(BIN)/python editors/vscode/vsix.py .venv/editors/vscode dist/batonpass.vsix
+
+$(EDITORS_READY): editors/vscode/package-lock.json | $(READY)
+	mkdir -p .venv/editors
+	cp editors/vscode/package.json editors/vscode/package-lock.json .venv/editors
+	cd .venv/editors && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+# VS Code itself and a browser, 700 MB, and never part of our environment. Its own packages are pinned in it, as it is shipped; none
+# is compiled, and what is missing then (terminals, its log) is not looked at.
+$(HOST_READY): editors/vscode/host/package-lock.json | $(READY)
+	mkdir -p .venv/editors-host
+	cp editors/vscode/host/package.json editors/vscode/host/package-lock.json .venv/editors-host
+	cd .venv/editors-host && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd .venv/editors-host/node_modules/code-server/lib/vscode && $(NPM) install --ignore-scripts --omit=dev --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: lock-editors
+lock-editors: $(READY)
+	cd editors/vscode && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
+	cd editors/vscode/host && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
 # Each gets an environment of its own in .venv/pythons.
 .PHONY: test-pythons
