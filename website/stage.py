@@ -41,6 +41,7 @@ GUIDES: Final = (
         "coding-agents",
         "openai-agents",
         "pydantic-ai",
+        "own-loop",
         "mcp",
         "handoffs",
         "agents",

@@ -1,0 +1,118 @@
+"""Decorators for agents and tools that are functions."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from batonpass import Relay, current_run, tool
+from batonpass.adapters.own_loop import recorded_agent, recorded_tool
+from batonpass.errors import GrantError, InvalidValueError
+from batonpass.model.base.lifecycle import State
+
+
+@pytest.fixture
+def relay(tmp_path: Path) -> Iterator[Relay]:
+    """Return a relay in a directory of its own."""
+    with Relay.open(tmp_path / ".batonpass" / "ledger.db") as opened:
+        yield opened
+
+
+@recorded_tool
+@tool(target="to", action="greet", reads=True)
+def greet(to: str) -> str:
+    return f"hello {to}"
+
+
+@recorded_tool
+async def greet_later(to: str) -> str:
+    await asyncio.sleep(0)
+    return f"hello {to} for {current_run().agent}"
+
+
+@recorded_agent("greeter", may=["greet:**"])
+def greeter(task: str) -> str:
+    return greet(task)
+
+
+def test_an_agent_is_handed_its_task(relay: Relay) -> None:
+    """Within a run, calling the function is a handoff, and its calls are calls of that agent."""
+    with relay.start("Greet everybody", by="user:ana") as lead:
+        assert "hello ana" == greeter("ana")
+        with relay.store.view() as view:
+            (handoff,) = view.find_handoffs(parent=lead.id)
+
+    assert ("greeter", State.COMPLETED) == (handoff.to, handoff.state)
+    assert "hello ana" == relay.handoff(handoff.id).result().report.result  # type: ignore[union-attr]
+
+
+def test_the_same_task_twice_is_done_twice(relay: Relay) -> None:
+    """A loop that asks for the same is no replay."""
+    made = []
+
+    @recorded_agent("worker")
+    def work(task: str) -> int:
+        made.append(task)
+        return len(made)
+
+    with relay.start("Count", by="user:ana") as lead:
+        assert [1, 2] == [work("go on"), work("go on")]
+        with relay.store.view() as view:
+            assert 2 == len(list(view.find_handoffs(parent=lead.id)))
+
+
+def test_a_grant_holds_the_agent(relay: Relay) -> None:
+    """A call that it does not cover is not made."""
+
+    @recorded_agent("mute", may=["greet:nobody"])
+    def mute(task: str) -> str:
+        return greet(task)
+
+    with relay.start("Greet", by="user:ana"), pytest.raises(GrantError):
+        mute("ana")
+
+
+def test_coroutine_functions_stay_some(relay: Relay) -> None:
+    """Agents and tools that are awaited are recorded in the same way, side by side too."""
+
+    @recorded_agent("one")
+    async def one(task: str) -> str:
+        return await greet_later(task)
+
+    @recorded_agent("two")
+    async def two(task: str) -> str:
+        return await greet_later(task)
+
+    async def main() -> list[str]:
+        return list(await asyncio.gather(one("ana"), two("bob")))
+
+    with relay.start("Greet", by="user:ana") as lead:
+        assert ["hello ana for one", "hello bob for two"] == asyncio.run(main())
+        with relay.store.view() as view:
+            assert {"one", "two"} == {handoff.to for handoff in view.find_handoffs(parent=lead.id)}
+
+
+def test_without_a_run_a_tool_is_called_as_it_is() -> None:
+    """Code that is used outside of agents works there as well."""
+    assert "hello ana" == greet("ana")
+
+
+def test_an_agent_without_a_principal_says_so() -> None:
+    """Nobody works for nobody."""
+    with pytest.raises(InvalidValueError, match="for whom greeter works"):
+        greeter("ana")
+
+
+def test_a_failure_is_the_agents(relay: Relay) -> None:
+    """The error passes through, and the handoff has failed."""
+
+    @recorded_agent("broken")
+    def broken(task: str) -> str:
+        raise LookupError(task)
+
+    with relay.start("Break", by="user:ana") as lead:
+        with pytest.raises(LookupError):
+            broken("it")
+        with relay.store.view() as view:
+            assert [State.FAILED] == [handoff.state for handoff in view.find_handoffs(parent=lead.id)]
