@@ -41,6 +41,22 @@ def test_every_command_is_documented() -> None:
     assert [] == [path for path in paths if not re.search(rf"(^#+ |`){path}\b", text, re.MULTILINE)]
 
 
+def test_no_line_of_a_list_of_commands_is_cut_off() -> None:
+    """The help of a group lists each command with a whole sentence, in a terminal of 80 columns."""
+    groups: dict[str, dict[str, click.Command]] = {}
+    for path, command in our_commands().items():
+        groups.setdefault(path.rpartition(" ")[0], {})[path.rpartition(" ")[2]] = command
+    del groups["batonpass"]  # has lines of its own, so that no command is loaded to list them
+    cut = {
+        f"{group} {name}": line
+        for group, listed in groups.items()
+        for name, command in listed.items()
+        if (line := command.get_short_help_str(78 - 6 - max(map(len, listed)))).endswith("...")  # as click counts
+    }
+
+    assert {} == cut
+
+
 def test_every_option_is_documented() -> None:
     """docs/reference/cli.md names each option that a command takes."""
     taken = {

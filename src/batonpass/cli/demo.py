@@ -50,7 +50,7 @@ _MAIN: Final = DemoStory(
 )
 _STORIES: Final = {
     "freight": DemoStory(
-        about="Five carriers pass a load on; find the handoff that lost the delivery window.",
+        about="Find the handoff that lost a delivery window.\n\nFive carriers pass a load on.",
         play=delivery.play_delivery,
         conclusion="The same constraints bound the first and the fifth carrier, and the missed window has a name.",
         look=(
@@ -61,14 +61,14 @@ _STORIES: Final = {
         ),
     ),
     "pull-request": DemoStory(
-        about="Three agents make a pull request with one wrong line; find out who wrote it, and why.",
+        about="Find out who wrote a wrong line, and why.\n\nThree agents make a pull request.",
         play=pull_request.play,
         conclusion="Four questions, four answers, each compared with what really happened.",
         look=(f"batonpass blame {pull_request.NAME} --all", "batonpass trail last"),
         numbered=False,
     ),
     "poisoned": DemoStory(
-        about="An agent reads a page that tells it to pay; hold the payment, and trace it to the page.",
+        about="Hold a payment that a web page ordered.\n\nAn agent reads the page; the payment is traced back to it.",
         play=poisoned_page.play_poisoned,
         conclusion=(
             "The page was read, quoted and obeyed. It moved no money, because nobody had named that account before."
@@ -81,7 +81,7 @@ _STORIES: Final = {
         ),
     ),
     "sessions": DemoStory(
-        about="Lose the lead of a session, and continue two weeks later with what is still true.",
+        about="Continue a lost session two weeks later.\n\nOnly what is still true comes along.",
         play=two_sessions.play_sessions,
         conclusion=(
             "Decisions were passed on, those that are no longer true became questions, and no open handoff was lost."
@@ -89,7 +89,7 @@ _STORIES: Final = {
         look=("batonpass session show last", "batonpass session diff last", "batonpass trail last"),
     ),
     "support": DemoStory(
-        about="Pass a customer's words on through three models, and refuse a fourth.",
+        about="Pass a customer's words through three models.\n\nA fourth is refused.",
         play=_play_desk,
         conclusion="The customer's own words reached every agent, and no agent could delegate without end.",
         look=("batonpass run list", "batonpass trail last", "batonpass handoff show payment-specialist"),

@@ -25,7 +25,7 @@ def command() -> None:
     """Manage the keys of relays. The root key enrols them, and each receipt is signed by one of them."""
 
 
-@command.command("list")
+@command.command("list", short_help="List the keys of relays.")
 @ledger_and_json
 def list_(*, as_json: bool) -> None:
     """List the root key and the keys of relays, and show this relay's own key."""

@@ -119,7 +119,7 @@ def _without_places(policy: Policy) -> Policy:
     return replace(policy, rules=rules, digest=None, lines={})
 
 
-@command.command()
+@command.command(short_help="Explain the policy, a rule or a decision.")
 @click.argument("given", metavar="[HANDOFF|CALL|RULE|AGENT]", required=False, type=HELD_ID)
 @_policy_option
 @ledger_and_json
@@ -160,7 +160,7 @@ def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
         say(f"  {decision.sentence}")
 
 
-@command.command("dry-run")
+@command.command("dry-run", short_help="Try a policy on what is recorded.")
 @click.option(
     "--last", metavar="N", type=click.IntRange(min=1), default=200, show_default=True, help="How many to look at."
 )

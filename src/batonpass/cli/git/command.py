@@ -185,7 +185,7 @@ def _has_words(message: Path) -> bool:
     return bool(git("stripspace", "--strip-comments", text=text).strip())
 
 
-@command.command()
+@command.command(short_help="Sum up who wrote the lines of commits.")
 @click.argument("span", metavar="COMMIT|BASE..HEAD")
 @click.option("--md", "as_markdown", is_flag=True, help="Markdown, for a comment on a pull request.")
 @ledger_and_json

@@ -39,7 +39,7 @@ def command() -> None:
     """Show, verify, revoke and suggest grants. A grant is what a run may use and what it may delegate."""
 
 
-@command.command()
+@command.command(short_help="Show a grant and the chain above it.")
 @click.argument("of", metavar="ID", type=WORK_ID)
 @ledger_and_json
 def show(of: str, *, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def show(of: str, *, as_json: bool) -> None:
             say_ungranted(view, account, mode)
 
 
-@command.command()
+@command.command(short_help="Verify that a grant is whole and in force.")
 @click.argument("of", metavar="ID", required=False, type=WORK_ID)
 @click.option("--token", type=click.Path(path_type=Path), metavar="FILE", help="Verify the chain of a token.")
 @ledger_and_json

@@ -120,7 +120,7 @@ def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 @click.option("--check", metavar="CODE", help="The problem, as `batonpass handoff check` names it.")
 @_decision_options(reason=True)
 def waive(handoff: str, *, check: str | None, by: str, reason: str, as_json: bool) -> None:
-    """Go on without a check: accept a result that nobody verified, or a baton with a problem.
+    """Accept what nobody verified: a result, or a baton with a problem.
 
     Before the work has begun, the problem is waived that the receiver asked about, or the one that --check names. The
     agent that is to do the work cannot waive it.
@@ -169,7 +169,7 @@ def retry(
     inputs: str | None,
     as_json: bool,
 ) -> None:
-    """Retry a handoff that failed, was declined or was refuted, and nothing else.
+    """Retry one handoff. It failed, was declined or was refuted; nothing else is repeated.
 
     Calls that earlier attempts finished are kept and not made again. A CALL is the last characters of its id, or the
     name of its tool. If results that the handoff was offered with were refuted since, nothing is done until you say
@@ -218,7 +218,7 @@ def replace(
 @click.option("--late", "settlement", flag_value=Settlement.LATE.value, help="Take the outcome that came late.")
 @_decision_options(reason=False)
 def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: str | None, as_json: bool) -> None:
-    """Settle a call in doubt: repeat it, skip it, or take the outcome that came late.
+    """Settle a call in doubt. Repeat it, skip it, or take the outcome that came late.
 
     It was requested and has no recorded outcome. Find out whether it happened, then decide. CALL is the last characters
     of its id, or the name of its tool.
@@ -304,7 +304,7 @@ def _say_again(account: Account, again: NextAttempt, *, as_json: bool) -> None:
 @click.argument("source", metavar="SOURCE")
 @_decision_options(reason=True)
 def endorse(handoff: str, source: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Vouch for content from outside, so that it no longer taints this handoff.
+    """Vouch for content from outside. It no longer taints this handoff.
 
     SOURCE is the end of the id of the call that returned the content, or of the item: `batonpass taint ID` lists them.
     Other sources still taint. Only a person may endorse. It takes effect from now on, in every attempt at the handoff.

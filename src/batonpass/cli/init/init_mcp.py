@@ -52,7 +52,7 @@ def mcp(
     undo: bool,
     dry_run: bool,
 ) -> None:
-    """Record the calls of MCP clients: their servers are started behind `batonpass mcp-proxy`.
+    """Record the calls of MCP clients. Their servers are started behind `batonpass mcp-proxy`.
 
     Prints the difference in the clients' settings. Running it again changes nothing. Comments, other settings, servers
     that only the client can reach, and servers that you put behind the proxy yourself stay as they are. All files are
