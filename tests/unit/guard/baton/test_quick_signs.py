@@ -131,6 +131,7 @@ def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
             patch.setattr(figures, name, _yes)
         patch.setattr(quantities, "_SUMS", ("",))
         patch.setattr(quantities, "_find_given", quantities._THE_COUNT.finditer)
+        patch.setattr(quantities, "_find_any", quantities._A_COUNT.finditer)
         for name in ("has_digits", "may_measure", "may_have_date"):
             patch.setattr(quantities, name, _yes)
         patch.setattr(sources, "_NAME", re.compile(""))
@@ -167,6 +168,7 @@ def _with_all_signs(baton: Baton) -> Prose:
         ordered=everything,
         lowered_orders=everything,
         lowered=everything,
+        lowered_told=everything,
         figures=None,
         told_figures=None,
         all_figures=None,

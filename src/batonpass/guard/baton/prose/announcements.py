@@ -94,6 +94,7 @@ _ANNOUNCING: Final = WordSign(
     "see & ticket|issue|email|mail|thread|doc|docs|document|spec|wiki|chat|slack|note|notes",
     "provided|supplied",
 )
+_ANNOUNCING_PIECES: Final = ("attach", "enclos", "sending", "sent along", "see ", "provided", "supplied")
 # The other alternatives of `_ATTACHED` have words that stand in many texts. So what is beside them is looked for.
 _NAMED_BELOW: Final = (
     "appendix",
@@ -107,13 +108,13 @@ _NAMED_BELOW: Final = (
     "example",
 )
 _BELOW: Final = re.compile(r" below\b(?=\s{0,3}(?:[.,;!?)]|$| and | or | to ))", re.MULTILINE)
-_POINTING: Final = {
-    word.encode(): re.compile(
+_POINTING: Final = tuple(
+    re.compile(
         rf"{word} (?:error|message|stack trace|snippet|code|query|extract|sentence|paragraph|numbers|address|link|list"
         r"|table|text|data|figures|requirements)"
     )
     for word in ("this", "these", "following")
-}
+)
 _PROMISING: Final = WordSign(
     "ll|will|shall & i|we|they|he|she|ana|customer|client|boss"
     "& send|give|provide|share|upload|forward|tell|let|get|decide|confirm",
@@ -177,12 +178,11 @@ def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
 
 def _may_announce(prose: Prose) -> bool:
     """Return False if texts surely announce nothing, although they have the words for it."""
-    lowered, words, told_words = prose.lowered, prose.words, prose.told_words
-    if _ANNOUNCING.is_in(words, lowered) or _ANNOUNCING.is_in(told_words, lowered):
+    lowered, told = prose.lowered, prose.lowered_told
+    if _ANNOUNCING.is_in(prose.words, lowered) or any(map(told.__contains__, _ANNOUNCING_PIECES)):
         return True
-    for word, pattern in _POINTING.items():
-        if (word in words or word in told_words) and pattern.search(lowered):
-            return True
+    if any(pattern.search(lowered) for pattern in _POINTING):
+        return True
     place = lowered.find(" below")
     while place >= 0:
         if lowered.endswith(_NAMED_BELOW, 0, place) or _BELOW.match(lowered, place):

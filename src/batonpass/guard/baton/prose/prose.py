@@ -24,9 +24,9 @@ class Prose(Value, frozen=True):
     ordered: str
     lowered_orders: str
     lowered: str  # everything
-    # For signs: the words of the orders and of the items; the figures of the orders, and of orders and items.
+    lowered_told: str
+    # For signs: the words of the orders; the figures of the orders, of the items, and of both.
     words: frozenset[bytes]
-    told_words: frozenset[bytes]
     figures: bytes | None
     told_figures: bytes | None
     all_figures: bytes | None
@@ -53,8 +53,8 @@ def read_prose(baton: Baton) -> Prose:
         ordered=ordered,
         lowered_orders=lowered_orders,
         lowered=lowered,
+        lowered_told=lowered[len(lowered_orders) :],
         words=split_words(encoded[:first]),
-        told_words=split_words(encoded[first:]),
         figures=None if figures is None else figures[:first],
         told_figures=None if figures is None else figures[first:],
         all_figures=figures,

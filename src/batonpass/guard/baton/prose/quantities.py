@@ -73,6 +73,7 @@ _NAMED_LIMITS: Final = ("limit", "threshold", "budget")
 _COUNT: Final = rf"(?P<number>{_SPELLED}|\d{{1,6}}) (?P<what>(?:[a-z-]{{2,20}} ){{0,1}}[a-z-]{{2,20}}s)\b"
 _THE_COUNT: Final = re.compile(rf"\b(?:the|these|those|all|our)(?: the)? {_COUNT}", re.IGNORECASE)
 _GIVEN: Final = (b"the", b"these", b"those", b"all", b"our")  # before the number
+_DIGITS: Final = re.compile(rb"0+")
 _GIVEN_DIGITS: Final = tuple(word + b" 0" for word in _GIVEN)
 _SPELLED_WORDS: Final = frozenset(word.encode() for word in NUMBERS)
 _A_COUNT: Final = re.compile(rf"(?<![\w.,-]){_COUNT}", re.IGNORECASE)
@@ -167,7 +168,13 @@ _Find: TypeAlias = Callable[[str], Iterator["re.Match[str]"]]
 
 def _find_any(text: str) -> Iterator["re.Match[str]"]:
     """Yield what `_A_COUNT` finds in a text."""
-    return _A_COUNT.finditer(text)
+    figures = mark_figures(lowered := text.lower())
+    if figures is None or not text.isascii() or any(map(lowered.__contains__, NUMBERS)):
+        yield from _A_COUNT.finditer(text)
+        return
+    for digits in _DIGITS.finditer(figures):
+        if (found := _A_COUNT.match(text, digits.start())) is not None:
+            yield found
 
 
 def _amount(text: str) -> float:
