@@ -53,8 +53,9 @@ def read_git_diffs(text: str) -> dict[str, tuple[PatchHunk, ...]]:
 
 
 def without_last_blank(hunks: Sequence[PatchHunk]) -> tuple[PatchHunk, ...]:
-    """Return hunks without empty context at their ends: some programs count one more line than a file has."""
-    return tuple(replace(hunk, lines=hunk.lines[:-1]) if hunk.lines[-1:] == (" ",) else hunk for hunk in hunks)
+    """Return hunks without an empty line at the very end: some programs count one more line than a file has."""
+    *others, last = hunks
+    return (*others, replace(last, lines=last.lines[:-1]) if last.lines[-1:] == (" ",) else last)
 
 
 def with_context(hunks: Sequence[PatchHunk], before: Sequence[str]) -> tuple[PatchHunk, ...]:

@@ -183,10 +183,13 @@ def _hunk(lines: list[str]) -> PatchHunk | None:
         sides[one[1]].append((int(one[2]), one[3]))
     if not all(_is_gapless([number for number, _ in side]) for side in sides.values()):
         return None
-    if not sides["-"] or not sides["+"] or sides["-"][0][0] != sides["+"][0][0]:
-        return None  # where a side without lines is, is not shown
-    signed = tuple(f"{sign}{text}" for sign, side in sides.items() for _, text in side)
-    return PatchHunk(old_start=sides["-"][0][0], new_start=sides["+"][0][0], lines=signed)
+    starts = {side[0][0] for side in sides.values() if side}
+    if len(starts) != 1:
+        return None  # it begins with the first line that differs, which has one number
+    (start,) = starts
+    shown = tuple(f"{sign}{text}" for sign, side in sides.items() for _, text in side)
+    # A side without lines names the line before it.
+    return PatchHunk(old_start=start - (not sides["-"]), new_start=start - (not sides["+"]), lines=shown)
 
 
 def _is_gapless(numbers: list[int]) -> bool:
