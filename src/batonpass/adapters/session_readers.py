@@ -6,9 +6,11 @@ from types import MappingProxyType
 from typing import Final
 
 from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.session_files.readers.aider import AiderSessions
 from batonpass.adapters.session_files.readers.cline import ClineSessions
 from batonpass.adapters.session_files.readers.codex import CodexSessions
 from batonpass.adapters.session_files.readers.copilot import CopilotSessions
+from batonpass.adapters.session_files.readers.cursor import CursorSessions
 from batonpass.adapters.session_files.readers.droid import DroidSessions
 from batonpass.adapters.session_files.readers.gemini import GeminiSessions
 from batonpass.adapters.session_files.readers.goose import GooseSessions
@@ -18,7 +20,7 @@ from batonpass.adapters.session_files.session_reader import SessionReader
 
 _KINDS: Final[tuple[type[SessionReader], ...]] = (
     *(ClaudeCodeSessions, CodexSessions, CopilotSessions, QwenSessions, GeminiSessions, OpenCodeSessions),
-    *(DroidSessions, ClineSessions, GooseSessions),
+    *(CursorSessions, DroidSessions, ClineSessions, GooseSessions, AiderSessions),
 )
 READERS: Final[Mapping[str, type[SessionReader]]] = MappingProxyType({kind.program: kind for kind in _KINDS})
 

@@ -91,7 +91,8 @@ def changed_file(path: str, before: str | None, after: str, *, written: bool = F
     hunks = hunks_between(before or "", after)
     if before is not None:
         hunks = with_context(hunks, split_lines(before))
-    return FilePatch(path=path, created=before is None, before=before, after=after, hunks=hunks, written=written)
+    # Whole texts are kept only where their digest will be: a long session has many.
+    return FilePatch(path=path, created=before is None, after=after if written else None, hunks=hunks, written=written)
 
 
 def edited_file(path: str, hunks: tuple[PatchHunk, ...] | None) -> Iterator[FilePatch]:

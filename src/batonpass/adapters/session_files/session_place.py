@@ -83,6 +83,19 @@ def worked_in(path: Path, directories: list[str]) -> bool:
     return search(path, lambda text: wanted.search(text) is not None, unreadable=False)
 
 
+def root_of(name: str, parents: Mapping[str, str | None]) -> str:
+    """Return the session that started all above this one; one whose starter is gone is its own.
+
+    Sessions that name each other in a circle have one root, whichever of them is asked about.
+    """
+    seen = [name]
+    while (parent := parents.get(seen[-1])) is not None and parent in parents:
+        if parent in seen:
+            return min(seen[seen.index(parent) :])
+        seen.append(parent)
+    return seen[-1]
+
+
 def entries(folder: Path) -> list[Path]:
     """Return what is in a folder, in the order of names; nothing if it cannot be read."""
     try:

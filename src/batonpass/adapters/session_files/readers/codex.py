@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
 from batonpass.adapters.session_files.patch_text import read_patch_text
 from batonpass.adapters.session_files.patches import hunks_between, read_unified
-from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings, worked_in
+from batonpass.adapters.session_files.session_place import SessionFiles, entries, root_of, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     FilePatch,
@@ -73,9 +73,10 @@ class CodexSessions(SessionReader):
     def find(self, project: Path) -> Iterator[SessionFiles]:
         """Yield the sessions of which a thread worked in a project: each is a thread with all that it started."""
         threads = dict(self._threads())
+        parents = {name: thread.parent for name, thread in threads.items()}
         families: dict[str, dict[str, Path]] = {}
         for name, thread in threads.items():
-            families.setdefault(_root(name, threads), {})[name] = thread.path
+            families.setdefault(root_of(name, parents), {})[name] = thread.path
         spelled = spellings(project)
         for root, paths in families.items():
             if any(worked_in(path, spelled) for path in paths.values()):
@@ -285,15 +286,6 @@ def _role(meta: Mapping[str, Any]) -> str | None:
         case {"source": {"subagent": str(role)}}:
             return role
     return None
-
-
-def _root(name: str, threads: Mapping[str, _ThreadFile]) -> str:
-    """Return the thread that started all above this one; one whose starter is gone, or is itself, is its own."""
-    seen = {name}
-    while (parent := threads[name].parent) is not None and parent in threads and parent not in seen:
-        name = parent
-        seen.add(name)
-    return name
 
 
 def _changes(item: Mapping[str, Any]) -> dict[str, Any]:

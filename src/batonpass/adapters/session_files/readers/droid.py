@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
 from batonpass.adapters.session_files.patches import changed_file
-from batonpass.adapters.session_files.session_place import SessionFiles, entries, is_inside
+from batonpass.adapters.session_files.session_place import SessionFiles, entries, is_inside, root_of
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     FilePatch,
@@ -68,9 +68,10 @@ class DroidSessions(SessionReader):
     def find(self, project: Path) -> Iterator[SessionFiles]:
         """Yield the sessions of which one worked in a project, each with all that it started."""
         heads = dict(self._heads())
+        parents = {name: head.calling_session_id for name, (_, head) in heads.items()}
         families: dict[str, dict[str, Path]] = {}
         for name, (path, _) in heads.items():
-            families.setdefault(_root(name, heads), {})[name] = path
+            families.setdefault(root_of(name, parents), {})[name] = path
         for root, paths in families.items():
             if any(is_inside(heads[name][1].cwd, project) for name in paths):
                 agents = {name: path for name, path in paths.items() if name != root}
@@ -216,12 +217,3 @@ def _head(path: Path) -> _DroidLine | None:
         line = mending(_DECODE, file.readline(LONGEST))
         return line if line is not None and line.type == "session_start" else None
     return None
-
-
-def _root(name: str, heads: Mapping[str, tuple[Path, _DroidLine]]) -> str:
-    """Return the session that started all above this one; one whose starter is gone, or is itself, is its own."""
-    seen = {name}
-    while (parent := heads[name][1].calling_session_id) is not None and parent in heads and parent not in seen:
-        name = parent
-        seen.add(name)
-    return name

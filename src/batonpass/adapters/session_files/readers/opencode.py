@@ -13,7 +13,7 @@ from msgspec import Struct
 from batonpass.adapters.session_files.database_copy import DatabaseCopy
 from batonpass.adapters.session_files.json_lines import EPOCH, UNREADABLE, read_milliseconds
 from batonpass.adapters.session_files.patches import changed_file, edited_file, read_unified
-from batonpass.adapters.session_files.session_place import SessionFiles, certain_part, is_inside
+from batonpass.adapters.session_files.session_place import SessionFiles, certain_part, is_inside, root_of
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     FilePatch,
@@ -67,9 +67,10 @@ class OpenCodeSessions(SessionReader):
     def find(self, project: Path) -> Iterator[SessionFiles]:
         """Yield the sessions of which one worked in a project, each with all that it started."""
         rows = self._rows()
+        parents = {name: row.parent for name, row in rows.items()}
         families: dict[str, list[_Session]] = {}
         for row in rows.values():
-            families.setdefault(_root(row, rows), []).append(row)
+            families.setdefault(root_of(row.id, parents), []).append(row)
         for root, family in families.items():
             if any(is_inside(one.directory, project) for one in family):
                 extent = {
@@ -198,12 +199,3 @@ def _patches(use: ToolUse, told: Mapping[str, Any]) -> Iterator[FilePatch]:
             yield from edited_file(path, read_unified(diff))
     if not several and use.target is not None and (diff := as_text(told.get("diff"))) is not None:
         yield from edited_file(use.target, read_unified(diff))
-
-
-def _root(row: _Session, rows: Mapping[str, _Session]) -> str:
-    """Return the session that started all above this one; one whose starter is gone, or is itself, is its own."""
-    seen = {row.id}
-    while row.parent is not None and row.parent in rows and row.parent not in seen:
-        row = rows[row.parent]
-        seen.add(row.id)
-    return row.id
