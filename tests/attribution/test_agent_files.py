@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.attribution.agent_files import AGENTS, AgentFiles, read_back
-from tests.attribution.generator import Past, generate
+from tests.attribution.generator import generate
 from tests.attribution.repository import score, write_repository
 
 SEEDS = (1, 2)
@@ -16,20 +16,15 @@ COMMITS = 60
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def pasts() -> list[Past]:
-    """Return what happened in some repositories."""
-    return [generate(seed, COMMITS) for seed in SEEDS]
-
-
 @pytest.mark.parametrize("agent", AGENTS, ids=str)
-def test_nobody_gets_a_line_that_is_not_theirs(agent: AgentFiles, pasts: list[Past], tmp_path: Path) -> None:
+def test_nobody_gets_a_line_that_is_not_theirs(agent: AgentFiles, tmp_path: Path) -> None:
     """Of the lines that the files of an agent show being written nearly all are found, and none is another run's.
 
     What a shell wrote no file shows: those lines are to be nobody's.
     """
     found = []
-    for number, past in enumerate(pasts):
+    for number in SEEDS:
+        past = generate(number, COMMITS)
         repository = write_repository(past, tmp_path / str(number) / "repository")
         changes = read_back(agent, past, tmp_path / str(number))
         found.append(score(past, repository, changes, hidden=past.bash))
