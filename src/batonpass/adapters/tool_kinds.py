@@ -154,7 +154,7 @@ _CLAUDE_CODE: Final[Mapping[str, ToolForm]] = {
 }
 _CODEX_SPAWN: Final = _delegate("message", "agent_type")
 
-TOOLS: Final[Mapping[Coder, Mapping[str, ToolForm]]] = {
+TOOLS: Final[Mapping[str, Mapping[str, ToolForm]]] = {
     Coder.CLAUDE_CODE: _CLAUDE_CODE,
     Coder.CODEX: {
         **dict.fromkeys(("Bash", "shell", "shell_command", "local_shell"), _shell()),
@@ -299,11 +299,11 @@ def as_coder(name: str) -> Coder:
 
 def find_form(coder: str, tool: str) -> ToolForm | None:
     """Return what is known of an agent's tool; None if nothing is, so that it may do anything."""
-    tools = TOOLS.get(as_coder(coder), _CLAUDE_CODE)
-    if coder == Coder.CODEX and tool not in tools:
-        family = next((one for one in _FAMILIES if tool.startswith(one)), "")
-        tool = tool.removeprefix(family).lstrip("._")
-    return tools.get(tool)
+    form = TOOLS[coder].get(tool)  # one look-up: this runs many times for each event
+    if form is None and coder == Coder.CODEX and tool.startswith(_FAMILIES):
+        family = next(one for one in _FAMILIES if tool.startswith(one))
+        return TOOLS[coder].get(tool.removeprefix(family).lstrip("._"))
+    return form
 
 
 KINDS: Final[Mapping[str, ToolKind]] = {name: form.kind for name, form in _CLAUDE_CODE.items()}  # of Claude Code

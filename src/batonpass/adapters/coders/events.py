@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.transcripts.transcript import WRITTEN_BY_PROGRAM, notice_of
 from batonpass.adapters.coders.patch_text import paths_in_patch
-from batonpass.adapters.tool_kinds import Coder, ToolForm, ToolKind, find_form, is_reading
+from batonpass.adapters.tool_kinds import Coder, ToolForm, ToolKind, find_form
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.tools.json_values import readable
 
@@ -77,7 +77,8 @@ class HookEvent(Struct, frozen=True, kw_only=True):
     @property
     def reads(self) -> bool:
         """Return whether the tool changes nothing."""
-        return is_reading(self.coder, self.tool)
+        form = self.form
+        return form is not None and form.is_reading
 
     @property
     def command(self) -> str | None:

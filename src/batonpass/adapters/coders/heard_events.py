@@ -13,7 +13,7 @@ _MOST: Final = 1024
 class HeardEvents:
     """Remembers the last events that have a time of their own but no ids of calls, with our answers. Thread-safe.
 
-    An event with the id of its call needs none of this: repeated, it is known by that id. Without a time, two equal
+    An agent that gives calls ids needs none of this: a repeated event is known by its id. Without a time, two equal
     events may be two calls.
     """
 
@@ -41,7 +41,7 @@ class HeardEvents:
 
 
 def _key(event: HookEvent) -> bytes | None:
-    if "timestamp" not in event.raw or "tool_use_id" in event.raw or "turn_id" in event.raw:
+    if "timestamp" not in event.raw:
         return None
     said = json.dumps([event.coder, event.raw], sort_keys=True, default=str)
     return sha256(said.encode("utf-8", "surrogatepass")).digest()

@@ -116,11 +116,12 @@ class HookRecorder:
         told = dialect.read(event)
         if told is None:
             return dict(dialect.go_on)
-        known = self._families.place(told, dialect)
-        if (answer := self._heard.find(known)) is not None:
+        known = told if told.coder is Coder.CLAUDE_CODE else self._families.place(told, dialect)
+        if not dialect.has_call_ids and (answer := self._heard.find(known)) is not None:
             return answer  # the agent ran the hooks of two files, and told both the same
         self._follow_policy()
-        return self._heard.keep(known, self._handle_safely(known, dialect))
+        answer = self._handle_safely(known, dialect)
+        return answer if dialect.has_call_ids else self._heard.keep(known, answer)
 
     def _handle_safely(self, known: HookEvent, dialect: Dialect) -> dict[str, Any]:
         try:
