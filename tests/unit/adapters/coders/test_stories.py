@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from batonpass.accounts.blame.blame_values import Maker
-from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, read_file
-from batonpass.accounts.blame.file_changes import place_of
 from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.adapters.tool_kinds import Coder
 from batonpass.relay import Relay
 from tests.unit.adapters.coders.sessions import lines, receipts
-from tests.unit.adapters.coders.stories import begin_project, payloads, play, teller
+from tests.unit.adapters.coders.stories import begin_project, maker_of, payloads, play, teller
 
 TASK = "PARENT-TASK: edit things"
 CHILD_TASK = "CHILD-TASK: make alpha upper case"
@@ -30,15 +27,6 @@ STORIES = {
 }
 # Of these, one thing is never told: the words of the user.
 SILENT = {"cline"}
-
-
-def maker_of(relay: Relay, path: Path, line: int) -> Maker:
-    """Return who wrote a line, of which there must be one."""
-    asked = AskedFile(place=place_of(path), data=read_file(path), environment={"PATH": "/usr/bin:/bin"})
-    with relay.store.view() as view:
-        found = blame_file(view, asked, Lines(first=line, last=line))
-    (call,) = found.lines[0].calls
-    return found.makers[call]
 
 
 @pytest.fixture

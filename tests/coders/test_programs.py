@@ -1,0 +1,90 @@
+"""The real programs with the hooks that `init` writes: who did what, who was refused, and who wrote each line.
+
+`make test-coders` installs those that anybody may install, and runs this. Copilot CLI is tried if it is there.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from batonpass.adapters.tool_kinds import Coder
+from batonpass.model.bodies.body import HandoffAccepted, RunGap, RunStarted, ToolDenied
+from batonpass.relay import Relay
+from tests.coders.agents import CHILD_TASK, PROGRAMS
+from tests.coders.model import scripted_model
+from tests.integration.cli.hooking import Hooked
+from tests.integration.cli.shell import batonpass_in
+from tests.unit.adapters.coders.stories import RULES, maker_of
+
+PLACE: Final = Path(os.environ.get("BATONPASS_CODERS", ""))
+PATIENCE: Final = 300.0
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("BATONPASS_CODERS" not in os.environ, reason="`make test-coders` installs the programs"),
+]
+
+
+def is_there(coder: Coder) -> bool:
+    """Return whether a program can be started."""
+    return Path(PROGRAMS[coder].command(PLACE)[-1 if coder is Coder.QWEN else 0]).exists() or coder is Coder.QWEN
+
+
+@pytest.mark.parametrize("coder", PROGRAMS)
+def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
+    """The story of the recorded payloads, played by the program itself."""
+    if not is_there(coder):
+        pytest.skip(f"{coder} is not installed in {PLACE}")
+    program = PROGRAMS[coder]
+    project, home = tmp_path / "shop", tmp_path / "home"
+    project.mkdir()
+    (project / "a.py").write_text("def f():\n    return 1\n", encoding="utf-8")
+    (project / "b.txt").write_text("alpha\nbeta\n", encoding="utf-8")
+    for words in (["init", "-q"], ["config", "user.email", "ana@example.org"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run(["git", "-c", "user.name=ana", *words], cwd=project, check=True)
+    init = batonpass_in(project, "init", str(coder))
+    assert 0 == init.returncode, init.stderr
+    (project / "batonpass.toml").write_text(RULES, encoding="utf-8")
+
+    with scripted_model(program.script(project)) as model:
+        for path, text in program.settings(home, project, model).items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        home.mkdir(exist_ok=True)
+        done = subprocess.run(
+            program.command(PLACE),
+            cwd=project,
+            env={
+                "HOME": str(home),
+                "PATH": os.environ["PATH"],
+                # Nothing but the scripted model can be reached.
+                **dict.fromkeys(("HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:9"),
+                **program.variables(model),
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    hooked = Hooked(project)
+    for pid in hooked.recorders():
+        hooked.kill(pid)
+
+    assert 0 == done.returncode, done.stderr
+    assert not (project / "denied.txt").exists()
+    assert "def f():\n    return 2\n" == (project / "a.py").read_text(encoding="utf-8")
+    assert "ALPHA\nBETA\n" == (project / "b.txt").read_text(encoding="utf-8")
+    bodies = hooked.bodies()
+    assert [str(coder)] == [body.agent for body in bodies if isinstance(body, RunStarted)]
+    kinds = (ToolDenied, HandoffAccepted, RunGap)
+    assert [1, 1, 0] == [sum(isinstance(body, kind) for body in bodies) for kind in kinds]
+    with Relay.open(f"sqlite:///{project}/.batonpass/ledger.db", home=project / ".batonpass") as relay:
+        places = (("a.py", 2), ("b.txt", 2), ("b.txt", 1))
+        edited, changed, below = (maker_of(relay, project / file, line) for file, line in places)
+    assert edited.run.id == changed.run.id == below.run.parent
+    assert below.hops[0].task is not None
+    assert CHILD_TASK == below.hops[0].task.words
