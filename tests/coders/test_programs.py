@@ -62,6 +62,7 @@ def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
                 "PATH": os.environ["PATH"],
                 # Nothing but the scripted model can be reached.
                 **dict.fromkeys(("HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:9"),
+                **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
                 **program.variables(model),
             },
             stdin=subprocess.DEVNULL,

@@ -16,13 +16,20 @@ from batonpass.errors import InvalidValueError
 BACKUPS: Final = "mcp"  # in the ledger's home: settings before our change
 _SERVERS: Final = ("mcpServers",)
 _OF_VSCODE: Final = ("servers",)
+_OF_OPENCODE: Final = ("mcp",)
 
 
 class Client(StrEnum):
     """A program that starts servers."""
 
     CLAUDE_CODE = "claude-code"
+    CLINE = "cline"
+    COPILOT = "copilot"
     CURSOR = "cursor"
+    DROID = "droid"
+    GEMINI = "gemini"
+    OPENCODE = "opencode"
+    QWEN = "qwen"
     VSCODE = "vscode"
 
 
@@ -31,6 +38,7 @@ class Config(Struct, frozen=True):
 
     path: Path
     places: tuple[Keys, ...]
+    bare_url: bool = True  # a URL without a type is one of HTTP, not of the older transport
 
     def read(self) -> str | None:
         """Return the content; None if the file does not exist. Raises `InvalidValueError` if it cannot be read."""
@@ -39,7 +47,7 @@ class Config(Struct, frozen=True):
     def entries(self, text: str) -> list[ServerEntry]:
         """Return the servers in the text. Raises `InvalidValueError` if it is not JSON."""
         try:
-            return list(find_entries(text, self.places))
+            return list(find_entries(text, self.places, bare_url=self.bare_url))
         except (ValueError, RecursionError) as error:
             raise InvalidValueError(str(self.path), f"is not valid JSON: {error}; correct it first") from None
 
@@ -53,12 +61,23 @@ def find_configs(project: Path, home: Path, client: Client | None = None, *, use
     """Yield the settings files of one client or of all: of a project, or of the user."""
     of_project = {
         Client.CLAUDE_CODE: Config(project / ".mcp.json", (_SERVERS,)),
+        Client.COPILOT: Config(project / ".github" / "mcp.json", (_SERVERS,)),
         Client.CURSOR: Config(project / ".cursor" / "mcp.json", (_SERVERS,)),
+        Client.DROID: Config(project / ".factory" / "mcp.json", (_SERVERS,)),
+        Client.GEMINI: Config(project / ".gemini" / "settings.json", (_SERVERS,), bare_url=False),
+        Client.OPENCODE: Config(project / "opencode.json", (_OF_OPENCODE,)),
+        Client.QWEN: Config(project / ".qwen" / "settings.json", (_SERVERS,), bare_url=False),
         Client.VSCODE: Config(project / ".vscode" / "mcp.json", (_OF_VSCODE,)),
     }
     of_person = {
         Client.CLAUDE_CODE: Config(home / ".claude.json", (_SERVERS, ("projects", str(project), *_SERVERS))),
+        Client.CLINE: Config(home / ".cline" / "data" / "settings" / "cline_mcp_settings.json", (_SERVERS,)),
+        Client.COPILOT: Config(home / ".copilot" / "mcp-config.json", (_SERVERS,)),
         Client.CURSOR: Config(home / ".cursor" / "mcp.json", (_SERVERS,)),
+        Client.DROID: Config(home / ".factory" / "mcp.json", (_SERVERS,)),
+        Client.GEMINI: Config(home / ".gemini" / "settings.json", (_SERVERS,), bare_url=False),
+        Client.OPENCODE: Config(home / ".config" / "opencode" / "opencode.json", (_OF_OPENCODE,)),
+        Client.QWEN: Config(home / ".qwen" / "settings.json", (_SERVERS,), bare_url=False),
     }
     for name, config in (of_person if user else of_project).items():
         if client in {None, name}:
@@ -99,7 +118,7 @@ def plan(config: Config, backup: Backup, wrapper: Wrapper | None) -> tuple[Edit,
     text = config.read() or ""
     config.entries(text)
     before = unwrap(text, config.places, backup.before, backup.after)
-    after = before if wrapper is None else wrap(before, config.places, wrapper)
+    after = before if wrapper is None else wrap(before, config.places, wrapper, bare_url=config.bare_url)
     return Edit(path=config.path, before=text, after=after), Backup(path=config.path, before=before, after=after)
 
 

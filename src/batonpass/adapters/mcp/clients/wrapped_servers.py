@@ -22,6 +22,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HTTP: Final = frozenset({"http", "streamable-http", "streamableHttp"})
 _VARIABLE: Final = "MCP_PROXY_HEADER_"
 _TYPE: Final = "type"
+_LOCAL: Final = "local"
 _END: Final = "--"  # ends our options; the server's command follows
 
 Keys = tuple[str, ...]
@@ -41,6 +42,7 @@ class ServerEntry(Struct, frozen=True):
     name: str
     keys: Keys
     node: jsonc.Node
+    bare_url: bool = True  # a URL without a type is one of HTTP
 
     @property
     def value(self) -> Mapping[str, Any]:
@@ -51,6 +53,8 @@ class ServerEntry(Struct, frozen=True):
     def words(self) -> list[str]:
         """Return the command that starts it; nothing if it is not started by a command."""
         command, arguments = self.value.get("command"), self.value.get("args", [])
+        if isinstance(command, list) and self.value.get(_TYPE) == _LOCAL:
+            return list(map(str, command))  # OpenCode has one list for both
         if not isinstance(command, str) or not isinstance(arguments, list):
             return []
         return [command, *map(str, arguments)]
@@ -73,7 +77,7 @@ class ServerEntry(Struct, frozen=True):
         A client may have its own way to sign in at a remote server. Without a header for that, the server is left
         alone.
         """
-        url, kind = self.value.get("url"), self.value.get(_TYPE, "http")
+        url, kind = self.value.get("url"), self.value.get(_TYPE, "http" if self.bare_url else "sse")
         if not isinstance(url, str) or kind not in _HTTP:
             return None
         headers = self.value.get("headers")
@@ -81,7 +85,7 @@ class ServerEntry(Struct, frozen=True):
         return url if signed or urlsplit(url).hostname in _LOOPBACK else None
 
 
-def find_entries(text: str, places: Sequence[Keys]) -> Iterator[ServerEntry]:
+def find_entries(text: str, places: Sequence[Keys], *, bare_url: bool = True) -> Iterator[ServerEntry]:
     """Yield the servers in settings. Raises `ValueError` if they are not JSON."""
     if not text.strip():
         return
@@ -89,16 +93,16 @@ def find_entries(text: str, places: Sequence[Keys]) -> Iterator[ServerEntry]:
     for keys in places:
         servers = document.find(*keys)
         for name, node in ({} if servers is None else servers.members).items():
-            yield ServerEntry(name, (*keys, name), node)
+            yield ServerEntry(name, (*keys, name), node, bare_url)
 
 
-def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper) -> str:
+def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper, *, bare_url: bool = True) -> str:
     """Return settings with every possible server behind the proxy.
 
     A server that the user put there stays as it is. Those that we put there must be taken out first.
     """
     spans: list[Span] = []
-    for entry in find_entries(text, places):
+    for entry in find_entries(text, places, bare_url=bare_url):
         words = [COMMAND, MARK, "--name", distinct_name(entry.name), *wrapper.options]
         if entry.is_wrapped:
             continue
@@ -149,6 +153,11 @@ def _restored(text: str, entry: ServerEntry) -> list[Span]:
 def _with_command(text: str, entry: ServerEntry, command: str, arguments: list[str]) -> Iterator[Span]:
     """Yield the replacements that start a server with another command; its other settings keep their bytes."""
     node, given = entry.node.members["command"], entry.node.members.get("args")
+    if isinstance(node.value, list):
+        words = [command, *arguments]
+        is_long = "\n" in text[node.start : node.end]
+        yield node.start, node.end, _dumped(text, node, words) if is_long else json.dumps(words, ensure_ascii=False)
+        return
     if given is None:
         written = f'{json.dumps(command, ensure_ascii=False)}, "args": {json.dumps(arguments, ensure_ascii=False)}'
         yield node.start, node.end, written

@@ -198,7 +198,9 @@ def test_each_client_has_its_files(tmp_path: Path) -> None:
     shared = [config.path for config in find_configs(project, home)]
     own = list(find_configs(project, home, Client.CLAUDE_CODE, user=True))
 
-    assert [project / ".mcp.json", project / ".cursor" / "mcp.json", project / ".vscode" / "mcp.json"] == shared
+    of_agents = (".github/mcp.json", ".cursor/mcp.json", ".factory/mcp.json", ".gemini/settings.json")
+    names = (".mcp.json", *of_agents, "opencode.json", ".qwen/settings.json", ".vscode/mcp.json")
+    assert [project / name for name in names] == shared
     assert [(home / ".claude.json", ("projects", str(project), "mcpServers"))] == [
         (config.path, config.places[1]) for config in own
     ]
@@ -299,3 +301,38 @@ def _written(directory: Path, text: str) -> Config:
     path = directory / "mcp.json"
     path.write_text(text, encoding="utf-8", newline="")
     return config_of(path)
+
+
+@pytest.mark.parametrize("user", [False, True], ids=["of a project", "of a person"])
+@pytest.mark.parametrize("client", ["copilot", "droid", "gemini", "opencode", "qwen"])
+def test_servers_of_coding_agents_go_behind_the_proxy_and_back(client: str, user: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+    """Each agent's file, with the command as this agent writes it; what only the agent can reach stays."""
+    (config,) = find_configs(tmp_path, tmp_path, Client(client), user=user)
+    listed = {"type": "local", "command": ["npx", "server"]}
+    words = listed if client == "opencode" else {"command": "npx", "args": ["server"]}
+    elsewhere = {"type": "remote", "url": "http://127.0.0.1:9/x"} if client == "opencode" else {"httpUrl": "x"}
+    name = config.places[0][0]
+    text = json.dumps({"theme": "dark", name: {"files": words, "elsewhere": elsewhere}}, indent=2)
+    config.path.parent.mkdir(parents=True, exist_ok=True)
+    config.path.write_text(text, encoding="utf-8")
+    edit, backup = plan(config, Backup(path=config.path), WRAPPER)
+    edit.apply()
+    ((_, behind, every),) = find_wrapped([config])
+    wrapped = json.loads(config.path.read_text(encoding="utf-8"))[name]
+    plan(config, backup, None)[0].apply()
+
+    assert (1, 2) == (behind, every)
+    assert elsewhere == wrapped["elsewhere"]
+    started = wrapped["files"]["command"]
+    assert "/bin/batonpass" == (started[0] if client == "opencode" else started)
+    assert text == config.path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("client", ["gemini", "qwen"])
+def test_a_bare_address_of_these_is_the_older_transport(client: str, tmp_path: Path) -> None:
+    """Gemini CLI and Qwen Code mean server-sent events by `url`, which the proxy does not speak."""
+    (config,) = find_configs(tmp_path, tmp_path, Client(client))
+    config.path.parent.mkdir()
+    config.path.write_text('{"mcpServers": {"here": {"url": "http://127.0.0.1:9/sse"}}}', encoding="utf-8")
+
+    assert not plan(config, Backup(path=config.path), WRAPPER)[0].is_change
