@@ -117,6 +117,39 @@ def test_a_clone_where_nothing_is_recorded_is_summed_up_by_git(base: str, tmp_pa
 
 
 @pytest.mark.slow
+def test_a_clone_is_told_by_notes(base: str, tmp_path: Path) -> None:
+    """By a key that nobody vouches for it is hearsay, and nothing counts as verified."""
+    subprocess.run([PROGRAM, "git", "note", f"{base}..HEAD"], check=True, capture_output=True)
+    git("clone", "-q", ".", str(tmp_path / "clone"))
+    os.chdir(tmp_path / "clone")
+    git("fetch", "-q", "origin", "+refs/notes/*:refs/notes/*")
+    told = json.loads(summary(f"{base}..HEAD", "--json").stdout)
+    printed = subprocess.run(
+        [PROGRAM, "blame", "a.py", "--porcelain"], check=True, capture_output=True, text=True
+    ).stdout
+
+    assert (6, 0, 4, 2, 0) == tuple(told[name] for name in ("added", "by_agents", "hearsay", "unexplained", "verified"))
+    assert {"editor (hearsay)", "Ben"} == set(re.findall(r"^author (.+)$", printed, re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_editors_are_told_by_git_where_nothing_is_recorded(base: str, tmp_path: Path) -> None:
+    """With the format that they read, as git would; without it, it is said that nothing is recorded."""
+    git("clone", "-q", ".", str(tmp_path / "clone"))
+    os.chdir(tmp_path / "clone")
+    ours, listed = (
+        subprocess.run([PROGRAM, "blame", "a.py", *more], check=False, capture_output=True, text=True)
+        for more in (("--porcelain",), ())
+    )
+
+    assert (0, 3) == (ours.returncode, listed.returncode)
+    assert (
+        git("blame", "--porcelain", "a.py") == re.sub(r"^batonpass-.*\n", "", ours.stdout, flags=re.MULTILINE).strip()
+    )
+    assert base
+
+
+@pytest.mark.slow
 def test_a_ledger_of_the_pull_request_is_not_asked(base: str) -> None:
     """Whoever makes the commits would make the answer; named by the reader, it is asked."""
     git("add", "-f", ".batonpass/ledger.db")
@@ -142,7 +175,7 @@ def test_no_word_from_outside_is_part_of_a_script() -> None:
     workflow = yaml.safe_load((ACTION / "workflow.yml").read_text(encoding="utf-8"))
 
     assert "composite" == action()["runs"]["using"]
-    assert [("bash", False)] * 3 == [(step["shell"], "${{" in step["run"]) for step in steps]
+    assert [("bash", False)] * 4 == [(step["shell"], "${{" in step["run"]) for step in steps]
     assert "pull_request" == workflow[True]  # YAML reads `on` as true
     assert {"contents": "read", "pull-requests": "write"} == workflow["permissions"]
 
@@ -171,7 +204,7 @@ def test_the_steps_of_the_action_run(base: str, tmp_path: Path, known: str) -> N
         "PATH": f"{tools}:{os.environ['PATH']}",
     }
     for step in action()["runs"]["steps"]:
-        wanted = {name: outside[name] for name in step["env"]}
+        wanted = {name: outside[name] for name in step.get("env", {})}
         runner = {name: value for name, value in outside.items() if name.startswith(("GITHUB_", "RUNNER_", "PATH"))}
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         subprocess.run(command, env={**os.environ, **runner, **wanted}, check=True, capture_output=True)

@@ -206,6 +206,16 @@ def require_own(settings: Settings) -> None:
     )
 
 
+@contextmanager
+def nothing_recorded() -> Iterator[LedgerStore]:
+    """Open an empty ledger, so that git and its notes alone answer."""
+    from batonpass.relay import Relay, recording_of  # noqa: PLC0415 - slow, and only where nothing is recorded
+
+    with Relay.open(MEMORY) as relay:
+        recording_of(relay)
+        yield relay.store
+
+
 def porcelain_in(store: LedgerStore, path: Path, lines: Lines | None, *, every: bool) -> list[bytes]:
     """Return who wrote lines of a file, in the format of `git blame --porcelain`; with `every`, `--line-porcelain`."""
     asked = asked_file(path)

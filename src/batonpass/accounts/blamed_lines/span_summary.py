@@ -43,7 +43,7 @@ class AuthorSum(Struct, kw_only=True):
             standings = {maker.standing for maker in author.makers}
             self.verified += standings == {Standing.VERIFIED}
             self.refuted += Standing.REFUTED in standings
-            leaves = {None if maker.leave is None else maker.leave.leave for maker in author.makers}
+            leaves = {_leave(maker) for maker in author.makers}
             self.approved += leaves == {Leave.GIVEN}
             self.unapproved += not leaves.isdisjoint({Leave.MISSING, Leave.WAITING, Leave.REFUSED})
             self.runs |= {maker.run.id for maker in author.makers}
@@ -214,6 +214,13 @@ def _named(author: LineAuthor) -> tuple[str, str | None]:
         return (author.names[0] if author.names else "unexplained"), None
     agents = dict.fromkeys(maker.run.agent for maker in author.makers)
     return " or ".join(agents), _principal(author.makers)
+
+
+def _leave(maker: Maker) -> Leave | None:
+    """Return the approval of a call; from a note, only one that an approver signed with a pinned key counts."""
+    if maker.noted is not None and maker.noted.proven_by:
+        return Leave.GIVEN
+    return None if maker.leave is None else maker.leave.leave
 
 
 def _principal(makers: tuple[Maker, ...]) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,7 @@ from batonpass.adapters.line_blame import (
     has_transcripts,
     heard,
     noted_blame,
+    nothing_recorded,
     porcelain_in,
     project_of,
 )
@@ -40,7 +41,7 @@ from batonpass.cli.output.pager import page
 from batonpass.cli.output.progress import progress_bar
 from batonpass.cli.output.terminal import Painted, columns, cut, paint, say, say_json, table, tell, width
 from batonpass.cli.output.units import counted
-from batonpass.errors import AmbiguousIdError, NotFoundError
+from batonpass.errors import AmbiguousIdError, NotFoundError, StoreUnavailableError
 from batonpass.model.base.ids import HANDOFF, RUN
 from batonpass.model.base.visible import visible
 from batonpass.store.factory import open_store
@@ -341,7 +342,14 @@ def _say_porcelain(where: str, *, every: bool) -> None:
     path, lines = _parsed(where)
     if lines is None and not path.is_file():
         raise click.UsageError("--porcelain needs a file")
-    with _asked(path) as (store, _):
+    with ExitStack() as stack:
+        try:
+            store, _ = stack.enter_context(_asked(path))
+        except StoreUnavailableError:
+            if find_ledger(path, given_ledger()) is not None:
+                raise
+            # An editor shows at least what git tells.
+            store = stack.enter_context(nothing_recorded())
         printed = porcelain_in(store, path, lines, every=every)
     click.echo(b"".join(line + b"\n" for line in printed), nl=False)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import click
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from batonpass.accounts.blamed_lines.span_summary import (
     tell_doubts,
     tell_sum,
 )
-from batonpass.adapters.line_blame import blame_span, find_ledger, find_span, heard, require_own
+from batonpass.adapters.line_blame import blame_span, find_ledger, find_span, heard, nothing_recorded, require_own
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.cli.input.ledger_access import viewed
 from batonpass.cli.input.options import given_ledger
@@ -24,7 +24,7 @@ from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted
 from batonpass.config import LEDGER
 from batonpass.errors import StoreUnavailableError
-from batonpass.store.factory import MEMORY, open_store
+from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore
 
 
@@ -61,7 +61,7 @@ def _title(span: CommitSpan) -> str:
 
 @contextmanager
 def _asked() -> Iterator[tuple[LedgerStore, int | None]]:
-    """Open the chosen ledger, or one made from sessions, or an empty one: then only git tells."""
+    """Open the chosen ledger, or one made from sessions, or an empty one: then only git and its notes tell."""
     settings = find_ledger(None, given_ledger())
     if settings is not None:
         if not given_ledger() and not os.environ.get(LEDGER):
@@ -69,13 +69,11 @@ def _asked() -> Iterator[tuple[LedgerStore, int | None]]:
         with closing(open_store(settings.ledger, create=False)) as store:
             yield store, None
         return
-    try:
-        with heard(None) as read:
-            tell(paint(f"no ledger here: read {counted(read.read, 'session')}, which nobody signed", dim=True))
-            yield read.relay.store, read.read
-    except StoreUnavailableError:
-        from batonpass.relay import Relay, recording_of  # noqa: PLC0415 - only where nothing is recorded
-
-        with Relay.open(MEMORY) as nothing:
-            recording_of(nothing)
-            yield nothing.store, None
+    with ExitStack() as stack:
+        try:
+            read = stack.enter_context(heard(None))
+        except StoreUnavailableError:
+            yield stack.enter_context(nothing_recorded()), None
+            return
+        tell(paint(f"no ledger here: read {counted(read.read, 'session')}, which nobody signed", dim=True))
+        yield read.relay.store, read.read
