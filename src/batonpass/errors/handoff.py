@@ -387,12 +387,12 @@ class HoldChangedError(HandoffError):
 
 
 class NotPersonError(HandoffError):
-    """Only a person may endorse content from outside."""
+    """Only a person may endorse content from outside, or take something out of a session."""
 
     code = "handoff.not_person"
 
-    def __init__(self, source: str, by: str) -> None:
-        super().__init__(f"{by} may not endorse {source}: only a person may, such as user:ana")
+    def __init__(self, source: str, by: str, *, act: str = "endorse") -> None:
+        super().__init__(f"{by} may not {act} {source}: only a person may, such as user:ana")
         self.source = source
         self.by = by
 

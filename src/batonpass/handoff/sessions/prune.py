@@ -52,7 +52,7 @@ def prune(
     """
     require_text("reason", reason)
     if not may_endorse(by):
-        raise NotPersonError(f"what {session} leaves", by)
+        raise NotPersonError(session, by, act="prune")
     with desk.store.view() as view:
         root, inherited = find_inherited(view, session, desk.clock.now())
     taken: dict[ItemValue, None] = {}

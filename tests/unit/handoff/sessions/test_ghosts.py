@@ -249,7 +249,7 @@ class TestSize:
     def test_only_a_person_takes_something_out(self, relay: Relay) -> None:
         """And only what is there."""
         self.grown(relay, 1)
-        with pytest.raises(NotPersonError):
+        with pytest.raises(NotPersonError, match="agent:lead may not prune session_"):
             relay.prune_session("nightly", ["decision 00"], by="agent:lead", reason="I forget")
         with pytest.raises(NotFoundError):
             relay.prune_session("nightly", ["nothing like this"], by=ANA, reason="r")
