@@ -19,7 +19,8 @@ from batonpass.cli.output.exits import NO
 from batonpass.cli.output.progress import progress_bar
 from batonpass.cli.output.terminal import say, say_json, table, tell
 from batonpass.cli.output.units import counted
-from batonpass.store.factory import open_store
+from batonpass.store.factory import SQLITE, open_store
+from batonpass.store.port import LedgerStore
 
 _SHOWN: Final = 10
 
@@ -85,9 +86,7 @@ def _import(reader: SessionReader, project: Path, since: datetime | None, *, dry
         bar = stack.enter_context(progress_bar("reading, in KiB" if dry_run else "importing, in KiB"))
         told = None if bar is None else lambda done, total: bar(done >> 10, total >> 10)
         if dry_run:
-            there = find_ledger(None, given_ledger())
-            store = None if there is None else stack.enter_context(closing(open_store(there.ledger, create=False)))
-            imported = count_sessions(store, project, reader, since=since, progress=told)
+            imported = count_sessions(_store(stack), project, reader, since=since, progress=told)
         else:
             relay = stack.enter_context(opened_relay(create=True))
             imported = import_sessions(relay, project, reader, since=since, progress=told)
@@ -99,6 +98,14 @@ def _import(reader: SessionReader, project: Path, since: datetime | None, *, dry
         tell(f"skipped {problem}")
     if (more := len(imported.problems) - _SHOWN) > 0:
         tell(f"and {more:,} more; --json lists them")
+
+
+def _store(stack: ExitStack) -> LedgerStore | None:
+    """Open the chosen ledger to read it; None if it is still to be made."""
+    there = find_ledger(None, given_ledger())
+    if there is None or (there.ledger.startswith(SQLITE) and not Path(there.ledger.removeprefix(SQLITE)).exists()):
+        return None
+    return stack.enter_context(closing(open_store(there.ledger, create=False)))
 
 
 def _sentence(counts: ImportCounts, verb: str) -> str:

@@ -1,102 +1,64 @@
-"""`batonpass import`: what it says, and to whom."""
+"""`batonpass import`: which agents have kept sessions here, what of them is new, and what is recorded."""
 
-import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.unit.adapters.claude_code.histories import History
+from tests.unit.adapters.session_files.recorded_sessions import AGENTS, restore
 from tests.unit.cli.desk import Desk
+from tests.unit.cli.transcripts import a_bare_desk, an_edit, run_without_ledger
+
+CODEX = next(agent for agent in AGENTS if agent.reader.program == "codex")
 
 
 @pytest.fixture
-def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
-    """Return what Claude Code keeps about a project: one prompt and one call."""
-    project = tmp_path / "shop"
-    project.mkdir()
-    history = History(tmp_path, project)
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(history.config))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    history.says("Fix it")
-    history.uses("c1", "Bash", {"command": "make"})
-    history.returns("c1", "made")
-    return history
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Return a desk in a project of which Claude Code and Codex have kept a session each."""
+    desk = a_bare_desk(tmp_path, monkeypatch)
+    home, project = restore(CODEX, tmp_path / "codex")
+    shutil.rmtree(desk.directory)
+    project.rename(desk.directory)
+    for path in home.rglob("rollout-*"):
+        path.write_text(path.read_text().replace(str(project), str(desk.directory)))
+    monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
+    monkeypatch.chdir(desk.directory)
+    an_edit(History(tmp_path, desk.directory))
+    return desk
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Desk:
-    """Return a desk without a ledger."""
-    return Desk(tmp_path)
+def test_who_has_kept_sessions_is_listed(desk: Desk) -> None:
+    """One line each, with the command that records them; and the same for programs."""
+    said = desk.words("import").splitlines()
+    told = desk.answer("import")
+
+    assert ["claude-code", "codex"] == [line.rpartition(" ")[2] for line in said[1:]]
+    assert [("claude-code", 1), ("codex", 1)] == [(one["name"], one["sessions"]) for one in told]
 
 
-def test_the_first_time_makes_a_ledger(bare: Desk, history: History) -> None:
-    """Nothing has to be set up."""
-    said = bare.words("import", "claude-code", "--project", str(history.project))
+def test_a_dry_run_says_what_is_new_and_records_nothing(desk: Desk) -> None:
+    """Also where there is no ledger: then none is made."""
+    foreseen = desk.words("import", "codex", "--dry-run")
+    made = list(desk.directory.rglob("ledger.db"))
+    done = desk.words("import", "codex")
+    after = desk.words("import", "codex", "--dry-run")
 
-    assert "imported 1 session of 1: 1 prompt, 0 sub-agents, 1 call, 0 changes to files\n" == said
-    assert "made" in bare.words("receipt", "grep", "made")
-
-
-def test_the_second_time_says_that_nothing_is_new(bare: Desk, history: History) -> None:
-    """And that it has looked."""
-    bare.words("import", "claude-code", "--project", str(history.project))
-
-    assert "nothing new in 1 session\n" == bare.words("import", "claude-code", "--project", str(history.project))
+    assert (foreseen.replace("would import", "imported"), []) == (done, made)
+    assert "nothing new in 1 session" in after
 
 
-def test_here_is_the_project_unless_told(bare: Desk, history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As people start it."""
-    monkeypatch.chdir(history.project)
+def test_where_nobody_worked_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With those who were looked for, and the exit code of no."""
+    desk = a_bare_desk(tmp_path, monkeypatch)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    code, _, err = run_without_ledger(desk, "import")
 
-    assert bare.words("import", "claude-code").startswith("imported 1 session")
-
-
-def test_programs_get_numbers(bare: Desk, history: History) -> None:
-    """And every problem with its place."""
-    history.write(history.main(), b"{broken\n")
-    answer = bare.answer("import", "claude-code", "--project", str(history.project))
-
-    assert {
-        "found": 1,
-        "sessions": 1,
-        "prompts": 1,
-        "subagents": 0,
-        "calls": 1,
-        "changes": 0,
-        "receipts": 4,
-        "unread": 1,
-        "problems": [{"path": str(history.main()), "line": 4, "problem": "is not JSON"}],
-    } == answer
+    assert (1, True) == (code, "looked for those of Claude Code, Codex, Copilot CLI" in err)
 
 
-def test_damage_is_told_on_stderr(bare: Desk, history: History) -> None:
-    """The first of it; the rest is counted."""
-    history.write(history.main(), b"{broken\n" * 12)
-    done = bare.run("import", "claude-code", "--project", str(history.project))
+def test_blame_without_a_ledger_says_whose_sessions_it_read(desk: Desk) -> None:
+    """Of every agent that kept some of this repository, how many it read."""
+    code, _, err = run_without_ledger(desk, "blame", "src/invoice.py:5")
 
-    assert (0, 11) == (done.exit_code, len(done.stderr.splitlines()))
-    assert f"skipped {history.main()}:4: is not JSON" == done.stderr.splitlines()[0]
-    assert "and 2 more; --json lists them" == done.stderr.splitlines()[-1]
-
-
-def test_where_nobody_worked_nothing_is_made(bare: Desk, history: History, tmp_path: Path) -> None:
-    """The answer is no, and says where was looked."""
-    done = bare.run("import", "claude-code", "--project", str(tmp_path / ".claude"))
-
-    assert (1, "") == (done.exit_code, done.stdout)
-    assert f"no session of {tmp_path / '.claude'} found in {history.config / 'projects'}\n" == done.stderr
-    assert not bare.ledger.exists()
-
-
-def test_where_nobody_worked_programs_get_zeros(bare: Desk, history: History) -> None:
-    """In the same shape."""
-    done = bare.run("import", "claude-code", "--project", str(history.config), "--json")
-
-    assert (1, 0) == (done.exit_code, json.loads(done.stdout)["found"])
-
-
-def test_sessions_can_be_left_out_by_time(bare: Desk, history: History) -> None:
-    """Those that ended before."""
-    said = bare.words("import", "claude-code", "--project", str(history.project), "--since", "2999-01-01")
-
-    assert "nothing new in 1 session\n" == said
+    assert (0, True) == (code, "1 session that Claude Code keeps and 1 transcript of 1 session that Codex keeps" in err)

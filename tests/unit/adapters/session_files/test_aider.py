@@ -107,6 +107,20 @@ def test_a_chat_cannot_claim_other_commits(project: Path, name: str) -> None:
     assert [] == writers(project)
 
 
+@pytest.mark.parametrize("way", ["committed", "a link"])
+def test_a_chat_that_came_with_the_repository_is_nobodys(project: Path, way: str) -> None:
+    """Whoever made the repository may have written it, and a link may lead anywhere."""
+    chatted(project, commit(project, AFTER, f"feat: round totals\n\n{TRAILER}"))
+    chat = project / ".aider.chat.history.md"
+    if way == "committed":
+        git(project, "add", "-f", chat.name)
+    else:
+        chat.rename(project / "elsewhere.md")
+        chat.symlink_to("elsewhere.md")
+
+    assert [] == list(AiderSessions().find(project))
+
+
 def test_a_chat_can_be_told_twice(project: Path) -> None:
     """A commit counts once, and so does an import."""
     made = commit(project, AFTER, f"feat: round totals\n\n{TRAILER}")

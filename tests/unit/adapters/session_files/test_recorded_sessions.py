@@ -34,11 +34,17 @@ class Kept:
         return {str(path): sha256(path.read_bytes()).hexdigest() for path in self.home.rglob("*") if path.is_file()}
 
 
+PLACES = (
+    *("CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_DATA_HOME", "GOOSE_PATH_ROOT", "COPILOT_HOME", "QWEN_HOME"),
+    *("GEMINI_CLI_HOME", "CLINE_DIR", "CLINE_DATA_DIR"),
+)
+
+
 @pytest.fixture(params=AGENTS, ids=str)
 def kept(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     """Return what each program kept, one after the other."""
     home, project = restore(request.param, tmp_path)
-    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "GOOSE_PATH_ROOT"):
+    for name in PLACES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("BATONPASS_LEDGER", raising=False)

@@ -62,7 +62,8 @@ class AiderSessions(SessionReader):
         root = find_repository(project.resolve())
         for folder in dict.fromkeys((project.resolve(), root or project.resolve())):
             main = folder / _HISTORY
-            if main.is_file():
+            # A link may lead anywhere, and what is committed may be anybody's: a repository can be hostile.
+            if main.is_file() and not main.is_symlink() and not _is_committed(main):
                 yield SessionFiles(session=f"chat-{sha256(bytes(main)).hexdigest()[:12]}", main=main)
 
     def read(self, files: SessionFiles, project: Path) -> Iterator[Record | SkippedLine]:
@@ -131,6 +132,14 @@ class _Chat(Struct):
         yield ToolResult(
             agent=None, tool_use_id=whole[:12], ok=True, at=self.at, uuid=f"{whole}-made", text=message, patches=patches
         )
+
+
+def _is_committed(path: Path) -> bool:
+    git = GitProcess(root=path.parent, environment=os.environ)
+    try:
+        return bool(git.text("ls-files", "--", path.name).strip())
+    except GitSilentError:
+        return False  # no repository
 
 
 def _patches(git: GitProcess, commit: str, diff: str, written: set[str]) -> Iterator[FilePatch]:

@@ -54,13 +54,13 @@ class ClineSessions(SessionReader):
     title: ClassVar[str] = "Cline"
 
     def __init__(self, home: Path | None = None) -> None:
-        given = os.environ.get("CLINE_DIR")
-        self._home = home or (Path(given) if given else Path.home() / ".cline")
+        home = home or Path(os.environ.get("CLINE_DIR") or Path.home() / ".cline")
+        self._data = Path(os.environ.get("CLINE_DATA_DIR") or home / "data")
 
     @property
     def place(self) -> Path:
         """Return where the sessions are."""
-        return self._home / "data" / "sessions"
+        return self._data / "sessions"
 
     def find(self, project: Path) -> Iterator[SessionFiles]:
         """Yield the sessions that worked in a project."""
