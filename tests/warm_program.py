@@ -2,6 +2,8 @@
 
 Such a process has its own directory, environment, arguments and streams, and ends like any other. What is about how an
 interpreter starts, or is given options or another locale, starts a new one instead.
+
+A program in Python is forked from an interpreter that has imported packages of others, and nothing of ours.
 """
 
 import atexit
@@ -19,10 +21,9 @@ from typing import Final
 
 from tests.framework_modules import FRAMEWORK_MODULES
 
-# Imports all modules but those that load packages of others, which take longer than all of ours. Each connection brings
-# one command and its streams. It ends when whoever started it does: then its input is closed.
-_SERVER: Final = """
-import gc, importlib, io, json, os, pkgutil, select, socket, sys
+# All modules but those that load packages of others, which take longer than all of ours.
+_OURS: Final = """
+import importlib, pkgutil, sys
 
 import batonpass
 LEFT_OUT = ("batonpass.testing", "batonpass.agents.framework", "batonpass.adapters.claude_agent_sdk", "batonpass.demo.",
@@ -31,8 +32,28 @@ for found in pkgutil.walk_packages(batonpass.__path__, "batonpass."):
     if not found.name.startswith(LEFT_OUT):
         importlib.import_module(found.name)
 from batonpass.cli.main import main
+"""
+
+# A program finds no name that it did not import. Its main module is its own: annotations are looked up there.
+_OTHERS: Final = """
+import sys, types, warnings
+
+import apsw, click, msgspec, nacl.signing, pydantic_ai, re2, rich
+
+def main():
+    sys.argv, sys.warnoptions[:] = ["-c"], ["error"]
+    warnings.simplefilter("error")
+    program = sys.modules["__main__"] = types.ModuleType("__main__")
+    exec(compile(asked["program"], "<string>", "exec"), program.__dict__)
+"""
+
+# Each connection brings one command or program, and its streams. This ends when whoever started it does: then its input
+# is closed.
+_SERVER: Final = """
+import gc, io, json, os, select, socket, sys
 
 def become(connection):
+    global asked
     said, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     while not said.endswith(b"\\n"):
         said += connection.recv(1 << 20)
@@ -43,7 +64,7 @@ def become(connection):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.argv = ["batonpass", *asked["arguments"]]
+    sys.argv = ["batonpass", *asked.get("arguments", ())]
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     is_at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
     output = open(1, "wb", 0 if is_at_once else -1, closefd=False)
@@ -95,23 +116,29 @@ sys.exit(ended)
 @cache
 def directory_of_program() -> Path:
     """Return a directory with a `batonpass` that a shell can run; the process behind it is started once."""
+    path = _socket_of(_OURS)
+    client = path.with_name("batonpass")
+    client.write_text(_CLIENT.format(python=sys.executable, path=str(path)), encoding="utf-8")
+    client.chmod(0o755)
+    return path.parent
+
+
+@cache
+def _socket_of(imports: str) -> Path:
     directory = Path(tempfile.mkdtemp(prefix="warm-"))
     path = directory / "socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(64)  # whoever comes before everything is imported waits here
         process = subprocess.Popen(
-            [sys.executable, "-c", _SERVER, str(listener.fileno()), *FRAMEWORK_MODULES],
+            [sys.executable, "-c", imports + _SERVER, str(listener.fileno()), *FRAMEWORK_MODULES],
             env={name: value for name, value in os.environ.items() if not name.startswith("COV")},  # it is not measured
             stdin=subprocess.PIPE,
             cwd=directory,
             pass_fds=[listener.fileno()],
         )
     atexit.register(_end, process, directory)
-    client = directory / "batonpass"
-    client.write_text(_CLIENT.format(python=sys.executable, path=str(path)), encoding="utf-8")
-    client.chmod(0o755)
-    return directory
+    return path
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path) -> None:
@@ -124,19 +151,34 @@ def run_program(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, and return what it printed. Raises `TimeoutError`."""
     asked = {"folder": str(folder), "environment": dict(environment), "arguments": [*arguments]}
-    printed = [os.memfd_create(name) for name in ("output", "errors")]
+    ended, (output, errors) = _run(_OURS, asked, ["output", "errors"], patience)
+    return subprocess.CompletedProcess(["batonpass", *arguments], ended, output, errors)
+
+
+def run_python(
+    folder: Path, program: str, environment: Mapping[str, str], *, patience: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a program as `python -W error -c` does; return all that it printed, on both streams. Raises `TimeoutError`."""
+    asked = {"folder": str(folder), "environment": dict(environment), "program": program}
+    ended, (output,) = _run(_OTHERS, asked, ["both"], patience)
+    return subprocess.CompletedProcess([sys.executable, "-c", program], ended, output)
+
+
+def _run(
+    imports: str, asked: Mapping[str, object], streams: Sequence[str], patience: float
+) -> tuple[int, tuple[str, ...]]:
+    printed = [os.memfd_create(name) for name in streams]
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(patience)
-            connection.connect(str(directory_of_program() / "socket"))
-            socket.send_fds(connection, [json.dumps(asked).encode() + b"\n"], [nothing, *printed])
+            connection.connect(str(_socket_of(imports)))
+            socket.send_fds(connection, [json.dumps(asked).encode() + b"\n"], [nothing, printed[0], printed[-1]])
             ended = int(connection.recv(64))
-        output, errors = (_read(stream) for stream in printed)
+        return ended, tuple(_read(stream) for stream in printed)
     finally:
         for stream in (nothing, *printed):
             os.close(stream)
-    return subprocess.CompletedProcess(["batonpass", *arguments], ended, output, errors)
 
 
 def _read(stream: int) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.acceptance.transcript import Command, Program, shows, steps_in
-from tests.warm_program import directory_of_program
+from tests.warm_program import directory_of_program, run_python
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -46,6 +46,14 @@ def run(arguments: list[str], *, folder: Path) -> subprocess.CompletedProcess[st
     )
 
 
+def run_in(framework: str | None, program: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program in Python, in the environment of a framework if it is about one."""
+    if framework is None:
+        return run_python(folder, program, surroundings(folder.parent), patience=PATIENCE)
+    python = ROOT / ".venv" / "frameworks" / framework / "bin" / "python"
+    return run([str(python), "-W", "error", "-c", program], folder=folder)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_document_does_what_it_says(document: Path, tmp_path: Path) -> None:
@@ -53,13 +61,12 @@ def test_document_does_what_it_says(document: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     folder.mkdir()
     framework = FRAMEWORKS.get(document.name)
-    python = sys.executable if framework is None else str(ROOT / ".venv" / "frameworks" / framework / "bin" / "python")
     status = 0
     for step in steps_in(document.read_text(encoding="utf-8")):
         place = f"{document.name}:{step.line}"
         match step:
             case Program(text=text):
-                done = run([python, "-W", "error", "-c", text], folder=folder)
+                done = run_in(framework, text, folder=folder)
                 assert done.returncode == 0, f"{place}: {done.stdout}"
             case Command(text=text, output=output):
                 asked = text.strip() == "echo $?"
