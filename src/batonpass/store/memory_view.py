@@ -395,7 +395,3 @@ def _call_in(receipt: StoredReceipt) -> bytes:
 
 def _by_id(handoff: Handoff) -> HandoffId:
     return handoff.id
-
-
-def _by_deadline(handoff: Handoff) -> tuple[datetime, HandoffId]:
-    return handoff.deadline or datetime.max.replace(tzinfo=UTC), handoff.id

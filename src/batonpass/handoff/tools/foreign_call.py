@@ -66,9 +66,3 @@ def split_mcp(name: str) -> tuple[str, str] | None:
     """Return server and tool of `mcp__SERVER__TOOL`; None for any other name."""
     server, between, tool = name.removeprefix(MCP).partition(_BETWEEN)
     return (server, tool) if name.startswith(MCP) and between and server and tool else None
-
-
-def find_mcp(name: str) -> str | None:
-    """Return the resource of `mcp__SERVER__TOOL`; None for any other name."""
-    found = split_mcp(name)
-    return None if found is None else resource_of_mcp(*found)
