@@ -158,7 +158,7 @@ def run_program(
 def run_python(
     folder: Path, program: str, environment: Mapping[str, str], *, patience: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program as `python -W error -c` does; return all that it printed, on both streams. Raises `TimeoutError`."""
+    """Run a program as `python -W error -c` does; return what it printed on both streams. Raises `TimeoutError`."""
     asked = {"folder": str(folder), "environment": dict(environment), "program": program}
     ended, (output,) = _run(_OTHERS, asked, ["both"], patience)
     return subprocess.CompletedProcess([sys.executable, "-c", program], ended, output)

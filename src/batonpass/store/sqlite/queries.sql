@@ -974,9 +974,6 @@ WHERE
     OR (SELECT count(*) FROM remarks WHERE said = 'refuted' AND name = column1) <> column3
     OR EXISTS (SELECT 1 FROM streams WHERE id = column4);
 
--- name: last_position
-SELECT coalesce(max(position), 0) FROM receipts;
-
 -- name: add_receipts
 INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature, position)
 SELECT column1, (SELECT number FROM streams WHERE id = column2), column3, column4, column5, column6, column7, column8
