@@ -2,7 +2,7 @@
 
 A statement lets go of the interpreter's lock for a few microseconds, and sixty threads want that lock. Asked for row by
 row, it changes hands between two rows. So with many appends in flight, the statements of a batch took longer than
-everything that SQLite does for them.
+everything that SQLite does for them. See docs/adr/0075.
 
 What is refused here is only known to be one of many. The caller undoes all of it, and writes each entry by itself, by
 `write_entries`; there the reason is found.
