@@ -7,7 +7,7 @@ and no doubt is left. Otherwise lines are recognised by their text and their nei
 lead here. Weak evidence gives candidates: a brace between two lines may be anybody's.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -31,6 +31,7 @@ from batonpass.wire.canonical import encode_typed
 MOST_POINTERS: Final = 4_096  # commits of one file whose notes are read because they may have been repeated
 _MOST_STEPS: Final = 4_096  # from blob to blob
 _MOST_OVERRIDES: Final = 64  # commits of one file that know better than git which of two equal lines is new
+_MOST_FILES: Final = 32  # of a commit that are compared with another's
 _MOST_RECORDS: Final = 20_000  # signatures that are checked for one answer
 
 
@@ -108,8 +109,15 @@ class ClaimReader:
         self._refused = self._too_large = 0
         found = self._read(names, origins, at, texts)
         left = [number for number in origins if number not in found.lines]
-        moved = {number: origin for number, origin in (by_words(left) if left else {}).items() if number in left}
-        moved = {number: origin for number, origin in moved.items() if origin != origins[number]}
+        alive = {_key(origin) for origin in origins.values()}
+        words = by_words(left) if left else {}
+        times = Counter(_key(origin) for number, origin in words.items() if number in origins)
+        # A line whose original is still there is a copy, and belongs to whoever copied it.
+        moved = {
+            number: origin
+            for number, origin in words.items()
+            if number in left and _key(origin) not in alive and times[_key(origin)] == 1
+        }
         if moved:
             more = self._read(names, moved, at, texts)
             lines = {number: replace(line, reformatted=True) for number, line in more.lines.items()}
@@ -149,6 +157,23 @@ class ClaimReader:
         count = len({id(one.record) for found in (*direct.values(), aside) for one in found})
         return FileClaims(lines=lines, records=count)
 
+    def files_in(self, commit: str, others: Collection[str]) -> set[str]:
+        """Return those commits of which a commit has a file as their note describes it, which its parent has not."""
+        notes = self.repository.read_notes(NoteKind.LINES, others)
+        records: dict[str, list[NoteRecord]] = {}
+        for other, lines in notes.lines.items():
+            found = (self._read_any(line) for line in lines[:_MOST_FILES])
+            records[other] = [one for one in found if one is not None and self.verdict(one).counts]
+        parent = self.repository.parent_of(commit)
+        paths = {record.path for found in records.values() for record in found}
+        blobs = self.repository.blobs((where, path) for where in (commit, parent) for path in paths)
+        return {
+            other
+            for other, found in records.items()
+            for record in found
+            if blobs.get((commit, record.path)) == record.blob != blobs.get((parent, record.path))
+        }
+
     def verdict(self, record: NoteRecord) -> KeyVerdict:
         """Return whether the word of the record's key counts."""
         if record.key not in self._enrolments:
@@ -174,8 +199,9 @@ class ClaimReader:
 
     def _record(self, line: str, paths: set[str]) -> NoteRecord | None:
         # A commit may have a thousand files. Only what names this one is worth a signature check.
-        if not any(spelled in line for spelled in map(_in_json, paths)):
-            return None
+        return self._read_any(line) if any(spelled in line for spelled in map(_in_json, paths)) else None
+
+    def _read_any(self, line: str) -> NoteRecord | None:
         if line not in self._records:
             if len(self._records) >= _MOST_RECORDS:
                 return None
@@ -291,6 +317,7 @@ class _Repeats:
         self._blobs = blobs
         self._by_blob: dict[str, list[_Found]] = defaultdict(list)
         self._after: dict[str, list[_Found]] = defaultdict(list)
+        self._held: dict[str, set[str]] = {}
         self._above: dict[bytes, list[tuple[_Found, int]]] = defaultdict(list)
         self._below: dict[bytes, list[tuple[_Found, int]]] = defaultdict(list)
         for one in aside:
@@ -373,7 +400,8 @@ class _Repeats:
                 id(match.found)
                 for line, found in matches.items()
                 for match in found
-                if len(places[match.key]) == 1 and weight(lines[line - 1]) is Weight.STRONG
+                if (len(places[match.key]) == 1 and weight(lines[line - 1]) is Weight.STRONG)
+                or match.found.commit in self._contained(commit, matches)
             }
         )
         for number, origin in left.items():
@@ -393,6 +421,13 @@ class _Repeats:
             ]
             if claims:
                 yield number, claims if alone else [_doubted(claim) for claim in claims]
+
+    def _contained(self, commit: str, matches: Mapping[int, list[_Match]]) -> set[str]:
+        """Return the commits of which a commit has another file byte by byte, and its parent has not."""
+        if commit not in self._held:
+            names = {match.found.commit for found in matches.values() for match in found}
+            self._held[commit] = self._reader.files_in(commit, names)
+        return self._held[commit]
 
     def _anchored(self, sure: set[int]) -> set[int]:
         """Return the records that a commit repeats: some by a line that is nobody else's, others of the same branch.
@@ -430,14 +465,19 @@ class _Repeats:
             return True
         if match.neighbours != _BOTH:
             return False
-        # A weak line belongs to a strong one if it is next to it here and there, with only such lines in between.
+        # A weak line belongs to a strong one if it is next to it here and there, with only such lines in between. Two
+        # weak lines with a strong one beside them are no coincidence either.
+        row = [line]
         for step in (-1, 1):
             here, there = line + step, match.line + step
             while any(one.found is match.found and one.line == there for one in matches.get(here, ())):
-                if weight(lines[here - 1]) is Weight.STRONG:
-                    return True
+                row.append(here)
                 here, there = here + step, there + step
-        return False
+        around = {min(row) - 1, max(row) + 1} & set(range(1, len(lines) + 1))
+        said = [number for number in row if lines[number - 1].strip()]
+        return any(weight(lines[number - 1]) is Weight.STRONG for number in row) or (
+            len(said) >= _BOTH and any(weight(lines[number - 1]) is Weight.STRONG for number in around)
+        )
 
 
 _BOTH: Final = 2
@@ -486,6 +526,10 @@ def _blocks(origins: Mapping[int, CommittedLine]) -> Iterator[tuple[int, int]]:
 
 def _doubted(claim: LineClaim) -> LineClaim:
     return replace(claim, matched=True, doubtful=True, or_nobody=True)
+
+
+def _key(origin: CommittedLine) -> tuple[str, str, int]:
+    return origin.commit.id, origin.path, origin.line
 
 
 def _joined(claims: Sequence[LineClaim]) -> ClaimedLine | None:

@@ -208,9 +208,9 @@ class Repository(Struct, frozen=True):
     ) -> dict[int, CommitLine]:
         """Return where each line of a file at a commit comes from, by number from 1; by default all lines.
 
-        `by_words`: where its words come from, whoever changed its white space since.
+        `by_words`: where its words come from, whoever changed its white space or moved it within the file since.
         """
-        which = [*(("-w",) if by_words else ()), *(f"-L{first},{last}" for first, last in spans)]
+        which = [*(("-w", "-M") if by_words else ()), *(f"-L{first},{last}" for first, last in spans)]
         printed = self._text("blame", "--porcelain", "--no-textconv", *which, commit, "--", path)
         known: dict[str, dict[str, str]] = {}
         found: dict[int, CommitLine] = {}
