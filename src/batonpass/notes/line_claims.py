@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.attribution.changes.change import lines_of
-from batonpass.attribution.changes.mark import Weight, weight
+from batonpass.attribution.changes.mark import Weight, is_anybodys, weight
 from batonpass.attribution.changes.sides import printable
 from batonpass.attribution.git.file_git import line_origin
 from batonpass.attribution.git.git_history import CommittedLine
@@ -137,22 +137,24 @@ class ClaimReader:
         blobs = self.repository.blobs(places)
         direct = self._of_commits({commit for commit, _ in places}, spelled)
         told: dict[int, list[LineClaim]] = {}
-        pointers = self._pointers(spelled)
-        aside = self._aside(pointers, spelled, set(direct), at)
-        overrides = self._overrides(pointers, origins, (direct, aside, blobs), at)
-        settled: set[int] = set()
         for number, origin in origins.items():
             place = origin.commit.id, origin.path
-            if (better := overrides.get((*place, origin.line))) is not None:
-                told[number] = better
-                settled.add(number)
-                continue
             own = [one for one in direct.get(place[0], ()) if one.record.blob == blobs.get(place)]
             told[number] = list(self._claims(own, origin.line, matched=False))
-        missing = {number: origins[number] for number, claims in told.items() if not claims and number not in settled}
-        repeats = _Repeats(self, aside, direct, blobs)
-        told |= repeats.find(missing)
-        _settle_twins(told, settled, origins, texts, repeats)
+        pointers = self._pointers(spelled)
+        aside: list[_Found] = []
+        # Most often every line has its note. Only then is it worth asking which commits lead here.
+        if any(pointers.values()) or not all(told.values()):
+            aside = self._aside(pointers, spelled, set(direct), at)
+            overrides = self._overrides(pointers, origins, (direct, aside, blobs), at)
+            better = {
+                number: overrides[_key(origin)] for number, origin in origins.items() if _key(origin) in overrides
+            }
+            told |= better
+            missing = {number: origins[number] for number in told if not told[number] and number not in better}
+            repeats = _Repeats(self, aside, direct, blobs)
+            told |= repeats.find(missing)
+            _settle_twins(told, better, origins, texts, repeats)
         lines = {number: joined for number, claims in told.items() if (joined := _joined(claims)) is not None}
         count = len({id(one.record) for found in (*direct.values(), aside) for one in found})
         return FileClaims(lines=lines, records=count)
@@ -409,7 +411,7 @@ class _Repeats:
             strong = [
                 one
                 for one in found
-                if (one.neighbours == _BOTH and id(one.found) in anchored)
+                if (one.neighbours == _BOTH and id(one.found) in anchored and not is_anybodys(lines[origin.line - 1]))
                 or self._is_strong(one, origin.line, lines, matches, repeated)
             ]
             alone = [one for one in strong if len(places[one.key]) == 1]
@@ -474,9 +476,11 @@ class _Repeats:
                 row.append(here)
                 here, there = here + step, there + step
         around = {min(row) - 1, max(row) + 1} & set(range(1, len(lines) + 1))
-        said = [number for number in row if lines[number - 1].strip()]
+        said = [number for number in row if not is_anybodys(lines[number - 1])]
+        # A brace or a blank line at the end of the row may be the next one's.
+        is_inside = min(row) < line < max(row) or not is_anybodys(lines[line - 1])
         return any(weight(lines[number - 1]) is Weight.STRONG for number in row) or (
-            len(said) >= _BOTH and any(weight(lines[number - 1]) is Weight.STRONG for number in around)
+            is_inside and len(said) >= _BOTH and any(weight(lines[number - 1]) is Weight.STRONG for number in around)
         )
 
 

@@ -23,6 +23,7 @@ from batonpass.accounts.blame.blame_words import (
     proof_notes,
     shown_command,
     spelled,
+    task_words,
     told_change,
     who,
 )
@@ -74,7 +75,9 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
         parts += [f"attempt {maker.run.attempt}"] if maker.run.attempt > 1 else []
         parts += [f"sub-agent {own.subagent}"] if own.subagent else []
         yield _row("1 who", TrailNote(" · ".join(parts), Tone.GOOD))
-        if maker.run.handoff is not None:
+        if maker.run.handoff is not None and own.task is None and maker.noted is not None:
+            yield _row("task", TrailNote(task_words(maker), Tone.PLAIN))
+        elif maker.run.handoff is not None:
             yield from _words("task", own.task, _TASK)
         for hop, above in islice(zip(maker.hops, maker.hops[1:], strict=False), _HOPS):
             yield from self._handed(hop, above)
@@ -82,7 +85,8 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
             yield _row("", TrailNote(f"… and {len(maker.hops) - 1 - _HOPS} more handoffs up to the root"))
         said_at = "" if maker.said_at is None else f" · {spelled(maker.said_at, self.now)}"
         yield _row("for", TrailNote(f"{maker.principal}{said_at}", Tone.PLAIN))
-        yield from _words("", maker.said, _SAID)
+        if maker.said is not None or maker.noted is None:
+            yield from _words("", maker.said, _SAID)
 
     def _handed(self, hop: BlameHop, above: BlameHop) -> Iterator[BlameRow]:
         name = above.agent if self.heard else f"{above.agent} {ending(above.run)}"
@@ -97,6 +101,8 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
         if work is not None:
             counted = (f"{_identity(one)} in {count} call{'s' * (count != 1)}" for one, count in work.credentials)
             told = "; ".join(counted) or _UNARMED
+        elif self.maker.noted is not None:
+            told = _NOT_NOTED
         elif self.maker.is_hearsay:
             told = "not recorded: a transcript does not say"
         else:
@@ -106,7 +112,9 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
     def _authority(self) -> Iterator[BlameRow]:
         """Yield the grant and the approval, and the standing of the result."""
         maker = self.maker
-        if maker.may is None:
+        if maker.noted is not None:
+            grant = _NOT_NOTED
+        elif maker.may is None:
             grant = GONE
         elif maker.may:
             grant = f"may {_cut(', '.join(maker.may))} (granted by {maker.granted_by})"
@@ -200,6 +208,7 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
 
 
 _UNARMED: Final = "none: no secret was given to it through the relay"
+_NOT_NOTED: Final = "not in a note; the ledger that it comes from knows"
 
 
 def _work_rows(work: RunWork) -> Iterator[BlameRow]:

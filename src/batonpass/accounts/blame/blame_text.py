@@ -136,7 +136,9 @@ class _Teller(Struct, frozen=True, kw_only=True):
             yield from self._several(line, group, makers, listed=listed)
 
     def _unexplained(self, line: BlamedLine) -> BlameRow:
-        if self.blame.recorded == 0:
+        if self.blame.from_notes:
+            why = "no note claims it"
+        elif self.blame.recorded == 0:
             why = "no change of this file is recorded"
         elif line.since is None:
             why = "older than any record of this file"

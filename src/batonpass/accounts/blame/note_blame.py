@@ -77,7 +77,8 @@ class NoteSource:
 
     def _filled(self, blame: Blame, asked: AskedFile, names: History, wanted: frozenset[int]) -> Blame:
         # All of them, also if one line is asked for: equal lines beside each other may be taken for one another.
-        origins = self._origins(asked) or self._as_committed(asked)
+        known = names.origins if len(blame.lines) == blame.total else self._origins(asked)
+        origins = known or self._as_committed(asked)
         head = names.checked_out or self._repository.head()
         if head is None:
             return blame
