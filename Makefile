@@ -144,7 +144,7 @@ lock-editors: $(READY)
 	cd editors/vscode && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 	cd editors/vscode/host && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
-# The coding agents that anybody may install, 1.5 GB, beside our environment: their real programs, a scripted model on
+# The coding agents that anybody may install, 1 GB, beside our environment: their real programs, a scripted model on
 # loopback. Copilot CLI may be put there too, by who may use it: npm install --prefix .venv/coders @github/copilot
 .PHONY: test-coders
 test-coders: .venv/coders/.installed

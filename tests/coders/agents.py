@@ -26,11 +26,14 @@ class Program(Struct, frozen=True, kw_only=True):
     settings: Callable[[Path, Path, str], Mapping[Path, str]]  # by home, project and the model's address
     variables: Callable[[str], Mapping[str, str]]
     steps: Callable[[Path], Sequence[Step]]
-    childs: Sequence[Step]
+    childs: Callable[[Path], Sequence[Step]]
 
     def script(self, project: Path) -> Script:
         """Return what the model does, for the main conversation and for its sub-agent."""
-        return {"CHILD-TASK": [*self.childs, "child done"], "PARENT-TASK": [*self.steps(project), "parent done"]}
+        return {
+            "CHILD-TASK": [*self.childs(project), "child done"],
+            "PARENT-TASK": [*self.steps(project), "parent done"],
+        }
 
 
 def _bin(name: str) -> Callable[[Path], list[str]]:
@@ -116,7 +119,7 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
             Use("spawn_agent", {"message": CHILD_TASK}, "multi_agent_v1"),
             Use("wait_agent", {"targets": [SUB_AGENT], "timeout_ms": 10000}, "multi_agent_v1"),
         ],
-        childs=[Use("exec_command", {"cmd": CHILDS})],
+        childs=lambda _: [Use("exec_command", {"cmd": CHILDS})],
     ),
     Coder.QWEN: Program(
         coder=Coder.QWEN,
@@ -132,13 +135,18 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
             "OPENAI_MODEL": "fake-model",
         },
         steps=lambda project: [
+            # It edits nothing that was not read, not even by a command.
+            Use("read_file", {"file_path": str(project / "b.txt")}),
             Use("read_file", {"file_path": str(project / "a.py")}),
             Use("edit", {"file_path": str(project / "a.py"), "old_string": "return 1", "new_string": "return 2"}),
             _shell("run_shell_command", OWN, is_background=False),
             _shell("run_shell_command", REFUSED, is_background=False),
             Use("agent", _GENERAL),
         ],
-        childs=[_shell("run_shell_command", CHILDS, is_background=False)],
+        childs=lambda project: [
+            Use("read_file", {"file_path": str(project / "b.txt")}),
+            _shell("run_shell_command", CHILDS, is_background=False),
+        ],
     ),
     Coder.GEMINI: Program(
         coder=Coder.GEMINI,
@@ -164,7 +172,7 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
             _shell("run_shell_command", REFUSED),
             Use("invoke_agent", {"agent_name": "generalist", "prompt": CHILD_TASK}),
         ],
-        childs=[_shell("run_shell_command", CHILDS), Use("complete_task", {"result": "child done"})],
+        childs=lambda _: [_shell("run_shell_command", CHILDS), Use("complete_task", {"result": "child done"})],
     ),
     Coder.OPENCODE: Program(
         coder=Coder.OPENCODE,
@@ -178,7 +186,7 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
             _shell("bash", REFUSED),
             Use("task", {"subagent_type": "general", "description": "kid", "prompt": CHILD_TASK}),
         ],
-        childs=[_shell("bash", CHILDS)],
+        childs=lambda _: [_shell("bash", CHILDS)],
     ),
     Coder.COPILOT: Program(
         coder=Coder.COPILOT,
@@ -206,6 +214,6 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
                 },
             ),
         ],
-        childs=[_shell("bash", CHILDS)],
+        childs=lambda _: [_shell("bash", CHILDS)],
     ),
 }

@@ -178,7 +178,7 @@ class Speaker(BaseHTTPRequestHandler):
             self._send(answer)
 
     def _stream(self, *events: Mapping[str, Any], named: bool = False, done: bool = False) -> None:
-        lines = [f"event: {event['type']}\n" * named + f"data: {json.dumps(event)}\n\n" for event in events]
+        lines = [f"event: {event.get('type')}\n" * named + f"data: {json.dumps(event)}\n\n" for event in events]
         self._reply("".join(lines) + "data: [DONE]\n\n" * done, "text/event-stream")
 
     def _send(self, answer: object) -> None:
