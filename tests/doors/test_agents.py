@@ -204,10 +204,6 @@ class AgentDoorOnHandoff(AgentDoor):
     on_handoff = True
     ended_by = frozenset({Ending.HELD, Ending.REVOKED})
     cannot: ClassVar = {"interruptions": AgentDoor.cannot["interruptions"]}
-    unfinished: ClassVar = {
-        **AgentDoor.unfinished,
-        "the store fails [observed]": "where its messages cannot be kept, the attempt ends, though it is only watched",
-    }
 
 
 class TestAgents(DoorConformance):

@@ -9,6 +9,7 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from batonpass.agents.agent_relay import relay_of
+from batonpass.agents.agent_sessions import read_intent
 from batonpass.agents.agent_tools import Work
 from batonpass.agents.current_run import depth_within
 from batonpass.agents.definition import AgentDefinition
@@ -17,7 +18,8 @@ from batonpass.agents.key_turn import turn_for
 from batonpass.agents.registry import CREW, AgentRegistry
 from batonpass.aio import AsyncRelay, AsyncRun, current_run
 from batonpass.aio.threads import in_thread
-from batonpass.errors import CrewFailedError, HandoffHeldError, InvalidValueError
+from batonpass.audit.short_ids import LAST
+from batonpass.errors import CrewFailedError, HandoffAskedError, HandoffError, HandoffHeldError, InvalidValueError
 from batonpass.handoff.programs.runners import fail_run
 from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.handoff.transfer.result import Result, read_result
@@ -35,6 +37,7 @@ from batonpass.store.port import LedgerStore
 
 UNKNOWN: Final = "user:unknown"
 _WITHDRAWN: Final = frozenset({State.CANCELLED, State.EXPIRED})
+_WAITS: Final = frozenset({State.HELD, State.ASKED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,11 @@ class CrewResult:
     def delivered(self) -> bool:
         """Return whether everybody delivered."""
         return all(result.delivered for result in self.results)
+
+    @property
+    def waiting(self) -> tuple[Result, ...]:
+        """Return the results that wait for somebody, who has to approve them or to answer a question."""
+        return tuple(result for result in self.results if result.state in _WAITS)
 
 
 class Crew:
@@ -143,15 +151,31 @@ class Crew:
             )
             if root.is_replayed:
                 return await in_thread(partial(self._recall, relay.store, root.id))
-            try:
-                results = await self._work(root, task)
-                await _end(root, self._failure(results))
-            except asyncio.CancelledError:
-                await root.close(Outcome.CANCELLED)
-                raise
-            except BaseException as error:
-                await in_thread(partial(fail_run, root.sync, error))
-                raise
+            return await self._finish(root, task)
+
+    async def resume(self, run: str = LAST) -> CrewResult:
+        """Go on with a root run of this crew that waited for somebody, or whose process is gone.
+
+        The default is the last open one. Whoever has delivered is not asked again. A process that still holds the run
+        is fenced. Raises `NotFoundError` if there is no such run, and `InvalidValueError` if another agent began it.
+        """
+        relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
+        root = await relay.resume(run)
+        if root.agent != self._name:
+            raise InvalidValueError("run", f"{root.id} is a run of {root.agent}, and not of {self._name}")
+        return await self._finish(root, await in_thread(lambda: read_intent(relay.store, root.id)))
+
+    async def _finish(self, root: AsyncRun, task: str) -> CrewResult:
+        """Let all members work on a root run until it ends, or waits for somebody."""
+        try:
+            results = await self._work(root, task)
+            await _end(root, self._failure(results))
+        except asyncio.CancelledError:
+            await root.close(Outcome.CANCELLED)
+            raise
+        except BaseException as error:
+            await in_thread(partial(fail_run, root.sync, error))
+            raise
         return self._result(root.id, results)
 
     async def introduce(self, card: Card) -> None:
@@ -238,14 +262,15 @@ class Crew:
             agent, task, run=run, brief=BriefRequest(phase=phase), handling=Handling(key=f"{number} {agent}")
         )
 
-    def _failure(self, results: Sequence[Result]) -> CrewFailedError | HandoffHeldError | None:
+    def _failure(self, results: Sequence[Result]) -> HandoffError | None:
         """Return why the crew has failed: everybody who did not deliver, and why; None if all delivered.
 
-        While a person has to decide about a member, the crew waits with it.
+        While somebody has to decide about a member, or to answer it, the crew waits with it.
         """
-        held = next((one for one in results if one.state is State.HELD), None)
-        if held is not None:
-            return HandoffHeldError(held.handoff)
+        waits = next((one for one in results if one.state in _WAITS), None)
+        if waits is not None:
+            asked = waits.state is State.ASKED
+            return HandoffAskedError(waits.handoff, waits.question or "") if asked else HandoffHeldError(waits.handoff)
         missing = [
             f"{agent} ({_said(one)})" for agent, one in zip(self._agents, results, strict=False) if not one.delivered
         ]
@@ -270,7 +295,7 @@ def _current() -> AsyncRun | None:
         return None
 
 
-async def _end(run: AsyncRun, failure: CrewFailedError | HandoffHeldError | None) -> None:
+async def _end(run: AsyncRun, failure: HandoffError | None) -> None:
     await (run.close() if failure is None else run.fail(failure))
 
 
@@ -282,8 +307,5 @@ def _output(results: Sequence[Result], side_by_side: bool) -> str:  # noqa: FBT0
 def _said(result: Result) -> str:
     if result.delivered and result.report is not None:
         return result.report.result
-    return (
-        f"{result.handoff} is {result.state}: {result.reason}"
-        if result.reason
-        else f"{result.handoff} is {result.state}"
-    )
+    why = result.question if result.state is State.ASKED else result.reason
+    return f"{result.handoff} is {result.state}: {why}" if why else f"{result.handoff} is {result.state}"

@@ -329,7 +329,7 @@ class MemoryView:
         found = [
             remark
             for remark in self._tables.remarks.values()
-            if said in {None, remark.said} and name in {None, remark.name}
+            if said is None or (said == remark.said and name in {None, remark.name})
         ]
         return iter(sorted(found, key=lambda remark: remark.receipt, reverse=True))
 

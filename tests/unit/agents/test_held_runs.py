@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from batonpass import tool
-from batonpass.agents import Crew, RunResult
+from batonpass.agents import Crew, HandoffPolicy, RunResult
+from batonpass.errors import InvalidValueError
 from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import OpenQuestion
 from batonpass.model.bodies.body import RunSuspended
 from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.policy_rules import Policy
@@ -235,3 +237,39 @@ def test_a_crew_waits_for_a_member() -> None:
     assert (State.HELD, False, True) == (held.results[1].state, held.delivered, done.delivered)
     assert (held.run, ["look", "pay bob"], 1) == (done.run, till.done, len(begun))
     till.house.relay.verify()
+
+
+def test_a_crew_without_a_key_is_resumed() -> None:
+    """Its root is named by its id, or is the last open one; a run of somebody else is not taken for it."""
+    till = Till()
+    till.house.agent("clerk", till.clerk, *till.tools())
+    crew = Crew.pipeline(["clerk"], registry=till.house.registry, relay=till.house.relay)
+    held = run_async(crew.run("Pay bob", by=ANA))
+    [waiting] = held.waiting
+    till.house.relay.handoff(waiting.handoff).approve(by=ANA)
+    done = run_async(crew.resume())
+
+    assert (held.run, True, ()) == (done.run, done.delivered, done.waiting)
+    assert ["look", "pay bob"] == till.done
+    other = till.run()
+    with pytest.raises(InvalidValueError, match="a run of clerk"):
+        run_async(crew.resume(other.run))
+
+
+def test_a_crew_waits_for_an_answer() -> None:
+    """A member that asks has not failed. Its question stays, and after the answer the crew goes on."""
+    house = House()
+    begun: list[str] = []
+    house.agent("first", noting(begun, "ready"))
+    crew = Crew.pipeline(["first"], registry=house.registry, relay=house.relay, policy=HandoffPolicy(asks=True))
+    question = OpenQuestion("Which colour is the box?", blocking=True)
+    [waiting] = run_async(crew.run("Paint the box", by=ANA, items=[question])).waiting
+    asked = house.relay.handoff(waiting.handoff)
+
+    assert (State.ASKED, []) == (asked.state(), begun)
+    assert "Which colour is the box?" in (waiting.question or "")
+    asked.answer("The box is blue.", by=ANA)
+    done = run_async(crew.resume())
+
+    assert (State.COMPLETED, True, 1) == (asked.state(), done.delivered, len(begun))
+    house.relay.verify()

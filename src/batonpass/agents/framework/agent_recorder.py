@@ -19,6 +19,7 @@ from batonpass.briefing.render import LIMIT
 from batonpass.errors import BatonpassError, CallError, GrantError, HandoffError, LedgerError, StoreError
 from batonpass.handoff.tools.json_values import keep_result
 from batonpass.handoff.tools.refusal_sentences import sentence_for
+from batonpass.model.base.kinds import Mode
 
 MALFORMED: Final = "call.malformed"
 
@@ -41,8 +42,17 @@ class AgentRecorder(AbstractCapability[Any]):
         """Keep the messages so far once something was done; refuse to ask if a limit is used up."""
         await self.run.require_room()
         if self.checkpoints and any(isinstance(message, ModelResponse) for message in request_context.messages):
-            await self.run.checkpoint(ModelMessagesTypeAdapter.dump_json(request_context.messages))
+            await self._keep(ModelMessagesTypeAdapter.dump_json(request_context.messages))
         return request_context
+
+    async def _keep(self, messages: bytes) -> None:
+        """Keep the messages; if the store is away, an observed run goes on without, as its calls do."""
+        try:
+            await self.run.checkpoint(messages)
+        except StoreError:
+            if self.run.sync._holding.working.mode is Mode.ENFORCED:  # noqa: SLF001 - we speak for the run
+                raise
+            # Nothing is lost for good: the next checkpoint has these messages too.
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

@@ -75,6 +75,7 @@ class Remarks(WithScribe):
 
         assert [last, first] == remarks(scribe.store, RemarkKind.TAINTED, ONE)
         assert [last, other, first] == remarks(scribe.store, RemarkKind.TAINTED)
+        assert 3 == len(remarks(scribe.store, name=ONE))  # a name is used only together with a kind
         verify_ledger(scribe.store)
 
     def test_a_file_of_a_clean_run_is_not(self, scribe: Scribe) -> None:
