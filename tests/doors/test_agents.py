@@ -63,7 +63,8 @@ class OpenedAgent(Opened):
         self._working: threading.Thread | None = None
         self._tools = ToolRegistry(tools_on(stage).values())
         self._relay = AsyncRelay(stage.relay())
-        config = RunnerConfig(max_iterations=100)
+        # The table is about what observing means everywhere. What holds for models alone has tests of its own.
+        config = RunnerConfig(max_iterations=100, gates="report")
         executor = ToolExecutor(self._tools)
         self._runner = AgentRunner(ScriptedClient(self._script), executor, config, relay=self._relay)
         self._helpers = AgentRegistry()

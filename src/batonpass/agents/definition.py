@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.transfer.held_work import HeldWork
@@ -49,6 +49,7 @@ class RunnerConfig:
     max_tokens: int | None = None  # of one answer; None: as many as the model allows
     timeout: timedelta = timedelta(minutes=5)  # for one answer
     principal: str = "user:unknown"  # for whom work is done unless the run names somebody
+    gates: Literal["hold", "report"] = "hold"  # whether what does harm waits for a person, also in an observed run
 
     def __post_init__(self) -> None:
         require_integer("max_iterations", self.max_iterations, least=1)
@@ -58,6 +59,10 @@ class RunnerConfig:
         if self.max_tokens is not None:
             require_integer("max_tokens", self.max_tokens, least=1)
         require_principal("principal", PrincipalId(self.principal))
+        if self.gates not in {"hold", "report"}:
+            raise InvalidValueError(
+                "gates", f"{self.gates!r}: what does harm waits (hold) or is only reported (report)"
+            )
         if require_instance("timeout", self.timeout, timedelta) <= timedelta(0):
             raise InvalidValueError("timeout", "must be longer than zero")
 

@@ -190,6 +190,7 @@ class AgentRunner:
         """
         from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 
+        run.sync._holding.stops_harm = self._config.gates == "hold"  # noqa: SLF001 - we speak for the run
         history = read_history(messages)
         tools = self._tools(run, agent_def, await run.grant())
         here = Current(run, relay.store, tuple(tool.work_of for tool in tools.values() if tool.work_of is not None))

@@ -37,7 +37,7 @@ def log(words: str) -> None:
         file.write(f"{words}\n")
 
 
-@tool("send", reversible=False)
+@tool("send")
 def send(to: str) -> str:
     """Send a mail."""
     log(f"sent to {to}")

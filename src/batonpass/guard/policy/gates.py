@@ -11,11 +11,12 @@ from functools import lru_cache
 from batonpass.guard.policy.call_patterns import UsedOn, is_covered, is_named
 from batonpass.guard.policy.name_patterns import fits
 from batonpass.model.base.ids import AgentId, is_user
-from batonpass.model.base.kinds import Gate, Relation
+from batonpass.model.base.kinds import Gate, Mode, Relation
 from batonpass.model.base.value import Value
 from batonpass.model.policy.policy_rules import (
     AGENTS,
     DEPTH,
+    HARMFUL,
     METHOD,
     NOT,
     READERS,
@@ -170,12 +171,17 @@ def judge_handoff(facts: HandoffFacts, policy: Policy) -> tuple[GateDecision, ..
     )
 
 
-def decide(decisions: Iterable[GateDecision], *, enforced: bool) -> GateDecision | None:
+def decide(decisions: Iterable[GateDecision], *, enforced: bool, stops_harm: bool = False) -> GateDecision | None:
     """Return the strictest decision that takes effect, the first of several; None if nothing stops it.
 
-    Of two that need people, the one that needs more of them is stricter, so that the other does not hide it.
+    Of two that need people, the one that needs more of them is stricter, so that the other does not hide it. With
+    `stops_harm`, the tiers that do harm take effect in an observed run as well.
     """
-    found = [decision for decision in decisions if decision.takes_effect(enforced=enforced)]
+    found = [
+        decision
+        for decision in decisions
+        if decision.takes_effect(enforced=enforced or (stops_harm and decision.rule in HARMFUL))
+    ]
     return max(found, key=lambda decision: (STRICTNESS.index(decision.gate), decision.approvals), default=None)
 
 
@@ -205,6 +211,11 @@ def takes_proof(policy: Policy, gate: Gate, *, enrolled: bool) -> bool:
     `enrolled` says whether any approver has a key. It decides if the policy says nothing.
     """
     return is_for_approvers(gate) and (enrolled if policy.proven is None else policy.proven)
+
+
+def opens_unproven(policy: Policy, mode: Mode, rule: str | None) -> bool:
+    """Return whether a name is enough to open a hold: one that only a native agent in an observed run has."""
+    return mode is Mode.OBSERVED and rule in HARMFUL and not policy.enforce and policy.proven is None
 
 
 def _gated(rule: Rule | None, tiers: tuple[Tier, ...], policy: Policy, what: str) -> Iterator[GateDecision]:

@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from batonpass.guard.policy.gates import GateDecision, opens_unproven
 from batonpass.handoff.history.holds import takes_proof_today
 from batonpass.model.base.ids import RunId
-from batonpass.model.base.kinds import Gate
+from batonpass.model.base.kinds import Gate, Mode
 from batonpass.store.port import LedgerView
 
 if TYPE_CHECKING:
@@ -18,8 +19,11 @@ def hold_until(desk: "Desk") -> datetime | None:
     return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
 
 
-def hold_takes_proof(desk: "Desk", gate: Gate) -> bool:
+def hold_takes_proof(desk: "Desk", mode: Mode, decision: GateDecision | None) -> bool:
     """Return whether a hold that begins now needs a ruling that is signed with the key of an approver."""
+    gate, rule = (Gate.NONE, None) if decision is None else (decision.gate, decision.rule)
+    if opens_unproven(desk.gates, mode, rule):
+        return False
     with desk.store.view() as view:
         return takes_proof_today(view, desk.gates, gate)
 

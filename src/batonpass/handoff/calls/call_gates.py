@@ -24,7 +24,8 @@ from batonpass.model.policy.policy_rules import Tier
 def pass_gates(pending: PendingCall) -> None:
     """Let a call pass, hold it or deny it, as the policy says; of an observed call, note what would have stopped it.
 
-    Gates stop calls if the run or the policy is enforced. Raises `CallDeniedError` and `CallSuspendedError`.
+    Gates stop calls if the run or the policy is enforced, and calls of a model also if they would do harm. Raises
+    `CallDeniedError` and `CallSuspendedError`.
     """
     desk, holding = pending.desk, pending.holding
     try:
@@ -35,7 +36,7 @@ def pass_gates(pending: PendingCall) -> None:
         return
     pending.catch_up()
     enforced = (desk.gates.enforce or pending.enforced) and not pending.made
-    decision = decide(pending.gates, enforced=enforced)
+    decision = decide(pending.gates, enforced=enforced, stops_harm=holding.stops_harm and not pending.made)
     if decision is None:
         return
     tool = pending.declared.name
@@ -128,7 +129,7 @@ def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
         key=pending.key,
         reads=declared.reads,
         tiers=tuple(str(tier) for tier in tiers_of(declared)),
-        proven=hold_takes_proof(desk, decision.gate),
+        proven=hold_takes_proof(desk, holding.working.mode, decision),
         approvals=decision.approvals,
         target=pending.aim,
         # If a handoff is held, the receipt of that hold says how long.

@@ -22,6 +22,7 @@ from batonpass.model.grants.call import Call
 from batonpass.model.grants.charge import Charge
 from batonpass.model.grants.condition import argument_of, is_absent
 from batonpass.model.ledger.content import Content
+from batonpass.model.policy.policy_rules import Tier
 
 
 def judged(desk: Desk, names: Sequence[str], tried: Call) -> Content:
@@ -34,6 +35,7 @@ def judged(desk: Desk, names: Sequence[str], tried: Call) -> Content:
 
 
 UNTRUSTED_ARGUMENT = "argument.untrusted"
+UNDECLARED_TOOL = "tool.undeclared"  # a model called what may do harm, and nobody declared whether it does
 
 _requested_plainly: Final = unchecked_maker(ToolRequested)
 
@@ -81,6 +83,8 @@ def _requested(
         flags += [decision.flag for decision in pending.gates]
     if pending.untrusted:
         flags.append(UNTRUSTED_ARGUMENT)
+    if pending.holding.stops_harm and Tier.UNDECLARED in tiers_of(declared):
+        flags.append(UNDECLARED_TOOL)
     # The short way skips the checks of the fields: ids and digests were made here or are those of the run, and the
     # rest is empty or was checked when it was made. Flags come from doors and policies, and a tool may declare values
     # that are not booleans: such a receipt is checked field by field.

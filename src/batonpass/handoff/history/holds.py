@@ -4,15 +4,16 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from batonpass.errors import ApprovalExpiredError, FourEyesError, UnprovenError
-from batonpass.guard.policy.gates import takes_proof
+from batonpass.guard.policy.gates import opens_unproven, takes_proof
 from batonpass.model.base.ids import StreamId
+from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate, HandoffApproved, HandoffInitiated, Kind
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.ruling import Decided, Hold, hold_of_offer, ruling_of
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.policy_rules import Policy
-from batonpass.records.hold import find_backers
+from batonpass.records.hold import find_backers, find_held_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -56,7 +57,18 @@ def takes_proof_today(view: LedgerView, policy: Policy, gate: Gate) -> bool:
 
 def needs_proof(view: LedgerView, policy: Policy, hold: Hold) -> bool:
     """Return whether an approval must be signed: the hold says so, or today's policy and keys do."""
-    return hold.proven or takes_proof_today(view, policy, hold.gate)
+    if hold.proven or not takes_proof_today(view, policy, hold.gate):
+        return hold.proven
+    return not opens_unproven(policy, _mode_of(view, hold), hold.rule)
+
+
+def _mode_of(view: LedgerView, hold: Hold) -> Mode:
+    """Return the mode that is signed into the receipt of a held call or handoff."""
+    receipt = find_held_receipt(view, hold)
+    if receipt is None and hold.handoff is not None:
+        known = view.get_handoff(hold.handoff)
+        receipt = decode_receipt(view.get_receipt_at(StreamId(known.parent), known.seq).payload)
+    return Mode.ENFORCED if receipt is None else receipt.mode
 
 
 def is_proven(view: LedgerView, hold: Hold, body: Decided) -> bool:

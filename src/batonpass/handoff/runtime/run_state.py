@@ -112,6 +112,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     # Calls that people denied in earlier root runs of its session: by tool and arguments, who denied them.
     denied_before: Mapping[tuple[str, bytes], PrincipalId] = field(default_factory=dict)
     used_up: set[Digest] = field(default_factory=set)  # keys of calls that it made: an approval covers a call once
+    stops_harm: bool = False  # a model works: what does harm waits for a person, also if the run is observed
     stays_open: bool = False  # its program goes on while a call is held, so it cannot be suspended
     taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -49,7 +49,8 @@ def judge_offer(
         ),
         desk.gates,
     )
-    decision = decide(decisions, enforced=desk.gates.enforce or holding.working.mode is Mode.ENFORCED)
+    enforced = desk.gates.enforce or holding.working.mode is Mode.ENFORCED
+    decision = decide(decisions, enforced=enforced, stops_harm=holding.stops_harm)
     told = [each for each in decisions if each is not decision]
     return decision, tuple(dict.fromkeys(each.flag for each in told))
 

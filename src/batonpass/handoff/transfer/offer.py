@@ -437,7 +437,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if held else None,
-        proven=held and hold_takes_proof(desk, Gate.NONE if decision is None else decision.gate),
+        proven=held and hold_takes_proof(desk, holding.working.mode, decision),
         approvals=1 if decision is None else decision.approvals,
         terms=None if pending.given.terms is None else pending.given.terms.digest,
         label=taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base,

@@ -98,6 +98,11 @@ class DoorName(StrEnum):
 STRICTNESS: Final = (Gate.NONE, Gate.CONFIRM, Gate.APPROVE, Gate.DENY)
 OF_HANDOFFS: Final = frozenset({Tier.BUDGETED_DELEGATION})
 
+# What no model does by itself, even where its run is only observed: it leaves us, costs others or cannot be undone.
+HARMFUL: Final = frozenset(
+    f"{TIER}.{tier}" for tier in (Tier.IRREVERSIBLE, Tier.EXTERNAL_WRITE, Tier.BUDGETED_DELEGATION)
+)
+
 
 # The name of an agent that a rule leaves out begins with this: `agent = ["*", "!lead"]`.
 NOT: Final = "!"
