@@ -7,6 +7,7 @@ import pytest
 from batonpass import tool
 from batonpass.agents import RunResult
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.kinds import Gate
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Budget
@@ -66,7 +67,7 @@ def test_a_harmful_call_of_a_model_waits_for_a_person(declared: dict[str, Any], 
 def test_a_name_opens_it_where_the_run_is_observed() -> None:
     """Once somebody has a key, an enforced gate takes a signature; an observed run only has to be told by somebody."""
     clerk = Clerk(reversible=False)
-    an_approver(clerk.house.relay, "user:ben")
+    an_approver(clerk.house.relay, PrincipalId("user:ben"))
     clerk.house.relay.held_call(clerk.run().held[0].id).approve(by=ANA)
 
     assert (State.COMPLETED, ["bob"]) == (clerk.run().state, clerk.done)
