@@ -5,6 +5,7 @@ a sub-agent run `sed` on b.txt as well. The events were recorded from the progra
 """
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -44,6 +45,9 @@ def begin_project(project: Path) -> None:
     (project / "a.py").write_text("def f():\n    return 1\n", encoding="utf-8")
     (project / "b.txt").write_text("alpha\nbeta\n", encoding="utf-8")
     (project / "batonpass.toml").write_text(RULES, encoding="utf-8")
+    for name in ("a.py", "b.txt"):
+        # As in life, they are older than the session: the clock of a file system is coarse.
+        os.utime(project / name, (1_700_000_000, 1_700_000_000))
 
 
 Tell = Callable[[Mapping[str, Any]], Mapping[str, Any]]
