@@ -53,7 +53,7 @@ def command() -> None:
 @click.option("--undo", is_flag=True, help="Remove our lines from the hooks; with --share, those about notes.")
 @ledger_option
 def install(*, seal: bool, newest_seal: bool, share: bool, words: bool, undo: bool) -> None:
-    """Install a hook that adds the runs and the seal to every commit; with --share, hooks that share notes.
+    """Install a hook for commits. It adds the runs and the seal to each; with --share, other hooks share notes.
 
     Existing hooks are kept and still run. If our lines fail, the commit or the push continues.
     """
@@ -220,7 +220,7 @@ def note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
 @click.option("--hook", is_flag=True, hidden=True)
 @ledger_and_json
 def sync(remote: str | None, *, fetch_only: bool, hook: bool, as_json: bool) -> None:
-    """Fetch the notes of others, merge them with those here, and send both.
+    """Exchange notes with a remote. Fetch those of others, merge them with those here, and send both.
 
     If somebody else sends at the same moment, it is done again. Branches are left alone.
     """
