@@ -22,6 +22,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+INFERRED_CALL: Final = "inferred-"  # begins the name of a call whose agent gave it none
 _AT_ONCE: Final = 500
 
 
@@ -145,6 +146,11 @@ class RecordedSession(Struct, kw_only=True):
             call = call_asked(receipt)
             is_asked = call is not None and (call.is_made or call.outcome is CallOutcome.DENIED)
             self.calls |= keys if is_asked or isinstance(receipt.body, HandoffInitiated) else set()
+
+    @property
+    def has_inferred_calls(self) -> bool:
+        """Return whether calls were recorded live of an agent that gives them no ids."""
+        return any(call.startswith(INFERRED_CALL) for call in self.calls)
 
     def is_anything_new(self, conversation: Conversation) -> bool:
         """Return whether a session contains anything that is not recorded yet."""

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from batonpass.adapters.importer.committed_files import CommittedFiles
 from batonpass.adapters.importer.draft_batches import Batch
 from batonpass.adapters.importer.import_sources import (
     KnownSession,
@@ -91,6 +92,7 @@ class _Sessions:
         self._reader = reader
         self._owners: dict[str, str] = {}  # the session that wrote a line, by the line's id
         self._roots: dict[str, RunId] = {}  # the latest root of each session
+        self._committed = CommittedFiles(project)
         self._counts = ImportCounts()
         self._problems: list[SkippedLine] = []
 
@@ -124,6 +126,7 @@ class _Sessions:
     def _session(self, files: SessionFiles, known: KnownSession | None) -> None:
         sizes = files.sizes  # before reading, so that lines written meanwhile are imported the next time
         conversation = read_conversation(self._reader, files, self._project, without=self._owners)
+        self._committed.settle(conversation)
         self._owners.update(dict.fromkeys(conversation.uuids, files.session))
         self._counts.unread += conversation.unread
         self._problems += conversation.problems[: _PROBLEMS_KEPT - len(self._problems)]
@@ -133,6 +136,8 @@ class _Sessions:
                 recorded = read_recorded(view, known.roots)
         if recorded.erased:
             self._problem(files.main, "was erased in this ledger and is not imported again")
+        elif recorded.has_inferred_calls:
+            self._problem(files.main, "was recorded live, and its calls have no ids there to compare: not imported")
         elif recorded.is_anything_new(conversation):
             self._take(files, conversation, recorded, sizes)
 

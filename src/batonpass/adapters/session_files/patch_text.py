@@ -4,7 +4,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from batonpass.adapters.session_files.patches import hunks_between
+from msgspec.structs import replace
+
+from batonpass.adapters.session_files.patches import changed_file
 from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 
 _ADD: Final = "*** Add File: "
@@ -26,7 +28,7 @@ def _files(lines: Sequence[str], cwd: str | None) -> Iterator[FilePatch]:
         if head.startswith(_ADD):
             text = "".join(f"{line[1:]}\n" for line in body if line.startswith("+"))
             path = _absolute(head.removeprefix(_ADD), cwd)
-            yield FilePatch(path=path, created=True, after=text, hunks=hunks_between("", text), written=True)
+            yield replace(changed_file(path, None, text, written=True), perhaps_created=True)
         elif head.startswith(_UPDATE):
             yield from _updated(_absolute(head.removeprefix(_UPDATE), cwd), body, cwd)
 

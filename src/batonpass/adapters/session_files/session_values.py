@@ -36,6 +36,7 @@ class FilePatch(Struct, frozen=True, kw_only=True):
 
     path: str
     created: bool = False
+    perhaps_created: bool = False  # the program writes whole files, and does not say whether one was there
     before: str | None = None  # None: it did not exist, or is unknown
     after: str | None = None  # None: unknown
     hunks: tuple[PatchHunk, ...] = ()

@@ -101,6 +101,23 @@ def test_a_gap_is_filled_by_an_import(history: History, session: Session, relay:
     assert (0, 1) == (counts.prompts, counts.calls)
 
 
+def test_calls_that_were_recorded_without_ids_are_not_told_again(
+    history: History, session: Session, relay: Relay
+) -> None:
+    """Nothing says which of them are there already, and twice would be wrong."""
+    session.says("Fix it", "p1")
+    session.calls("inferred-0123456789abcdef-1", "Read", "x", file_path=str(history.project / "a.py"))
+    history.says("Fix it", promptId="p1")
+    history.uses("c1", "Read", {"file_path": str(history.project / "a.py")})
+    history.returns("c1", "x")
+    imported = bring(relay, history)
+
+    assert (ImportCounts(found=1), ["was recorded live, and its calls have no ids there to compare: not imported"]) == (
+        imported.counts,
+        [problem.what for problem in imported.problems],
+    )
+
+
 def test_erased_sessions_stay_away(history: History, session: Session, relay: Relay) -> None:
     """Also if hooks recorded them."""
     both(history, session)

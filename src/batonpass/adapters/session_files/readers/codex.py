@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
 from batonpass.adapters.session_files.patch_text import read_patch_text
-from batonpass.adapters.session_files.patches import hunks_between, read_unified
+from batonpass.adapters.session_files.patches import changed_file, hunks_between, read_unified
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, root_of, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
@@ -228,7 +229,7 @@ class _Thread(Struct, kw_only=True):
         # one in each session, so the words count as well.
         told = msgspec.json.encode([payload.get("id"), call, tool, given], order="deterministic")
         use = use_of(Coder.CODEX, tool, given, call=call, agent=self.agent, at=at, uuid=sha256(told).hexdigest()[:24])
-        self.uses[call] = use = msgspec.structs.replace(use, cwd=self.cwd)
+        self.uses[call] = use = replace(use, cwd=self.cwd)
         return use
 
     def _returned(self, call: str, text: str, at: datetime, uuid: str) -> Iterator[Record]:
@@ -296,7 +297,7 @@ def _patches(item: Mapping[str, Any]) -> Iterator[FilePatch]:
     for path, change in _changes(item).items():
         match change:
             case {"type": "add", "content": str(text)}:
-                yield FilePatch(path=path, created=True, after=text, hunks=hunks_between("", text), written=True)
+                yield replace(changed_file(path, None, text, written=True), perhaps_created=True)
             case {"type": "delete", "content": str(text)}:
                 yield FilePatch(path=path, before=text, hunks=hunks_between(text, ""))
             case {"type": "update", "unified_diff": str(diff)}:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
 from batonpass.adapters.session_files.patches import changed_file
@@ -138,7 +139,7 @@ class _DroidChat(Struct, kw_only=True):
                 case {"type": "tool_use", "id": str(call), "name": str(tool)}:
                     given = as_arguments(block.get("input"))
                     use = use_of(Coder.DROID, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid)
-                    self.uses[call] = use = msgspec.structs.replace(use, cwd=self.cwd)
+                    self.uses[call] = use = replace(use, cwd=self.cwd)
                     yield use
         if (text := words_of([block for block in blocks if block.get("type") == "text"])).strip():
             yield SaidInWords(agent=self.agent, at=self.at, text=text, uuid=uuid)
@@ -170,7 +171,7 @@ def _patches(use: ToolUse, text: str) -> Iterator[FilePatch]:
     if told.get("success") is not True:
         return
     if use.tool == "Create" and isinstance(content, str):
-        yield changed_file(path, None, content, written=True)
+        yield replace(changed_file(path, None, content, written=True), perhaps_created=True)
     elif hunks := _hunks(list(as_objects(told.get("diffLines")))):
         yield FilePatch(path=path, hunks=hunks)
 
