@@ -146,6 +146,8 @@ def _tell(edits: Sequence[Edit], path: Path, asked: _Asked) -> None:
         tell(f"from the next session of {asked.title}, {what}; --undo reverts this")
         if (trust := HOOK_FILES[asked.coder].trust) is not None:
             tell(trust)
+        for missing in DIALECTS[asked.coder].cannot:
+            tell(f"note: {missing}")
     _tell_of_files(path, asked)
 
 

@@ -50,7 +50,6 @@ CODEX = Dialect(
     links=(LinkKind.ID, LinkKind.FILE, LinkKind.INFERRED),
     started_agent=started_agent,
     cannot=(
-        "Codex runs no hook that its user has not trusted, and `codex exec` skips it without a word",
         "a command that fails is told as one that returned",
         "a newer model's sub-agent is linked by the order of events, because Codex does not say which call started it",
     ),

@@ -75,8 +75,5 @@ COPILOT = Dialect(
     on_crash=Failure.CLOSED,
     has_call_ids=False,
     links=(LinkKind.PARENT, LinkKind.INFERRED),
-    cannot=(
-        "Copilot CLI gives calls no ids: ours are inferred from tool, arguments and order, and marked so",
-        "in a folder that is not trusted, `copilot -p` runs no hooks of the project",
-    ),
+    cannot=("Copilot CLI gives calls no ids: ours are inferred from tool, arguments and order, and marked so",),
 )

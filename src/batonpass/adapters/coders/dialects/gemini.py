@@ -63,6 +63,5 @@ GEMINI = Dialect(
     cannot=(
         "Gemini CLI gives calls no ids: ours are inferred from tool, arguments and order, and marked so",
         "while several sub-agents work, nobody can tell whose a call is: it is recorded in the main conversation",
-        "in a folder that is not trusted, Gemini CLI runs no hooks of the project",
     ),
 )
