@@ -31,6 +31,7 @@ TOGETHER: Final = (
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",
     "tests/mcp/test_transparent.py",
+    "tests/unit/accounts/blame/test_note_blame.py",
     "tests/unit/adapters/coders/rules/test_refusal.py",
     "tests/unit/adapters/coders/session/test_recovery.py",
 )
