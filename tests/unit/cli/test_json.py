@@ -14,6 +14,7 @@ from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, tell
 
 BY = ("--by", "user:ana", "--reason", "r")
+AGENTS = ("aider", "claude-code", "cline", "codex", "copilot", "cursor", "droid", "gemini", "goose", "opencode", "qwen")
 COMMANDS = {
     "run list": (),
     "run show": ("lead",),
@@ -59,8 +60,11 @@ COMMANDS = {
     "doctor": (),
     "endorse": ("notes.txt", *BY),
     "blame": ("--artifact", "rates.csv"),
+    "git note": (),
+    "git sync": (),
+    **{f"import {name}": () for name in AGENTS},
 }
-ELSEWHERE = {"import claude-code", "notify", "worker"}  # they take more than a ledger; the last two print lines
+ELSEWHERE = {"git summary", "notify", "worker"}  # the first takes a repository, the others print lines
 LINES = {"notify", "worker", "live_events", "watch"}  # what goes on: `notify`, `worker`, `--follow` and `--watch`
 
 

@@ -251,8 +251,10 @@ def main() -> int:
             return _tell_where(call)
         _answer_in_time(call)
         answer = attend(call)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)  # one answer, not two; and whoever called us here lives on
         _write(1, answer)
     except Exception as error:  # noqa: BLE001 - our own error never stops an observed session
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
         if enforce:
             _write(2, f"Batonpass failed ({error}): ask the user to run `batonpass doctor`\n".encode())
             return 2
