@@ -440,13 +440,14 @@ def _interrupted(line: int, act: Callable[[], object]) -> bool:
                 raise KeyboardInterrupt
         return trace
 
+    before = sys.gettrace()  # of whoever measures coverage: without it, no later test of this process would count
     sys.settrace(trace)
     try:
         act()
     except KeyboardInterrupt:
         return True
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return False
 
 
