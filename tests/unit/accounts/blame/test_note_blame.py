@@ -36,8 +36,6 @@ from tests.attribution.repository import ENVIRONMENT, git
 from tests.attribution.team import Member, Team, asked_file, fresh_clone
 from tests.attribution.workshop import work
 
-pytestmark = pytest.mark.slow
-
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 EVE = Ed25519Signer.generate()
 
