@@ -31,6 +31,8 @@ Invoker = Callable[[Any, str], Awaitable[Any]]
 
 _OURS: Final = "__batonpass_recorded__"
 _FAILED: Final[ContextVar[list[Exception] | None]] = ContextVar("batonpass_openai_agents_failed", default=None)
+# Why the transfer that was just asked for is refused. Runs side by side share agents, and so their transfers.
+_REFUSAL: Final[ContextVar[str | None]] = ContextVar("batonpass_openai_agents_refusal", default=None)
 # The work whose tool is being made: a run of the SDK that begins there is a handoff from it.
 CALLER: Final[ContextVar[AgentWork | None]] = ContextVar("batonpass_openai_agents_caller", default=None)
 
@@ -65,11 +67,10 @@ def forget_agent(agent: Agent[Any]) -> None:
 class RecordedHandoff(Handoff[Any, Any]):
     """A transfer that may be refused: then the conversation stays where it is, and the model is told why."""
 
-    refusal: str | None = None
-
     def get_transfer_message(self, agent: Any) -> str:
         """Return what the model reads as the result of the transfer."""
-        refusal, self.refusal = self.refusal, None
+        refusal = _REFUSAL.get()
+        _REFUSAL.set(None)
         return super().get_transfer_message(agent) if refusal is None else refusal
 
 
@@ -90,7 +91,7 @@ def _recorded_transfer(
             words = task_of(arguments, words_of(list(context.turn_input)))
             await in_thread(lambda: run.transfer(made.agent_name, made.tool_name, names, words))
         except (HandoffError, GrantError) as error:
-            made.refusal = sentence_for(error)
+            _REFUSAL.set(sentence_for(error))
             return source
         following = await given.on_invoke_handoff(context, arguments)
         record_agent(ledger, following)
