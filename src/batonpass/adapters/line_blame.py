@@ -14,17 +14,19 @@ from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import HowKnown
 from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, find_names, read_file
 from batonpass.accounts.blame.file_changes import FilePlace, place_of
+from batonpass.accounts.blame.hearsay_blame import HearsayTellers
 from batonpass.accounts.blame.hunk_blame import BlamedHunk, blame_hunks
 from batonpass.accounts.blame.note_blame import NoteSource, blank_blame
 from batonpass.accounts.blamed_lines.porcelain import porcelain
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.commit_span import CommitSpan, find_commits, find_uncommitted
-from batonpass.attribution.git.file_git import Repository
+from batonpass.attribution.git.file_git import EMPTY_TREE, Repository
 from batonpass.attribution.git.file_history import FileOrigins, read_origins
 from batonpass.attribution.git.git_history import History
 from batonpass.attribution.git.git_process import GitSilentError
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.errors import ForeignLedgerError, InvalidValueError, StoreError, StoreUnavailableError
+from batonpass.notes.foreign.foreign_claims import ForeignClaims
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.port import LedgerStore, LedgerView
@@ -36,6 +38,7 @@ Progress = Callable[[int, int], None]
 
 # With more bytes of transcripts, the temporary ledger is a file.
 _TRIES: Final = 3  # while somebody writes; then the file is read as one that is written
+_MOST_COMMITS: Final = 5_000
 _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
@@ -67,8 +70,9 @@ def blame(
     """Return who wrote a line of a file, a range of lines, or all lines.
 
     The answer comes from this relay's ledger, else from the ledger of this directory; git notes explain lines that it
-    does not. Without a ledger it comes from notes alone, or if they leave lines open from the sessions that coding
-    agents keep, and `transcripts` is the number of those that were read. Raises `InvalidValueError` if the file or line
+    does not, and of what is left the words of other tools are told. Without a ledger it comes from these alone, or if
+    notes leave lines open from the sessions that coding agents keep, and `transcripts` is the number of those that were
+    read. Raises `InvalidValueError` if the file or line
     does not exist, and `StoreUnavailableError` if there is none of these.
     """
     first, last = line if isinstance(line, tuple) else (line, line)
@@ -77,11 +81,10 @@ def blame(
         return blame_at(relay, Path(path), lines)
     settings = find_ledger(Path(path))
     if settings is None:
-        noted = noted_blame(Path(path), lines)
-        if noted is not None and (noted.is_complete or not has_transcripts(Path(path))):
-            return noted
-        with heard(Path(path)) as told:
-            return replace(blame_at(told.relay, Path(path), lines), transcripts=told.read)
+        if (told := blame_by_git(Path(path), lines)) is not None:
+            return told
+        with heard(Path(path)) as read:
+            return replace(blame_at(read.relay, Path(path), lines), transcripts=read.read)
     if settings == find_settings():
         from batonpass.default import default_relay  # noqa: PLC0415 - only programs have a default relay
 
@@ -103,35 +106,52 @@ def blame_in(store: LedgerStore, path: Path, lines: Lines | None = None) -> Blam
 
 def _with_notes(view: LedgerView, asked: AskedFile, lines: Lines | None = None) -> Blame:
     names = find_names(asked, lines)
-    return NoteSources().fill(blame_file(view, asked, lines, names=names), asked, names)
+    return GitSources().fill(blame_file(view, asked, lines, names=names), asked, names)
 
 
-def noted_blame(path: Path, lines: Lines | None = None) -> Blame | None:
-    """Return who wrote lines of a file, from git notes alone; None if the repository has none."""
+def blame_by_git(path: Path, lines: Lines | None = None) -> Blame | None:
+    """Return who wrote lines of a file, from notes and what other tools left; None if that leaves sessions to be read.
+
+    Sessions say more than other tools do. Where there are none, and nothing else either, it is None as well.
+    """
     asked = asked_file(path)
-    sources = NoteSources()
-    if asked.data is None or not sources.knows(asked):
+    sources = GitSources()
+    has_sessions = has_transcripts(path)
+    has_notes = sources.has_notes(asked)
+    if asked.data is None or (has_sessions and not has_notes):
         return None
     names = find_names(asked, lines)
-    return sources.fill(blank_blame(asked, lines, names), asked, names)
+    found = sources.fill(blank_blame(asked, lines, names), asked, names)
+    if has_sessions:
+        return found if found.is_complete else None
+    return found if has_notes or found.is_explained else None
 
 
-class NoteSources:
-    """The notes of repositories, each opened once for one question."""
+class GitSources:
+    """What repositories have besides commits: notes, and what other tools left; opened once for one question."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[Path, str | None], NoteSource | None] = {}
+        self._heard: dict[tuple[Path, str | None], HearsayTellers | None] = {}
 
-    def knows(self, asked: AskedFile) -> bool:
+    def has_notes(self, asked: AskedFile) -> bool:
         """Return whether there are notes in a file's repository."""
         return self._source(asked) is not None
 
     def fill(self, blame: Blame, asked: AskedFile, names: History) -> Blame:
-        """Return an answer in which notes explain what nothing else explains."""
+        """Return an answer in which notes explain what nothing else explains, and the word of others is told."""
         if all(line.known is not HowKnown.UNEXPLAINED for line in blame.lines):
             return blame
         source = self._source(asked)
-        return blame if source is None else source.fill(blame, asked, names)
+        noted = blame if source is None else source.fill(blame, asked, names)
+        tellers = self._tellers(asked)
+        return noted if tellers is None else tellers.fill(noted, names)
+
+    def _tellers(self, asked: AskedFile) -> HearsayTellers | None:
+        key = asked.place.root, asked.at
+        if key not in self._heard:
+            self._heard[key] = HearsayTellers.find(asked)
+        return self._heard[key]
 
     def _source(self, asked: AskedFile) -> NoteSource | None:
         key = asked.place.root, asked.at
@@ -155,11 +175,10 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
     """
     settings = ledger_beside(path, ledger)
     if settings is None:
-        noted = noted_blame(path)
-        if noted is not None and (noted.is_complete or not has_transcripts(path)):
-            return noted
-        with heard(path) as told:
-            return replace(blame_in(told.relay.store, path), transcripts=told.read)
+        if (told := blame_by_git(path)) is not None:
+            return told
+        with heard(path) as read:
+            return replace(blame_in(read.relay.store, path), transcripts=read.read)
     if not ledger and not os.environ.get(LEDGER):
         require_own(settings)
     roots = () if settings.home is None else (settings.home.parent,)
@@ -247,7 +266,7 @@ def find_span(where: str) -> CommitSpan | None:
 
 def blame_span(view: LedgerView | None, span: CommitSpan) -> Iterator[BlamedHunk]:
     """Yield the hunks of a diff with the authors of their added lines; without a ledger, as notes tell."""
-    sources = NoteSources()
+    sources = GitSources()
 
     def told(asked: AskedFile) -> Blame:
         names = find_names(asked)
@@ -310,10 +329,16 @@ def project_of(path: Path) -> Path:
     return find_repository(parent) or (here if parent.is_relative_to(here) else parent)
 
 
-def has_notes(root: Path) -> bool:
-    """Return whether a repository has notes."""
+def is_told_by_git(span: CommitSpan) -> bool:
+    """Return whether a repository has notes, or something of other tools about the commits of a diff."""
+    repository = NoteRepository(span.repository.root, os.environ)
     try:
-        return bool(NoteRepository(root, os.environ).note_refs(NoteKind.LINES))
+        if repository.note_refs(NoteKind.LINES):
+            return True
+        head = span.head or "HEAD"
+        begins = span.base in EMPTY_TREE.values()
+        commits = repository.commits(head if begins else f"{span.base}..{head}", most=_MOST_COMMITS)
+        return ForeignClaims(repository).knows(commits)
     except GitSilentError:
         return False
 

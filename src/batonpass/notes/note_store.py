@@ -113,6 +113,23 @@ class NoteRepository(Repository, frozen=True):
         alone = () if ".." in span else ("--max-count=1",)
         return self._text("rev-list", f"--max-count={most}", *alone, "--end-of-options", span).split()
 
+    def describe(self, commits: Iterable[str], form: str, fields: int) -> list[tuple[str, ...]]:
+        """Return fields of commits, as a format of `git log` with a zero byte between them gives them."""
+        what = ("log", "--no-walk=unsorted", "--stdin", "-z", f"--format={form}")
+        printed = self._run(what, "".join(f"{one}\n" for one in commits).encode()).decode("utf-8", "surrogateescape")
+        told = printed.split("\0")
+        return [tuple(told[start : start + fields]) for start in range(0, len(told) - fields + 1, fields)]
+
+    def shallow(self) -> frozenset[str]:
+        """Return the commits at which a shallow clone ends; what git says of them is also said of all before them."""
+        if self._text("rev-parse", "--is-shallow-repository").strip() != "true":
+            return frozenset()
+        listed = self.root / self._text("rev-parse", "--git-path", "shallow").removesuffix("\n")
+        try:
+            return frozenset(listed.read_text("ascii", "replace").split())
+        except OSError:
+            return frozenset()
+
     def note_refs(self, kind: NoteKind) -> dict[str, str]:
         """Return the refs that hold such notes, the local one first, and their commits."""
         wanted = ("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)", kind.ref, TRACKED)
@@ -130,16 +147,20 @@ class NoteRepository(Repository, frozen=True):
         lines: dict[str, set[str]] = {}
         too_large = 0
         for commit in dict.fromkeys(places):
-            blobs, refused = self._locate(commit, wanted)
+            bodies, refused = self.note_bodies(commit, wanted)
             too_large += refused
-            owners: dict[str, list[str]] = {}
-            for key, found in blobs.items():
-                for _, name in found:
-                    owners.setdefault(name, []).append(key)
-            for name, data in self.contents(owners):
-                for key in owners.get(name, ()):
-                    lines.setdefault(key, set()).update(_lines(data))
+            for key, data in bodies:
+                lines.setdefault(key, set()).update(_lines(data))
         return ReadNotes({key: tuple(sorted(found)) for key, found in lines.items()}, too_large)
+
+    def note_bodies(self, commit: str, keys: Iterable[str]) -> tuple[list[tuple[str, bytes]], int]:
+        """Return the notes with these keys in one commit of notes, anybody's, and how many were too large."""
+        blobs, refused = self._locate(commit, keys)
+        owners: dict[str, list[str]] = {}
+        for key, found in blobs.items():
+            for _, name in found:
+                owners.setdefault(name, []).append(key)
+        return [(key, data) for name, data in self.contents(owners) for key in owners.get(name, ())], refused
 
     def add_notes(self, kind: NoteKind, additions: Mapping[str, Iterable[str]], *, at: datetime) -> bool:
         """Add lines to notes, in one commit; return whether anything was new. Others may write at the same time."""

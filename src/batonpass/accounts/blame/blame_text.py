@@ -15,6 +15,7 @@ from batonpass.accounts.blame.blame_words import (
     approval_notes,
     called,
     header_of,
+    hearsay_words,
     hunks_of,
     is_meanwhile,
     proof_notes,
@@ -31,6 +32,7 @@ from batonpass.accounts.why.why_hops import GONE
 from batonpass.attribution.changes.mark import UNRECORDED
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.ids import CallId, ReceiptId
+from batonpass.notes.foreign.hearsay import Hearsay
 
 _HUMAN: Final = "user:"
 _MOST: Final = 5
@@ -62,7 +64,8 @@ class Blame(Struct, frozen=True, kw_only=True):
     @property
     def is_explained(self) -> bool:
         """Return whether there is anybody or anything to name."""
-        return bool(self.calls or self.places) or any(line.known is not HowKnown.UNEXPLAINED for line in self.lines)
+        named = (line.known is not HowKnown.UNEXPLAINED or line.said for line in self.lines)
+        return bool(self.calls or self.places) or any(named)
 
     @property
     def is_complete(self) -> bool:
@@ -129,11 +132,16 @@ class _Teller(Struct, frozen=True, kw_only=True):
     def _rows(self, line: BlamedLine, group: Sequence[BlamedLine], *, listed: bool) -> Iterator[BlameRow]:
         makers = [self.blame.makers[call] for call in line.calls if call in self.blame.makers]
         if line.known is HowKnown.UNEXPLAINED or (line.calls and not makers):
+            yield from map(self._heard, line.said)
             yield self._unexplained(line)
         elif len(makers) == 1 and len(line.calls) == 1 and line.run is not None:
             yield from self.maker(makers[0], group)
         else:
             yield from self._several(line, group, makers, listed=listed)
+
+    def _heard(self, said: Hearsay) -> BlameRow:
+        doubt, words = hearsay_words(said)
+        return BlameRow((TrailNote(f"{doubt} {said.by}", Tone.WARN), TrailNote(f" · {words}", Tone.PLAIN)))
 
     def _unexplained(self, line: BlamedLine) -> BlameRow:
         if self.blame.from_notes:

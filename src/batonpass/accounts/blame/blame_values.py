@@ -13,6 +13,7 @@ from batonpass.attribution.git.git_history import Commit
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, PublicKey, ReceiptId, RunId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.ledger.run import Run
+from batonpass.notes.foreign.hearsay import Hearsay
 from batonpass.records.call import CallRecord
 from batonpass.records.grant import PermittedHop, UsedCredential
 from batonpass.records.handoff import Standing
@@ -157,11 +158,12 @@ class BlamedLine(Struct, frozen=True, kw_only=True):
     or_nobody: bool = False  # or written by somebody who is not recorded
     commit: Commit | None = None
     reformatted_by: str | None = None  # a call id, or "unrecorded"
+    said: tuple[Hearsay, ...] = ()  # if unexplained: what other tools say of it
 
     @property
     def verdict(self) -> tuple[object, ...]:
         """Return everything but the line itself: lines with equal verdicts are grouped."""
-        return self.known, self.run, self.calls, self.since, self.or_nobody, self.commit, self.reformatted_by
+        return self.known, self.run, self.calls, self.since, self.or_nobody, self.commit, self.reformatted_by, self.said
 
 
 class LedgerPlace(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from batonpass.attribution.changes.change import Certainty, FileChange, Hunk
 from batonpass.attribution.changes.mark import squeezed
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.visible import visible
+from batonpass.notes.foreign.hearsay import Hearsay, HearsayReach, HearsaySource
 from batonpass.records.call import CallRecord, read_arguments
 from batonpass.records.handoff import Standing
 from batonpass.records.hold import Approval, Leave
@@ -21,6 +22,13 @@ from batonpass.store.port import LedgerView
 
 STANDING_TONES: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
 _LONGEST: Final = 60
+_TOLD: Final = {
+    HearsaySource.GIT_AI: "git-ai's note",
+    HearsaySource.AGENT_TRACE: "a record of Agent Trace",
+    HearsaySource.ENTIRE: "a checkpoint of Entire",
+    HearsaySource.CO_AUTHORED: "a trailer Co-Authored-By",
+    HearsaySource.ASSISTED: "a trailer Assisted-by",
+}
 _COMMANDS: Final = ("command", "line")  # the argument's name in Claude Code's shells and in `run.shell`
 
 
@@ -105,6 +113,20 @@ def _noted_notes(maker: Maker, noted: NotedBy) -> Iterator[TrailNote]:
         yield TrailNote(f"signed by {possessive(noted.signer)} relay")
         if not noted.opened:
             yield TrailNote("its change is not opened")
+
+
+def hearsay_words(said: Hearsay) -> tuple[str, str]:
+    """Return how far another tool's word goes, and the word itself: who says it of what. It is never more than that."""
+    told = _TOLD[said.source]
+    what = {
+        HearsayReach.LINE: f"{told} says so",
+        HearsayReach.NEARBY: f"{told} says so of a line with this number, before or after the commit",
+        HearsayReach.COMMIT: f"{told} says so of the commit as a whole",
+    }[said.reach]
+    doubt = "hearsay:" if said.reach is HearsayReach.LINE else "perhaps"
+    kind = ("human",) if said.is_human else ()
+    facts = (*kind, said.model, None if said.human is None else f"for {said.human}", what, "unsigned")
+    return doubt, " · ".join(fact for fact in facts if fact)
 
 
 def possessive(principal: str) -> str:

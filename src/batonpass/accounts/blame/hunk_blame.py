@@ -1,7 +1,7 @@
 """Blame for a commit or diff: one line for each hunk, with the authors of the added lines."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -9,10 +9,13 @@ from msgspec.structs import replace
 
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, Maker
-from batonpass.accounts.blame.blame_words import BlameRow, approval_notes, quoted, who
+from batonpass.accounts.blame.blame_words import BlameRow, approval_notes, hearsay_words, quoted, who
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.attribution.git.commit_span import ChangedLines
 from batonpass.model.base.ids import CallId
+from batonpass.notes.foreign.hearsay import Hearsay
+
+_Verdict = tuple[HowKnown, tuple[CallId, ...], tuple[Hearsay, ...]]
 
 
 class BlamedHunk(Struct, frozen=True, kw_only=True):
@@ -78,10 +81,11 @@ def _whole(blame: Blame | None) -> Iterator[TrailNote]:
 def _told(blame: Blame) -> Iterator[TrailNote]:
     """Yield the main author of these lines, then the names of all others."""
     counted = Counter(map(_verdict, blame.lines))
-    (known, calls), count = counted.most_common(1)[0]
+    main, count = counted.most_common(1)[0]
+    known, calls, _ = main
     makers = [blame.makers[call] for call in calls if call in blame.makers]
     if not makers:
-        yield from _unexplained(next(line for line in blame.lines if _verdict(line) == (known, calls)))
+        yield from _unexplained(next(line for line in blame.lines if _verdict(line) == main))
     else:
         names = dict.fromkeys(who(maker, transcripts=blame.is_heard) for maker in makers)
         is_certain = known is not HowKnown.CANDIDATES
@@ -89,28 +93,34 @@ def _told(blame: Blame) -> Iterator[TrailNote]:
         yield from _task_and_leave(blame, makers[0])
     rest: Counter[str] = Counter()
     for verdict, more in counted.items():
-        if verdict != (known, calls):
+        if verdict != main:
             rest[_name(blame, verdict)] += more
     if rest:
         told = (f"{name} {more}" for name, more in rest.items())
         yield TrailNote(f" · {count} of {len(blame.lines)} lines; {', '.join(told)}")
 
 
-def _verdict(line: BlamedLine) -> tuple[HowKnown, tuple[CallId, ...]]:
-    return line.known, line.calls
+def _verdict(line: BlamedLine) -> _Verdict:
+    return line.known, line.calls, line.said
 
 
 def _unexplained(line: BlamedLine) -> Iterator[TrailNote]:
-    yield TrailNote("unexplained", Tone.WARN)
+    yield TrailNote(_unrecorded(line.said), Tone.WARN)
     if line.commit is not None:
         yield TrailNote(f" · commit {line.commit.id[:8]} by {line.commit.author}")
 
 
-def _name(blame: Blame, verdict: tuple[HowKnown, tuple[CallId, ...]]) -> str:
-    known, calls = verdict
+def _unrecorded(said: Sequence[Hearsay]) -> str:
+    """Return what nothing recorded explains, and what other tools say of it."""
+    told = dict.fromkeys(f"{hearsay_words(one)[0]} {one.by}" for one in said)
+    return ", ".join(("unexplained", *told))
+
+
+def _name(blame: Blame, verdict: _Verdict) -> str:
+    known, calls, said = verdict
     makers = (maker for name, maker in blame.makers.items() if name in calls)
     names = dict.fromkeys(who(maker, transcripts=blame.is_heard) for maker in makers)
-    return f"{'perhaps ' * (known is HowKnown.CANDIDATES)}{' or '.join(names)}" if names else "unexplained"
+    return f"{'perhaps ' * (known is HowKnown.CANDIDATES)}{' or '.join(names)}" if names else _unrecorded(said)
 
 
 def _task_and_leave(blame: Blame, maker: Maker) -> Iterator[TrailNote]:

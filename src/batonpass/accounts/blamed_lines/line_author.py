@@ -9,6 +9,7 @@ from msgspec import Struct
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, Maker
 from batonpass.accounts.blame.blame_words import who
+from batonpass.notes.foreign.hearsay import Hearsay, HearsayReach
 
 
 class AuthorKind(StrEnum):
@@ -23,12 +24,13 @@ class AuthorKind(StrEnum):
 
 
 class LineAuthor(Struct, frozen=True, kw_only=True):
-    """Who wrote a line, or may have."""
+    """Who wrote a line, or may have. What other tools say of it never makes it recorded, verified or approved."""
 
     kind: AuthorKind
     names: tuple[str, ...] = ()  # of agents with the end of their run's id, or of git's author
     at: datetime | None = None
     makers: tuple[Maker, ...] = ()
+    said: tuple[Hearsay, ...] = ()  # without makers: what other tools say
 
     @property
     def label(self) -> str:
@@ -60,12 +62,26 @@ def author_of(blame: Blame, line: BlamedLine, *, full: bool = False) -> LineAuth
     """Return who wrote a line; in full, with whole ids."""
     makers = tuple(blame.makers[call] for call in line.calls if call in blame.makers)
     if not makers:
+        if any(not one.is_human for one in line.said):
+            return _heard(line)
         if line.commit is None:
             return LineAuthor(kind=AuthorKind.UNEXPLAINED)
         name = line.commit.author.rpartition(" <")[0].strip() or line.commit.author.strip() or "somebody"
         return LineAuthor(kind=AuthorKind.COMMITTED, names=(name,), at=line.commit.at)
     names = tuple(dict.fromkeys(who(maker, transcripts=blame.is_heard, full=full) for maker in makers))
     return LineAuthor(kind=_kind(line, makers), names=names, at=makers[-1].at, makers=makers)
+
+
+def _heard(line: BlamedLine) -> LineAuthor:
+    """Return whom other tools name: for exactly this line, and all of them the same, else perhaps.
+
+    Of a human they tell nothing that git's author does not: then git's stays.
+    """
+    names = {one.by.casefold(): one.by for one in line.said}
+    is_told = len(names) == 1 and all(one.reach is HearsayReach.LINE for one in line.said)
+    kind = AuthorKind.HEARSAY if is_told else AuthorKind.PERHAPS
+    at = None if line.commit is None else line.commit.at
+    return LineAuthor(kind=kind, names=tuple(names.values()), at=at, said=line.said)
 
 
 def _kind(line: BlamedLine, makers: tuple[Maker, ...]) -> AuthorKind:

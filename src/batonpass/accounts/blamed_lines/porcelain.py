@@ -1,6 +1,7 @@
 """Blame as `git blame --porcelain` prints it, so that whatever reads git's reads ours.
 
-A line that only git knows has git's own commit and headers. A line of an agent has the agent as its author, the human
+A line that only git knows has git's own commit and headers; what trailers say of the whole commit is a header more. A
+line of an agent has the agent as its author, the human
 as its committer and the task as its summary. Readers remember the headers of a commit by its name, and one commit may
 hold lines of two agents, so such a line has a made name; its commit is in a header of ours. Headers of ours begin with
 `batonpass-`; readers of git's format skip headers that they do not know.
@@ -16,10 +17,11 @@ from msgspec import Struct
 
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import BlamedLine, Maker
-from batonpass.accounts.blame.blame_words import called
+from batonpass.accounts.blame.blame_words import called, hearsay_words
 from batonpass.accounts.blamed_lines.line_author import AuthorKind, LineAuthor, authors_of
 from batonpass.attribution.git.file_history import FileOrigins
 from batonpass.model.base.visible import visible
+from batonpass.notes.foreign.hearsay import Hearsay, HearsayReach
 from batonpass.records.text import Text
 
 _SHA1: Final = 40
@@ -99,8 +101,11 @@ def _entries(blame: Blame, origins: FileOrigins, now: datetime) -> Iterator[_Ent
                 made[key] = _made_name(blame, line, author, length), _agent_headers(blame, line, author, path)
             name, headers = made[key]
             yield _Entry(name=name, line=line.number, number=line.number, headers=headers)
+        elif origin is not None and any(one.reach is not HearsayReach.COMMIT for one in author.said):
+            headers = {**origin.headers, **kind, **_heard_headers(line, author)}
+            yield _Entry(name=_heard_name(line, length), line=line.number, number=line.number, headers=headers)
         elif origin is not None:
-            headers = {**origin.headers, **kind}
+            headers = {**origin.headers, **kind, **_said_headers(author.said)}
             yield _Entry(name=origin.commit, line=origin.line, number=line.number, headers=headers)
         else:
             yield _Entry(name="0" * length, line=line.number, number=line.number, headers={**fresh, **kind})
@@ -153,6 +158,25 @@ def _agent_headers(blame: Blame, line: BlamedLine, author: LineAuthor, path: str
     if maker.proof.problem is not None:
         headers["batonpass-problem"] = _safe(maker.proof.problem)
     return headers
+
+
+def _heard_headers(line: BlamedLine, author: LineAuthor) -> dict[str, str]:
+    """Return whom another tool names as the author of a line, in the place of git's, who stays the committer."""
+    names = _safe(_SAID[author.kind].format(" or ".join(author.names)))
+    headers = {"author": names, "author-mail": f"<hearsay@{_NOWHERE}>", **_said_headers(author.said)}
+    if line.commit is not None:
+        headers["batonpass-commit"] = line.commit.id
+    return headers
+
+
+def _said_headers(said: Sequence[Hearsay]) -> dict[str, str]:
+    words = " | ".join(f"{one.by} · {hearsay_words(one)[1]}" for one in said)
+    return {"batonpass-hearsay": _safe(words)} if words else {}
+
+
+def _heard_name(line: BlamedLine, length: int) -> str:
+    parts = [line.commit.id if line.commit else "", *(f"{one}" for one in line.said)]
+    return sha256("\0".join(("batonpass hearsay", *parts)).encode("utf-8", "replace")).hexdigest()[:length]
 
 
 def _made_name(blame: Blame, line: BlamedLine, author: LineAuthor, length: int) -> str:

@@ -210,6 +210,9 @@ def _code(words: str) -> str:
 
 
 def _named(author: LineAuthor) -> tuple[str, str | None]:
+    if author.said:
+        humans = {one.human for one in author.said}
+        return " or ".join(author.names), next(iter(humans)) if len(humans) == 1 else None
     if not author.makers:
         return (author.names[0] if author.names else "unexplained"), None
     agents = dict.fromkeys(maker.run.agent for maker in author.makers)

@@ -10,6 +10,8 @@ from batonpass.accounts.blame.blame_text import Blame
 from batonpass.adapters.line_blame import blame_beside, ledger_beside
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.errors import BatonpassError
+from batonpass.notes.foreign.agent_trace import FILE, FOLDER
+from batonpass.notes.note_store import TRACKED, NoteKind
 from batonpass.store.factory import SQLITE
 
 _MOST: Final = 32
@@ -68,6 +70,8 @@ def _signs(path: Path, url: str | None) -> _Key:
     if repository is not None:
         folder = repository / ".git"
         seen += [folder, folder / "HEAD", folder / "logs" / "HEAD", folder / "packed-refs", folder / "ORIG_HEAD"]
+        notes = folder / "refs" / "notes"
+        seen += [*(notes / kind.value for kind in NoteKind), notes / "ai", folder / TRACKED, repository / FOLDER / FILE]
     return url, *map(_sign, seen)
 
 

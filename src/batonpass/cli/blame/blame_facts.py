@@ -5,6 +5,7 @@ from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, LedgerPl
 from batonpass.accounts.blame.hunk_blame import BlamedHunk
 from batonpass.attribution.changes.change import FileChange
 from batonpass.cli.taint.taint_facts import way_facts
+from batonpass.notes.foreign.hearsay import Hearsay
 from batonpass.records.grant import UsedCredential
 from batonpass.records.shape import exact, hold_shape, label_shape, leave_shape, text_shape
 
@@ -54,7 +55,20 @@ def _line(line: BlamedLine) -> dict[str, object]:
         "unexplained_since": exact(line.since),
         "or_nobody": line.or_nobody,
         "reformatted_by": line.reformatted_by,
+        "said": [_said(one) for one in line.said],
         "commit": None if commit is None else {"id": commit.id, "author": commit.author, "at": exact(commit.at)},
+    }
+
+
+def _said(said: Hearsay) -> dict[str, object]:
+    return {
+        "source": said.source,
+        "about": said.reach,
+        "by": said.by,
+        "is_human": said.is_human,
+        "model": said.model,
+        "for": said.human,
+        "session": said.session,
     }
 
 

@@ -20,14 +20,14 @@ from batonpass.accounts.blamed_lines.line_author import AuthorKind
 from batonpass.accounts.blamed_lines.line_rows import ListedLine, find_legend, list_lines
 from batonpass.accounts.trail.receipt_lines import Tone
 from batonpass.adapters.line_blame import (
+    blame_by_git,
     blame_in,
     blame_span,
     find_ledger,
     find_span,
-    has_notes,
     has_transcripts,
     heard,
-    noted_blame,
+    is_told_by_git,
     nothing_recorded,
     porcelain_in,
     project_of,
@@ -51,6 +51,8 @@ _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
 _MOST: Final = 20
 _FROM_NOTES: Final = "no ledger here: git notes answer, which other machines signed"
+_FROM_OTHERS: Final = "no ledger here: this is what git and other tools say, and nobody signed it"
+_FROM_GIT: Final = "no ledger here: git answers, with notes that other machines signed and what other tools say"
 
 _LEAST: Final = 12  # columns for a name, however narrow the screen
 _AUTHOR_COLOURS: Final = {
@@ -193,10 +195,10 @@ def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> 
 def _of_file(where: str, *, full: bool) -> Blame:
     path, lines = _parsed(where)
     if find_ledger(path, given_ledger()) is None:
-        noted = noted_blame(path, lines)
-        if noted is not None and (noted.is_complete or not has_transcripts(path)):
-            tell(paint(_FROM_NOTES, dim=True))
-            return noted
+        told = blame_by_git(path, lines)
+        if told is not None:
+            tell(paint(_FROM_NOTES if told.makers else _FROM_OTHERS, dim=True))
+            return told
     with _asked(path) as (store, sessions):
         blame = replace(blame_in(store, path, lines), transcripts=sessions)
         if full and sessions is None:
@@ -256,8 +258,8 @@ def _asking(effect: str | None, artifact: str | None, digest: str | None, text: 
 def _asked_span(span: CommitSpan) -> Iterator[tuple[LedgerStore | None, int | None]]:
     """Open the chosen ledger, or one made from transcripts; None if there is neither and notes have to answer."""
     here = span.repository.root
-    if find_ledger(None, given_ledger()) is None and not has_transcripts(here / "any") and has_notes(here):
-        tell(paint(_FROM_NOTES, dim=True))
+    if find_ledger(None, given_ledger()) is None and not has_transcripts(here / "any") and is_told_by_git(span):
+        tell(paint(_FROM_GIT, dim=True))
         yield None, None
         return
     with _asked(None) as found:

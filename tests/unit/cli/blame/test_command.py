@@ -79,7 +79,7 @@ def test_programs_get_everything(desk: Desk) -> None:
 
 
 SHAPE = "asked path from sessions gone total_lines recorded_changes lines places made_by makers notes ways"
-LINE = "line text known run calls unexplained_since or_nobody reformatted_by commit"
+LINE = "line text known run calls unexplained_since or_nobody reformatted_by said commit"
 MAKER = (
     "call tool in_doubt command at receipt run agent attempt principal mode task chain said said_at grant granted_by "
     "permits approval handoff_approvals credential work label untrusted standing judgements changes hearsay source "
