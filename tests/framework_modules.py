@@ -3,4 +3,8 @@
 from typing import Final
 
 # Not the packages themselves, which import theirs on demand.
-FRAMEWORK_MODULES: Final = ("batonpass.adapters.openai_agents.", "batonpass.adapters.pydantic_ai.")
+FRAMEWORK_MODULES: Final = (
+    "batonpass.adapters.google_adk.",
+    "batonpass.adapters.openai_agents.",
+    "batonpass.adapters.pydantic_ai.",
+)

@@ -18,6 +18,7 @@ from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.relay import Relay, desk_of
 
 _UNCOVERED: Final = "uncovered"
+_AT_PROVIDER: Final = "runs at the model's provider"
 
 
 class FrameworkLedger:
@@ -68,15 +69,13 @@ class FrameworkLedger:
             return said.at(desk.clock.now())
         return whole_grant(desk, holding, to)
 
-    def leave_uncovered(self, tools: Sequence[str]) -> None:
+    def leave_uncovered(self, tools: Sequence[str], why: str = _AT_PROVIDER) -> None:
         """Note tools that the framework does not let us judge; say each once, and on every close-out."""
         for tool in tools:
             flag = f"{_UNCOVERED}.{as_agent(tool).lower()}"
             if flag not in self.uncovered:
                 self.uncovered[flag] = None
-                warnings.warn(
-                    f"{tool} runs at the model's provider: its calls are neither judged nor recorded", stacklevel=2
-                )
+                warnings.warn(f"{tool} {why}: its calls are neither judged nor recorded", stacklevel=2)
 
     def miss(self) -> None:
         """Count a call that is made without being recorded."""

@@ -8,7 +8,7 @@ from batonpass.audit.short_ids import LAST
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.run_scope import find_current
-from batonpass.model.base.ids import AgentId, as_agent
+from batonpass.model.base.ids import AgentId, PrincipalId, as_agent, require_principal
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 
@@ -16,19 +16,21 @@ _TRIED_AGAIN: Final = frozenset({State.FAILED, State.REFUTED, State.DECLINED})
 _GO_ON: Final = _TRIED_AGAIN | {State.OFFERED}
 
 
-def begin_work(ledger: FrameworkLedger, agent: str, words: str) -> AgentWork:
+def begin_work(ledger: FrameworkLedger, agent: str, words: str, *, user: str | None = None) -> AgentWork:
     """Return the work of an agent that a program calls, which has not begun.
 
     Inside a current run, it is that run itself if the run is the agent's own, else a handoff from it. Otherwise it is a
-    root run of its own, and the words are the intent of its principal.
+    root run of its own, and the words are the intent of its principal: the one that the program named, else the user
+    that the framework knows.
     """
     name = as_agent(agent)
     current = find_current()
     if isinstance(current, LiveRun):
         return _within(ledger, current, name, words)
-    if ledger.by is None:
+    by = ledger.by if ledger.by is not None or user is None else require_principal("by", PrincipalId(f"user:{user}"))
+    if by is None:
         raise InvalidValueError("by", "nobody says for whom the agents work: say by=… once, or work in a `start`")
-    by, grant = ledger.by, ledger.grants.get(name)
+    grant = ledger.grants.get(name)
 
     def start() -> LiveRun:
         return ledger.relay.start(words, by=by, agent=name, items=ledger.items, mode=ledger.mode, grant=grant)

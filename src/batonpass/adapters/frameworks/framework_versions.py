@@ -2,11 +2,15 @@
 
 import importlib.metadata
 import importlib.util
+import re
 import warnings
+from typing import Final
 
 from msgspec import Struct
 
 from batonpass.errors import MissingExtraError
+
+_NUMBER: Final = re.compile(r"\d+")
 
 
 class FrameworkVersions(Struct, frozen=True, kw_only=True):
@@ -20,14 +24,20 @@ class FrameworkVersions(Struct, frozen=True, kw_only=True):
 
     def require(self) -> None:
         """Require the framework. Warns about a release that was not tried. Raises `MissingExtraError`."""
-        if importlib.util.find_spec(self.module) is None:
+        if not self._is_installed():
             raise MissingExtraError(f"recorded agents of {self.package}", self.extra)
         found = importlib.metadata.version(self.package)
-        major, minor = (int(part) for part in found.split(".")[:2])
-        if not self.oldest <= (major, minor) < self.below:
+        major, minor, *_ = (*_NUMBER.findall(found), "0", "0")
+        if not self.oldest <= (int(major), int(minor)) < self.below:
             oldest, below = (".".join(map(str, bound)) for bound in (self.oldest, self.below))
             warnings.warn(
                 f"{self.package} {found} was not tried: {oldest} to below {below} were. It is recorded as far as that "
                 "goes",
                 stacklevel=3,
             )
+
+    def _is_installed(self) -> bool:
+        try:
+            return importlib.util.find_spec(self.module) is not None
+        except ModuleNotFoundError:  # not even the package around it
+            return False
