@@ -2,11 +2,12 @@
 
 A verdict is about one attempt at one handoff. What that attempt recorded, attached and reported shares its fate. A
 handoff that was offered with such an item, and was not told, delivered something that is stale; so is whatever was made
-from that, and so on.
+from that, and so on. What came along to a later session shares the fate of what it was in its own tree.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from batonpass.model.bodies.body import HandoffRevised, VerificationFailed
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.remark import RemarkKind
 from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.inheritance import find_earlier_roots, find_later_roots, find_origins
 from batonpass.records.item import find_value
 from batonpass.records.lineage import get_offer
 from batonpass.records.revision import Travelling, find_revisions, known_to, travelling
@@ -78,20 +80,50 @@ def _read_refutation(view: LedgerView, verdict: ReceiptId) -> Refutation | None:
 class TreeFates:
     """The fates of everything that was recorded in one tree, as they are now."""
 
-    def __init__(self, view: LedgerView, root: RunId) -> None:
+    def __init__(self, view: LedgerView, root: RunId, ledger: "LedgerFates | None" = None) -> None:
         self._view = view
+        self._root = root
+        self._ledger = ledger
         self._refuted = {(one.handoff, one.attempt): one for one in find_refutations(view, root)}
         self._of_runs: dict[RunId, KnownFate | None] = {}
+        self._came_along: dict[ContentId, KnownFate] | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether anything in the tree may no longer stand."""
+        return bool(self._refuted) or bool(self.inherited)
 
     @property
     def refutations(self) -> int:
         """Return how many results of the tree were refuted."""
         return len(self._refuted)
 
+    @property
+    def inherited(self) -> Mapping[ContentId, KnownFate]:
+        """Return the items that the root began with, and whose results in earlier trees no longer stand."""
+        if self._came_along is None:
+            # Said before it is known: in an edited ledger, sessions may go on from each other in a circle.
+            self._came_along = {}
+            self._came_along = dict(self._find_inherited())
+        return self._came_along
+
+    def _find_inherited(self) -> Iterator[tuple[ContentId, KnownFate]]:
+        if not find_earlier_roots(self._view, self._root):
+            return
+        ledger = self._ledger or LedgerFates(self._view)
+        if not ledger:
+            return
+        for item, part, source in find_origins(self._view, self._root):
+            known = ledger.find_of_item(source)
+            # What somebody has tried stays tried, also if it was made from what no longer stands.
+            if known is not None and not (part is Part.REJECTED and known.fate is ItemFate.STALE):
+                yield item, known
+
     def find(self, item: ContentId) -> KnownFate | None:
         """Return the fate of an item; None while the result that it belongs to stands, or if it belongs to none."""
-        if not self._refuted:
+        if not self:
             return None
+        if item in self.inherited:
+            return self.inherited[item]
         try:
             introduced = self._view.get_content(item).receipt
         except NotFoundError:
@@ -115,7 +147,7 @@ class TreeFates:
         Of an attempt that works or has delivered, this is the latest one or `run`. An attempt that has yet to begin
         will know all that was told since.
         """
-        if not self._refuted:
+        if not self:
             return
         working = run or (handoff.run if handoff.state in _WORKED_ON else None)
         offer, now = self._read(handoff, working)
@@ -126,7 +158,7 @@ class TreeFates:
 
     def find_news(self, handoff: Handoff) -> Iterator[tuple[Carried, KnownFate]]:
         """Yield the items that a handoff stands on, whose fate is another one than the latest revision says."""
-        if not self._refuted:
+        if not self:
             return
         offer, now = self._read(handoff, None)
         told = {fate.item: fate.fate for fate in now.fates}
@@ -173,11 +205,23 @@ class LedgerFates:
 
     def find_of_run(self, run: Run) -> KnownFate | None:
         """Return the fate of what a run delivered; None while it stands."""
-        if run.root not in self._trees:
+        return self._of(run.root).find_of_run(run.id) if self else None
+
+    def find_of_item(self, item: ContentId) -> KnownFate | None:
+        """Return the fate of an item or a report, in whichever tree it was recorded; None while it stands."""
+        if not self:
             return None
-        if run.root not in self._read:
-            self._read[run.root] = TreeFates(self._view, run.root)
-        return self._read[run.root].find_of_run(run.id)
+        with suppress(NotFoundError):  # a tree that was imported alone lacks the others
+            introduced = self._view.get_content(item).receipt
+            if introduced is not None:
+                run = self._view.get_run(RunId(self._view.get_receipt(introduced).stream))
+                return self._of(run.root).find(item)
+        return None
+
+    def _of(self, root: RunId) -> TreeFates:
+        if root not in self._read:
+            self._read[root] = TreeFates(self._view, root, self)
+        return self._read[root]
 
 
 class StaleHandoff(Struct, frozen=True, kw_only=True):
@@ -189,12 +233,18 @@ class StaleHandoff(Struct, frozen=True, kw_only=True):
 
 def find_stale(view: LedgerView, root: RunId | None = None) -> Iterator[StaleHandoff]:
     """Yield the handoffs of one tree, or of all, that stand on results which no longer stand, the latest first."""
-    trees = [root] if root is not None else sorted({RunId(one.name) for one in view.find_remarks(RemarkKind.REFUTED)})
-    for tree in reversed(trees):
+    for tree in [root] if root is not None else _find_doubtful_trees(view):
         fates = TreeFates(view, tree)
-        for handoff in view.find_handoffs(root=tree) if fates.refutations else ():
+        for handoff in view.find_handoffs(root=tree) if fates else ():
             if handoff.state not in _DEAD and (inputs := tuple(fates.find_inputs(handoff))):
                 yield StaleHandoff(handoff=handoff, inputs=inputs)
+
+
+def _find_doubtful_trees(view: LedgerView) -> list[RunId]:
+    """Return the trees with a refuted result and the sessions that go on from them, the latest first."""
+    refuted = {RunId(one.name) for one in view.find_remarks(RemarkKind.REFUTED)}
+    later = {run.id for root in refuted for run in find_later_roots(view, root)}
+    return sorted(refuted | later, reverse=True)
 
 
 def _find_inputs(view: LedgerView, offer: Receipt, carries: tuple[Carried, ...]) -> Iterator[Carried]:
@@ -249,11 +299,11 @@ def find_told(view: LedgerView, root: RunId, revised: HandoffRevised) -> tuple[t
     known = read_fates(view, revised.fates)
     tree = TreeFates(view, root)
     known |= {item: fate for item in revised.drops if (fate := tree.find(item)) is not None}
-    fallen = tuple(f"{_title(view, item)}: {fate.sentence}" for item, fate in known.items())
-    return fallen, tuple(dict.fromkeys(_title(view, ref.item) for ref in revised.carries))
+    fallen = tuple(f"{title_of(view, item)}: {fate.sentence}" for item, fate in known.items())
+    return fallen, tuple(dict.fromkeys(title_of(view, ref.item) for ref in revised.carries))
 
 
-def _title(view: LedgerView, item: ContentId) -> str:
+def title_of(view: LedgerView, item: ContentId) -> str:
     """Return the name of a file, the words of anything else that is short, or what kind of thing it is."""
     value = find_value(view, item)
     match value:

@@ -13,7 +13,7 @@ from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError, StoreFullError
 from batonpass.handoff.tools.call_context import current_call
 from batonpass.handoff.tools.declaration import tool
-from batonpass.model.base.ids import AgentId
+from batonpass.model.base.ids import AgentId, HandoffId
 from batonpass.model.base.kinds import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
@@ -355,3 +355,35 @@ def test_a_model_is_told_what_was_refuted_while_it_works() -> None:
     assert "user:ana refuted the result of finder, attempt 1: it is 2.5 %" in said
     assert (1, 1) == (said.count("Revision 1 of what you were given"), len(acknowledged))
     assert "('count', 'seven')" in said
+
+
+def test_a_session_is_told_what_was_refuted_in_an_earlier_run() -> None:
+    """With the next result of a tool while it works, and from its first message in the run after that."""
+    house, known = House(), list[str]()
+    finder: list[str] = []
+
+    def refute() -> str:
+        house.relay.handoff(HandoffId(finder[0])).refute("it is 2.5 %", by="user:ana")
+        return "done"
+
+    def lead(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        if not turn.returned:
+            known.append(turn.known)
+        first = {"find": {"handoff_to_finder": {"task": "Find the rate"}}, "refute": {"refute": {}}}.get(turn.prompt)
+        return str(turn.returned) if first is None or turn.returned else first
+
+    report = {"report_back": {"result": "3 %", "decisions": [{"what": "use 3 %"}]}}
+    house.agent("finder", lambda _: report)
+    house.agent("lead", lead, house.to("finder"), refute)
+    house.ask("lead", "find", session_id="s", by="user:ana")
+    with house.relay.store.view() as view:
+        finder += [one.id for one in view.find_handoffs(to=AgentId("finder"))]
+    said = house.ask("lead", "refute", session_id="s", by="user:ana")
+    house.ask("lead", "after", session_id="s", by="user:ana")
+
+    verdict = "user:ana refuted the result of finder, attempt 1: it is 2.5 %"
+    assert "use 3 %" in known[1]
+    assert verdict not in known[1]
+    assert f'the decision "use 3 %": refuted: {verdict}' in said.replace('\\"', '"')
+    assert f'revisit: "use 3 %": {verdict}' in known[2]
+    house.relay.verify()

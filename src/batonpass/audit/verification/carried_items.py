@@ -31,7 +31,10 @@ class CarriedItems(Struct):
     known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # root, digest and part
     binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions, by run
     refuted: dict[ReceiptId, RunId | None] = field(default_factory=dict)  # refuting verdicts, with their tree
+    refuting: dict[Digest, RunId | None] = field(default_factory=dict)  # the same, by the digest of the receipt
+    earlier: dict[RunId, frozenset[RunId]] = field(default_factory=dict)  # the trees that a root goes on from
     offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
+    whole: bool = True  # False in a bundle: trees of earlier sessions are missing
 
     def require(self, receipt: Receipt) -> None:
         """Refuse a receipt that names an item which was not recorded with this digest and part.
@@ -71,11 +74,24 @@ class CarriedItems(Struct):
 
     def _require_verdicts(self, receipt: Receipt, fates: tuple[CarriedFate, ...]) -> None:
         for fate in fates:
-            if self.refuted.get(fate.verdict) != receipt.root:
+            if not self._is_verdict_for(receipt.root, self.refuted.get(fate.verdict)):
                 raise UnlinkedError(f"{fate.verdict} refutes no result of this tree", field="fates")
 
-    def remember(self, receipt: Receipt) -> None:
-        """Remember the items of a receipt."""
+    def require_verdict(self, root: RunId, verdict: Digest) -> None:
+        """Refuse the acknowledgement of a root unless it is of a verdict on what came along. Raises `UnlinkedError`."""
+        tree = self.refuting.get(verdict)
+        if tree == root or not self._is_verdict_for(root, tree):
+            raise UnlinkedError("it acknowledges no verdict on a result of an earlier session", field="baton")
+
+    def _is_verdict_for(self, root: RunId | None, tree: RunId | None) -> bool:
+        """Return whether a verdict in one tree, or an unknown one, can be about something in another."""
+        earlier = frozenset() if root is None else self.earlier.get(root, frozenset())
+        if tree is None:
+            return not self.whole and bool(earlier)
+        return tree == root or tree in earlier
+
+    def remember(self, receipt: Receipt, digest: Digest) -> None:
+        """Remember the items of a receipt, and which verdicts refute them."""
         match receipt.body:
             case RunStarted():
                 self._know(receipt, Part.INTENT, Part.INTENT)
@@ -96,7 +112,11 @@ class CarriedItems(Struct):
             case HandoffCompleted() | HandoffFailed() | RunClosed():
                 self._know(receipt, "report", Part.COMPLETED)
             case VerificationFailed():
-                self.refuted[receipt.id] = receipt.root
+                self.refuted[receipt.id] = self.refuting[digest] = receipt.root
+            case SessionResumed() as body:
+                roots = [RunId(head.run) for head in body.roots]
+                before = (self.earlier.get(root, frozenset()) for root in roots)
+                self.earlier[body.run] = frozenset(roots).union(*before)
 
     def _is_known(self, receipt: Receipt, item: Carried) -> bool:
         return self.known.get(item.item) == (receipt.root, item.digest, item.part)

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from batonpass.audit.verification.carried_items import CarriedItems
 from batonpass.audit.verification.reference_check import RULES, Facts, ReceiptMemory
 from batonpass.audit.verification.ruling_check import DECISIONS, Signed, find_signed
 from batonpass.errors import (
@@ -73,7 +74,7 @@ class Linker:
         self._info = info
         self._gapless = gapless
         self._position: int | None = 0
-        self._memory = ReceiptMemory(whole=gapless and whole)
+        self._memory = ReceiptMemory(whole=gapless and whole, items=CarriedItems(whole=gapless and whole))
         root = root_key(info.root_key)
         self._root = root.id
         self.derived.keys[root.id] = root
@@ -224,7 +225,7 @@ class Linker:
             memory.history.setdefault(receipt.stream, []).append(raw)
         elif kind is StreamKind.HANDOFF:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
-        memory.items.remember(receipt)
+        memory.items.remember(receipt, digest)
         memory.holds.remember(receipt, digest, self.derived)
         match receipt.body:
             case CheckpointSaved() as body:

@@ -155,7 +155,9 @@ def _require_revised(facts: Facts, body: HandoffRevised) -> None:
 def _require_acknowledged(facts: Facts, body: RunAcknowledged) -> None:
     run = facts.derived.runs.get(body.run)
     handoff = None if run is None else run.handoff
-    if handoff is None or facts.memory.revisions.get((handoff, body.revision)) != body.baton:
+    if run is not None and run.parent is None:
+        facts.memory.items.require_verdict(run.id, body.baton)
+    elif handoff is None or facts.memory.revisions.get((handoff, body.revision)) != body.baton:
         raise UnlinkedError(f"revision {body.revision} of its handoff is another one, or there is none", field="baton")
 
 

@@ -34,6 +34,7 @@ from batonpass.handoff.calls.call_proof import prove_call
 from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.unexplained import watch_by_default
 from batonpass.handoff.grants.effective_grant import effective_grant
+from batonpass.handoff.history.baton_revision import BatonRevision
 from batonpass.handoff.history.offers import Offer
 from batonpass.handoff.live.run_calls import RunCalls
 from batonpass.handoff.live.run_scope import RunScope, get_current
@@ -53,6 +54,7 @@ from batonpass.handoff.runtime.run_items import (
 )
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.agent_memory import remember
+from batonpass.handoff.sessions.revisions import acknowledge, find_unacknowledged, look_for_news
 from batonpass.handoff.sessions.session_state import save_session
 from batonpass.handoff.taint.intake import endorse, take_in
 from batonpass.handoff.transfer import accept as accepting
@@ -66,7 +68,6 @@ from batonpass.handoff.transfer.pending_offer import refuse_offer
 from batonpass.handoff.transfer.question import Enclosed, answer, ask, chosen_problem, waive
 from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
 from batonpass.handoff.transfer.retry import settle_own
-from batonpass.handoff.transfer.revisions import BatonRevision, acknowledge, find_unacknowledged, look_for_news
 from batonpass.handoff.transfer.wait import leave, resume_above, suspend
 from batonpass.model.base.checks import as_member, require_codes
 from batonpass.model.base.durations import moment_after

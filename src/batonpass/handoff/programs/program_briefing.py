@@ -19,8 +19,8 @@ from batonpass.store.port import LedgerStore, LedgerView
 from batonpass.wire.documents import to_document
 
 if TYPE_CHECKING:
+    from batonpass.handoff.history.baton_revision import BatonRevision
     from batonpass.handoff.programs.run_port import WorkingRun
-    from batonpass.handoff.transfer.revisions import BatonRevision
 
 VERSION: Final = 0
 REPORTS: Final = "reports"

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from batonpass.handoff.history.baton_revision import BatonRevision
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.transfer.result import Result
-from batonpass.handoff.transfer.revisions import BatonRevision
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Item, ItemValue, Report

@@ -24,7 +24,7 @@ from batonpass.handoff.tools.json_values import SHOWN
 from batonpass.ledger.act_receipts import Recording
 from batonpass.model.base.checks import require_instance
 from batonpass.model.base.content_names import ARGUMENTS, BODY, REASON, RESULT
-from batonpass.model.base.ids import AgentId, HandoffId, KeyId, PrincipalId, require_principal
+from batonpass.model.base.ids import AgentId, HandoffId, KeyId, PrincipalId, RunId, require_principal
 from batonpass.model.baton.card import Card
 from batonpass.model.baton.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
 from batonpass.model.grants.grant import RelayEnrolment, Signed
@@ -59,7 +59,8 @@ class Desk:
     work_tree: Path  # relative paths in grants start here
     protected: Protected  # files that no call may touch
     leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # under work here
-    revised: set[HandoffId] = field(default_factory=set)  # revised here while somebody may be working on them
+    # Handoffs that were revised here, and roots that go on from what was refuted here, while somebody may be working.
+    revised: set[HandoffId | RunId] = field(default_factory=set)
     known_agents: set[AgentId] = field(default_factory=set)  # that ran in this ledger, or were warned about
     showings: Showings = field(default_factory=Showings)  # decision sheets that were shown here
     _tree: WorkTreePaths | None = field(default=None, init=False)

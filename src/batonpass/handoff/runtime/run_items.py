@@ -11,7 +11,7 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import NO_WORK, Holding, ref_of
 from batonpass.model.base.checks import require_instance
 from batonpass.model.base.content_names import MESSAGES
-from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, quotes_models
 from batonpass.model.base.kinds import Part
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import State
@@ -49,7 +49,7 @@ def write_items(
     taint = holding.taint
     with taint.lock:
         outside = [item.id for item in items if item.part is Part.UNTRUSTED]
-        own = taint.label if by.startswith("agent:") else Label(SourceType.USER_INPUT)
+        own = taint.label if quotes_models(by) else Label(SourceType.USER_INPUT)
         label = own.joined(Label(SourceType.EXTERNAL)) if outside else own
         fill_gap(desk, holding)
         body = RunRecorded(run=holding.id, by=by, items=tuple(map(ref_of, items)), label=label)

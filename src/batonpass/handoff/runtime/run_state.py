@@ -82,6 +82,9 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     stated: tuple[Item, ...] | None = None  # statements of humans in its tree, as last read; None: unread
     refutations: int = 0  # refuted results in its tree, as last read
     looked_for_news: datetime | None = None  # when it last looked whether its baton was revised
+    told_verdicts: list[ReceiptId] = field(default_factory=list)  # on what came along to it, as they were numbered
+    looked_for_fates: datetime | None = None  # when an offer last looked what became of what came along
+    inherits_fallen: bool = False  # something that came along no longer stands, as an offer last read
     scans: dict[ContentId, tuple[ScanFound, ...]] = field(default_factory=dict)  # what the scan found in items
     relaxed: set[ContentId] = field(default_factory=set)
     claims_work: bool = False  # it recorded work as done

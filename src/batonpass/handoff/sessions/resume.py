@@ -18,6 +18,7 @@ from batonpass.handoff.runtime.bounds import bounds_of_root, read_bounds, read_t
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.agent_memory import is_memory
+from batonpass.handoff.sessions.session_news import find_acknowledged
 from batonpass.handoff.sessions.session_state import read_session
 from batonpass.handoff.sessions.start import start_run
 from batonpass.handoff.taint.intake import take_receipt
@@ -29,7 +30,15 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import ItemValue
 from batonpass.model.baton.session import NO_SESSION, SessionState, Stop
-from batonpass.model.bodies.body import Carried, HandoffInitiated, Part, RunRecorded, RunRelaxed, SessionResumed
+from batonpass.model.bodies.body import (
+    Carried,
+    HandoffInitiated,
+    Part,
+    RunAcknowledged,
+    RunRecorded,
+    RunRelaxed,
+    SessionResumed,
+)
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.run import RunState
 from batonpass.records.call import read_calls
@@ -152,6 +161,7 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
         holding.resumption = read_runs(view, [run], StreamId(run.id))
     noted: list[Carried] = []
     reported: set[HandoffId] = set()
+    acknowledged = False
     for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))):
         take_receipt(holding.taint, receipt)
         match receipt.body:
@@ -159,6 +169,8 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
                 noted += [item for item in body.items if item.part is not Part.INTENT]
             case RunRelaxed() as body:
                 holding.relaxed.add(body.item)
+            case RunAcknowledged():
+                acknowledged = True
             case HandoffInitiated() as body:
                 holding.handed_off.add(body.handoff)
                 reported.update(body.unverified)
@@ -166,7 +178,8 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
                 continue
     contents = {content.id: content for content in view.find_contents([ref.item for ref in noted])}
     items, _ = read_items(view, noted, contents)
-    holding.add(*(item for item in items if not is_memory(item)))
+    fallen = find_acknowledged(view, run.id) if acknowledged and run.handoff is None else frozenset()
+    holding.add(*(item for item in items if not is_memory(item) and item.id not in fallen))
     return frozenset(reported)
 
 

@@ -17,8 +17,9 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Item
 from batonpass.model.bodies.body import HandoffCompleted, HandoffRevised
-from batonpass.model.ledger.run import Handoff
+from batonpass.model.ledger.run import Handoff, RunState
 from batonpass.records.fate import TreeFates, describe_input
+from batonpass.records.inheritance import find_later_roots
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
@@ -60,19 +61,25 @@ def revise(desk: Desk, handoff: HandoffId, *, by: str) -> bool:
             return False
         last = anchor_of(view, known)
         baton = read_offer(view, known).baton
-        redone = {fate.refutation.handoff for _, fate in fallen if fate.fate is ItemFate.SUPERSEDED}
+        redone = {
+            fate.refutation.handoff
+            for _, fate in fallen
+            if fate.fate is ItemFate.SUPERSEDED and view.get_handoff(fate.refutation.handoff).root == known.root
+        }
         given = [_delivered(view, one) for one in sorted(redone)]
+    # What was redone in the tree of an earlier session does not travel here: a session takes along what it began with.
+    dropped = {ref.item for ref, fate in fallen if fate.refutation.handoff in redone}
     carried = {item.id for item in baton.items}
     body = HandoffRevised(
         handoff=handoff,
         by=PrincipalId(by),
         revision=baton.revision + 1,
-        drops=tuple(ref.item for ref, fate in fallen if fate.fate is ItemFate.SUPERSEDED),
+        drops=tuple(ref.item for ref, _ in fallen if ref.item in dropped),
         carries=tuple(ref for refs, _ in given for ref in refs if ref.item not in carried),
         fates=tuple(
             CarriedFate(item=ref.item, fate=fate.fate, verdict=fate.refutation.receipt)
             for ref, fate in fallen
-            if fate.fate is not ItemFate.SUPERSEDED
+            if ref.item not in dropped
         ),
         taint=tuple(dict.fromkeys(source for _, taint in given for source in taint)),
     )
@@ -88,7 +95,7 @@ def tell_open(desk: Desk, root: RunId, *, by: str) -> None:
     """
     with desk.store.view() as view:
         fates = TreeFates(view, root)
-        if not fates.refutations:
+        if not fates:
             return
         unaware = [one.id for one in view.find_handoffs(root=root, states=_TOLD) if any(fates.find_news(one))]
     for handoff in unaware:
@@ -99,6 +106,18 @@ def tell_open(desk: Desk, root: RunId, *, by: str) -> None:
             except StaleHeadError:
                 revise(desk, handoff, by=by)
         desk.revised.add(handoff)
+
+
+def tell_later_sessions(desk: Desk, root: RunId, *, by: str) -> None:
+    """Tell everybody who works in a session that goes on from a tree that something in that tree no longer stands.
+
+    The roots themselves look by themselves (`session_news`): nobody else writes to the stream of a run.
+    """
+    with desk.store.view() as view:
+        later = [run for run in find_later_roots(view, root) if run.state is RunState.OPEN]
+    for run in later:
+        tell_open(desk, run.id, by=by)
+        desk.revised.add(run.id)
 
 
 def _latest(items: Iterable[Item]) -> dict[str, Digest]:

@@ -30,6 +30,7 @@ from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.approvals.gate_facts import hold_takes_proof, hold_until
 from batonpass.handoff.grants.limit_use import revocations, revoked
 from batonpass.handoff.grants.terms import give, kept
+from batonpass.handoff.history.baton_revision import LOOK_EVERY
 from batonpass.handoff.history.lineage import read_lineage
 from batonpass.handoff.history.offers import Offer, author_of, find_statements, read_offer
 from batonpass.handoff.runtime.desk import Desk
@@ -239,9 +240,11 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     that has looked before assumes that nothing was added, and the commit checks this assumption (the premise).
     """
     desk, holding = pending.desk, pending.holding
+    if holding.baton is not None and holding.baton.fates:
+        pending.fates = holding.baton.fates  # of what it was told itself, also about an earlier session
     # In a tree with a refuted result, the fate of items can change without a new verdict: a redone result is delivered.
     reads = pending.reads or holding.stated is None or holding.refutations > 0
-    reads = reads or not holding.acted_on.isdisjoint(holding.watched)
+    reads = reads or not holding.acted_on.isdisjoint(holding.watched) or _is_due(desk, holding)
     if holding.stated is not None and not reads and not requires_lineage(pending.policy):
         # No read. If the assumption is wrong, the commit refuses the offer, and it is read then.
         pending.unverified = tuple(sorted(holding.watched))
@@ -260,9 +263,12 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
         holding.watched -= verified
         fates = TreeFates(view, holding.root)
         holding.refutations = fates.refutations
-        if holding.refutations:
+        if holding.session.roots:
+            holding.inherits_fallen, holding.looked_for_fates = bool(fates.inherited), desk.clock.now()
+        if holding.refutations or holding.inherits_fallen:
             known = [item.id for item in holding.carried(pending.asked.carry)]
-            pending.fates = {item: fate for item in known if (fate := fates.find(item)) is not None}
+            found = {item: fate for item in known if (fate := fates.find(item)) is not None}
+            pending.fates = {**pending.fates, **found}
         if requires_lineage(pending.policy):
             pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*stated)
@@ -270,6 +276,20 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     # A premise is needed even now: before the commit, a human may add a statement or refute a result.
     pending.premise = Premise(root=holding.root, statements=len(stated), refutations=holding.refutations)
     return stated
+
+
+def _is_due(desk: Desk, holding: Holding) -> bool:
+    """Return whether an offer of a root that goes on from earlier sessions looks what became of what came along.
+
+    No premise tells of a verdict in another tree. So such a root looks every few seconds, and at once if it was refuted
+    in this process.
+    """
+    if not holding.session.roots:
+        return False
+    last = holding.looked_for_fates
+    if last is None or holding.inherits_fallen or holding.id in desk.revised:
+        return True
+    return desk.clock.now() - last >= LOOK_EVERY
 
 
 def _check_policies(pending: PendingOffer) -> None:

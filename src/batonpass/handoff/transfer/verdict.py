@@ -15,7 +15,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.taint.intake import find_sources
 from batonpass.handoff.tools.json_values import looks
 from batonpass.handoff.tools.returned_value import awaited
-from batonpass.handoff.transfer.inputs import tell_open
+from batonpass.handoff.transfer.inputs import tell_later_sessions, tell_open
 from batonpass.model.base.checks import require_text, require_texts
 from batonpass.model.base.content_names import COMMAND, EVIDENCE, REASON
 from batonpass.model.base.ids import Digest, HandoffId, PrincipalId
@@ -135,6 +135,7 @@ def judge(desk: Desk, handoff: HandoffId, evidence: VerdictEvidence, *, by: str)
         judged = view.get_handoff(handoff)
     if judged.state is State.REFUTED:
         tell_open(desk, judged.root, by=by)
+        tell_later_sessions(desk, judged.root, by=by)
     return judged
 
 

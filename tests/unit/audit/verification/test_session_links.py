@@ -14,9 +14,21 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId, ContentId, Digest, HandoffId, ReceiptId, RunId
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.items import Decision
-from batonpass.model.bodies.body import Body, Carried, ChildHead, Part, SessionResumed, SessionSaved, ToolCached
+from batonpass.model.bodies.body import (
+    Body,
+    Carried,
+    ChildHead,
+    Kind,
+    Part,
+    RunAcknowledged,
+    SessionResumed,
+    SessionSaved,
+    ToolCached,
+)
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
+from batonpass.store.port import ReceiptQuery
+from batonpass.wire.canonical import digest
 from tests.unit.handoff.calls.test_result_cache import HOUR
 from tests.unit.model.examples import an_id
 
@@ -173,3 +185,42 @@ def test_one_tree_of_a_session_verifies_by_itself(lead: LiveRun, relay: Relay) -
     lines = list(export_bundle(relay.store, run.id))
 
     assert 6 <= import_bundle(MemoryStore(), lines).receipts
+
+
+def refuted_elsewhere(relay: Relay, lead: LiveRun) -> tuple[LiveRun, Digest]:
+    """Return a root that goes on from a lead, and a verdict that refutes a result in the tree of the lead."""
+    found = lead.hand_off("finder", "find it")
+    with found as finder:
+        finder.report("3 %", decisions=[Decision("use 3 %")])
+    run = relay.resume_session(lead.id, by=ANA)
+    found.refute("no", by=ANA)
+    with relay.store.view() as view:
+        (stored,) = view.find_receipts(ReceiptQuery(kind=Kind.VERIFICATION_FAILED))
+    return run, digest(stored.payload)
+
+
+def test_a_root_acknowledges_verdicts_of_the_trees_that_it_goes_on_from(lead: LiveRun, relay: Relay) -> None:
+    """With what it handed off as refuted, the ledger verifies, and so does its tree in a bundle of its own."""
+    run, _ = refuted_elsewhere(relay, lead)
+    run.hand_off("adder", "add it up")
+    run.acknowledge()
+    run.close()
+    lead.close()
+
+    assert relay.verify().receipts
+    assert import_bundle(MemoryStore(), list(export_bundle(relay.store, run.id))).receipts
+
+
+@pytest.mark.parametrize("lie", ["a verdict of nobody", "of its own tree", "of a tree that it does not go on from"])
+def test_a_verdict_that_a_root_cannot_have_been_told_is_found(lead: LiveRun, relay: Relay, lie: str) -> None:
+    """It countersigns a verdict on what came along to it, and nothing else."""
+    run, verdict = refuted_elsewhere(relay, lead)
+    who, baton = {
+        "a verdict of nobody": (run, Digest("ab" * 32)),
+        "of its own tree": (lead, verdict),
+        "of a tree that it does not go on from": (relay.start("another", by=ANA), verdict),
+    }[lie]
+    say(who, RunAcknowledged(run=who.id, revision=1, baton=baton))
+
+    with pytest.raises(UnlinkedError, match="no verdict on a result of an earlier session"):
+        verify_ledger(relay.store)

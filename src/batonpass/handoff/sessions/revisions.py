@@ -1,87 +1,66 @@
-"""Tell an attempt that works what no longer stands of the results that it was given, and record that it knows.
+"""Tell a run that works what no longer stands of the results that it was given, and record that it knows.
 
 A revision is written by whoever refuted or redid a result (`inputs.tell_open`). The attempt finds it when it looks:
 programs and models are shown it with the next answer that they get, Python code asks for it. Its acknowledgement
-countersigns the revision. Without one, the result of the attempt is stale.
+countersigns the revision. Without one, the result of the attempt is stale. A root has no baton; of what came along to
+it from earlier sessions it is told in the same way (`session_news`).
 """
 
-from datetime import datetime, timedelta
-from typing import Final
-
-from msgspec import Struct
-
 from batonpass.errors import NotFoundError
+from batonpass.handoff.history.baton_revision import LOOK_EVERY, BatonRevision
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.sessions.session_news import acknowledge_session_news, find_session_news
 from batonpass.handoff.taint.intake import take_in
-from batonpass.model.base.ids import Digest, PrincipalId
+from batonpass.model.base.ids import Digest
 from batonpass.model.bodies.body import HandoffRevised, RunAcknowledged
 from batonpass.records.fate import find_told
 from batonpass.records.revision import RevisionRecord, find_revisions, known_to
 from batonpass.store.port import LedgerView
 
-# How often doors look for what another process wrote. What this process wrote is seen at once.
-_LOOK_EVERY: Final = timedelta(seconds=5)
-
-
-class BatonRevision(Struct, frozen=True, kw_only=True):
-    """A revision of the baton of an attempt that works: what no longer stands, and what takes its place."""
-
-    number: int  # from 1
-    by: PrincipalId  # who refuted or redid it
-    at: datetime
-    fallen: tuple[str, ...]  # each item that no longer stands and why, as a sentence
-    replaced_by: tuple[str, ...]  # names of what was delivered instead
-
-    @property
-    def text(self) -> str:
-        """Return the revision in words, for whoever works."""
-        lines = [f"Revision {self.number} of what you were given. No longer true, do not build on it:"]
-        lines += [f"- {one}" for one in self.fallen]
-        if self.replaced_by:
-            lines.append(f"Delivered in its place: {', '.join(self.replaced_by)}. Read it again.")
-        return "\n".join(lines)
-
 
 def find_unacknowledged(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
-    """Return the revisions of a run's baton that it does not know, in order; none for a root run."""
+    """Return the revisions of what a run was given that it does not know, in order; none if it was given nothing."""
     handoff = holding.working.run.handoff
-    if handoff is None or holding.replaying:
+    if holding.replaying:
         return ()
-    desk.revised.discard(handoff)
+    desk.revised.discard(handoff or holding.id)
+    if handoff is None:
+        return find_session_news(desk, holding)
     with desk.store.view() as view:
         return tuple(_tell(view, holding, one) for one in _unknown(view, holding))
 
 
 def look_for_news(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
     """Return the same, but look only if it was revised in this process, or if the last look was a while ago."""
-    handoff = holding.working.run.handoff
-    if handoff is None or holding.replaying:
+    given = holding.working.run.handoff or holding.id
+    if holding.replaying or (given == holding.id and not holding.session.roots):
         return ()
     now = desk.clock.now()
     if holding.looked_for_news is None:
         holding.looked_for_news = holding.working.run.started_at
-    if handoff not in desk.revised and now - holding.looked_for_news < _LOOK_EVERY:
+    if given not in desk.revised and now - holding.looked_for_news < LOOK_EVERY:
         return ()
     found = find_unacknowledged(desk, holding)
     # While there is something that it has not acknowledged, it is reminded of it with each answer.
     if found:
-        desk.revised.add(handoff)
+        desk.revised.add(given)
     holding.looked_for_news = now
     return found
 
 
 def acknowledge(desk: Desk, holding: Holding, number: int | None) -> None:
-    """Record that a run knows a revision of its baton and all before it; without a number, the latest there is.
+    """Record that a run knows a revision of what it was given and all before it; without a number, the latest there is.
 
     What no longer travels leaves its notes, and what was delivered instead joins them, with its taint. Raises
     `NotFoundError` if there is no such revision.
     """
     handoff = holding.working.run.handoff
     if handoff is None:
-        raise NotFoundError("baton of", holding.id)
+        acknowledge_session_news(desk, holding, number)
+        return
     with desk.store.view() as view:
         unknown = _unknown(view, holding)
         if number is not None and number not in {one.number for one in unknown}:

@@ -1,0 +1,30 @@
+"""What whoever works is told when something that it was given no longer stands."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.model.base.ids import PrincipalId
+
+# How often whoever works looks for what another process wrote. What this process wrote is seen at once.
+LOOK_EVERY: Final = timedelta(seconds=5)
+
+
+class BatonRevision(Struct, frozen=True, kw_only=True):
+    """A revision of the baton of an attempt that works: what no longer stands, and what takes its place."""
+
+    number: int  # from 1
+    by: PrincipalId  # who refuted or redid it
+    at: datetime
+    fallen: tuple[str, ...]  # each item that no longer stands and why, as a sentence
+    replaced_by: tuple[str, ...]  # names of what was delivered instead
+
+    @property
+    def text(self) -> str:
+        """Return the revision in words, for whoever works."""
+        lines = [f"Revision {self.number} of what you were given. No longer true, do not build on it:"]
+        lines += [f"- {one}" for one in self.fallen]
+        if self.replaced_by:
+            lines.append(f"Delivered in its place: {', '.join(self.replaced_by)}. Read it again.")
+        return "\n".join(lines)
