@@ -11,7 +11,7 @@ from batonpass.guard.baton.problem import BY_FREQUENCY, Problem
 from batonpass.guard.baton.prose.announcements import find_prose_gaps
 from batonpass.guard.baton.prose.contradictions import find_contradictions
 from batonpass.guard.baton.prose.figures import find_wrong_figures
-from batonpass.guard.baton.prose.prose import read_prose
+from batonpass.guard.baton.prose.prose_reader import read_prose
 from batonpass.guard.baton.prose.quantities import find_other_figures
 from batonpass.guard.baton.prose.references import find_damage, find_prose_drift
 from batonpass.guard.baton.prose.sources import find_absent_sources

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from random import Random
 
 import pytest
 from msgspec.structs import replace
@@ -10,8 +11,18 @@ from batonpass.guard.baton import validation
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.placeholder import find_hollow, find_placeholders, is_placeholder
 from batonpass.guard.baton.problem import Problem
-from batonpass.guard.baton.prose import announcements, contradictions, figures, quantities, references, sources
-from batonpass.guard.baton.prose.prose import Prose, read_prose
+from batonpass.guard.baton.prose import (
+    announcements,
+    contradictions,
+    figures,
+    prose_reader,
+    quantities,
+    references,
+    sources,
+)
+from batonpass.guard.baton.prose.prose import LONGEST_REMEMBERED, MOST_REMEMBERED, remembered
+from batonpass.guard.baton.prose.prose_reader import find_signs
+from batonpass.guard.baton.prose.signs import LOCATED
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Decision, ItemValue, RejectedPath, Report, WorkItem
 from tests.unit.guard.baton.labelled_batons import Labelled, read_set
@@ -104,75 +115,35 @@ FOUND = {
 EXAMPLES = [(check, text) for check, texts in FOUND.items() for text in texts.split(" | ")]
 
 
-class _Always:
-    """A sign that is in every text."""
-
-    def is_in(self, *_: object) -> bool:
-        return True
-
-
-def _yes(*_: object) -> bool:
-    return True
+def _all_signs(text: str) -> int:
+    # Where something is located is a fact about a text, and no sign of it.
+    return (-1 & ~LOCATED) | (find_signs(text) & LOCATED)
 
 
 def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
-    """Return what the slow patterns find in prose, each tried on each text."""
+    """Return what the slow patterns find in prose, each tried on each text, with nothing remembered."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(announcements, "_may_announce", _yes)
-        patch.setattr(announcements, "_PROMISING", _Always())
-        for name in ("_MARKS", "_MARK_PIECES"):
-            patch.setattr(announcements, name, ("",))  # which is in every text
-        for name in ("_TALK", "_AGREEING", "_PLACES", "_DAMAGED"):
-            patch.setattr(references, name, ("",))
-        patch.setattr(references, "has_digits", _yes)
+        for name in ("find_signs", "_recall_signs"):
+            patch.setattr(prose_reader, name, _all_signs)
+        for module in (contradictions, quantities, references, sources):
+            for name, found in vars(module).items():
+                if hasattr(found, "__wrapped__"):
+                    patch.setattr(module, name, found.__wrapped__)
+        patch.setattr(announcements, "_LONGEST_END", 1 << 20)
         patch.setattr(references, "_LONGEST_UNFINISHED", 1 << 20)
-        patch.setattr(figures, "_SUMS", ("",))
-        for name in ("may_have_date", "_may_have_sum", "_may_have_count", "_may_be_impossible", "may_measure"):
-            patch.setattr(figures, name, _yes)
-        patch.setattr(quantities, "_SUMS", ("",))
+        patch.setattr(references, "_may_number_two", lambda _: True)
+        for name in ("_PLACES", "_DAMAGES"):
+            patch.setattr(references, name, ("",))  # which is in every text
+        patch.setattr(figures, "may_have_date", lambda _: True)
         patch.setattr(quantities, "_find_given", quantities._THE_COUNT.finditer)
         patch.setattr(quantities, "_find_any", quantities._A_COUNT.finditer)
-        for name in ("has_digits", "may_measure", "may_have_date"):
-            patch.setattr(quantities, name, _yes)
         patch.setattr(sources, "_NAME", re.compile(""))
-        patch.setattr(sources, "may_name_people", _yes)
-        patch.setattr(contradictions, "_RULED_OUT", ("",))
-        patch.setattr(contradictions, "_SUCCEEDING", _Always())
-        patch.setattr(contradictions, "_may_fail", _yes)
         patch.setattr(announcements, "find_placeholders", _placeholders_one_by_one)
-        patch.setattr(validation, "read_prose", _with_all_signs)
         return list(validation.find_in_prose(baton, known, None))
 
 
 def _placeholders_one_by_one(texts: Iterable[str], task: str) -> list[str]:
     return [text for text in texts if is_placeholder(text, task)]
-
-
-class _Everything(str):
-    """A text in which everything is found, and which is in no alphabet."""
-
-    __slots__ = ()
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-    def isascii(self) -> bool:
-        return False
-
-
-def _with_all_signs(baton: Baton) -> Prose:
-    prose = read_prose(baton)
-    everything = _Everything(prose.lowered)
-    return replace(
-        prose,
-        ordered=everything,
-        lowered_orders=everything,
-        lowered=everything,
-        lowered_told=everything,
-        figures=None,
-        told_figures=None,
-        all_figures=None,
-    )
 
 
 def quickly(baton: Baton, known: KnownFacts) -> list[Problem]:
@@ -188,6 +159,32 @@ def test_the_labelled_set_is_read_alike_with_and_without_signs(one: Labelled) ->
     shouted = replace(one.baton, task=one.baton.task.upper(), items=told)
     for baton in (one.baton, alone, replace(one.baton, items=told), shouted):
         assert by_patterns(baton, one.known) == quickly(baton, one.known)
+
+
+SENTENCES = [
+    sentence
+    for one in SET
+    for text in (one.baton.task, *one.baton.brief.criteria, one.baton.brief.rationale or "")
+    for sentence in text.split(". ")
+    if sentence.strip()
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sentences_from_anywhere_are_read_alike_with_and_without_signs(seed: int) -> None:
+    """A text is judged by all of its words: those of many tasks in one, beside items of other batons."""
+    chance = Random(seed)  # the same cases each time
+    texts = [*SENTENCES, *[text for _, text in EXAMPLES]]
+    items = [item for one in SET for item in one.baton.items]
+    differing = []
+    for _ in range(30):
+        task, why, criterion = (". ".join(chance.sample(texts, chance.randint(1, 4))) for _ in range(3))
+        carried = tuple(chance.sample(items, chance.randint(0, 6)))
+        baton = replace(a_baton(task=task, brief=a_brief(rationale=why, criteria=(criterion,))), items=carried)
+        if by_patterns(baton, KnownFacts(now=NOON)) != quickly(baton, KnownFacts(now=NOON)):
+            differing.append(baton)
+
+    assert [] == differing
 
 
 @pytest.mark.parametrize(("check", "text"), EXAMPLES)
@@ -274,3 +271,23 @@ def test_a_common_word_at_the_end_of_a_sentence_is_no_name_that_is_ruled_out() -
 
     assert [] == checks(decided, "Read the lines as they are stored, and add them up.")
     assert ["signal-corruption.decided-against"] == checks(named, "Add the totals to ledger.csv today.")
+
+
+def test_what_a_text_says_is_found_once_and_long_texts_are_not_kept() -> None:
+    """What is carried along is read once in a process. What a process keeps of words has bounds."""
+    asked = []
+
+    @remembered
+    def find(text: str) -> int:
+        asked.append(len(text))
+        return len(text)
+
+    long = "x" * (LONGEST_REMEMBERED + 1)
+    found = [find(text) for text in ("short", long, "short", long)]
+    for number in range(MOST_REMEMBERED):
+        find(f"text {number}")
+    find("short")
+
+    assert [5, len(long), 5, len(long)] == found
+    assert [5, len(long), len(long)] == asked[:3]
+    assert 5 == asked[-1]  # it had been forgotten for the sake of later ones

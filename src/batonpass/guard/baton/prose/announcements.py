@@ -12,7 +12,7 @@ from typing import Final
 from batonpass.guard.baton.placeholder import find_placeholders
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt
-from batonpass.guard.baton.prose.signs import WordSign
+from batonpass.guard.baton.prose.signs import ANNOUNCES, BLANKS, PROMISES, TextForms, WordSign
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Decision, WorkItem
@@ -79,6 +79,7 @@ _BLANK: Final = re.compile(
 _ENDS_OPEN: Final = re.compile(
     r"(?::|\b(?:following|namely|such as|including|like this|these are)|\bfollows?\.?)\s*$", re.IGNORECASE
 )
+_LONGEST_END: Final = 12  # characters
 # A heading under which nothing stands before the next heading, or the end.
 _EMPTY_HEADING: Final = re.compile(
     r"^[ \t]{0,8}([A-Z][^:\n]{1,60}):[ \t]{0,8}\n\s{0,40}(?:[^\s:][^:\n]{1,60}:[ \t]{0,8}(?:\n|\Z)|\Z)"
@@ -94,7 +95,6 @@ _ANNOUNCING: Final = WordSign(
     "see & ticket|issue|email|mail|thread|doc|docs|document|spec|wiki|chat|slack|note|notes",
     "provided|supplied",
 )
-_ANNOUNCING_PIECES: Final = ("attach", "enclos", "sending", "sent along", "see ", "provided", "supplied")
 # The other alternatives of `_ATTACHED` have words that stand in many texts. So what is beside them is looked for.
 _NAMED_BELOW: Final = (
     "appendix",
@@ -108,13 +108,12 @@ _NAMED_BELOW: Final = (
     "example",
 )
 _BELOW: Final = re.compile(r" below\b(?=\s{0,3}(?:[.,;!?)]|$| and | or | to ))", re.MULTILINE)
-_POINTING: Final = tuple(
-    re.compile(
-        rf"{word} (?:error|message|stack trace|snippet|code|query|extract|sentence|paragraph|numbers|address|link|list"
-        r"|table|text|data|figures|requirements)"
-    )
-    for word in ("this", "these", "following")
+_POINTED_AT: Final = (
+    "error|message|stack trace|snippet|code|query|extract|sentence|paragraph|numbers|address|link|list|table|text|data"
+    "|figures|requirements"
 )
+_POINTING: Final = {word.encode(): re.compile(rf"{word} (?:{_POINTED_AT})") for word in ("this", "these", "following")}
+_BELOW_WORD: Final = b"below"
 _PROMISING: Final = WordSign(
     "ll|will|shall & i|we|they|he|she|ana|customer|client|boss"
     "& send|give|provide|share|upload|forward|tell|let|get|decide|confirm",
@@ -135,6 +134,7 @@ _PROMISING: Final = WordSign(
     "way & on & its|their|the",
     "yet & not & ready|finished|available",
 )
+SIGN_WORDS: Final = _ANNOUNCING.words | _PROMISING.words | _POINTING.keys() | {_BELOW_WORD}
 _WHAT: Final = attrgetter("what")
 _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XX", "NN", "$", "{")
 _MARK_PIECES: Final = (
@@ -152,16 +152,20 @@ _MARK_PIECES: Final = (
 
 def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
     """Yield what orders and other texts announce and do not bring."""
-    kinds = baton.by_kind
-    if Artifact not in kinds and _may_announce(prose):
-        yield from _first(_ATTACHED, (*prose.orders, *prose.told), "data-gap.attachment-missing", _about_attachment)
-    if _PROMISING.is_in(prose.words, prose.lowered_orders):
+    kinds, signs = baton.by_kind, prose.order_signs
+    if (signs | prose.told_signs) & ANNOUNCES and Artifact not in kinds:
+        announcing = [text for text in (*prose.orders, *prose.told) if prose.signs[text] & ANNOUNCES]
+        yield from _first(_ATTACHED, announcing, "data-gap.attachment-missing", _about_attachment)
+    if signs & PROMISES:
         yield from _first(_PROMISED, prose.orders, "data-gap.promised", _about_promise)
-    if any(map(prose.ordered.__contains__, _MARK_PIECES)) and any(map(prose.ordered.__contains__, _MARKS)):
+    if signs & BLANKS:
         for text in prose.orders:
             yield from _first(_BLANK, (text,), "data-gap.blank", _about_blank)
-    yield from _empty_headings([text for text in prose.orders if "\n" in text])
-    if not baton.items and _ENDS_OPEN.search(baton.task):
+    for text in prose.orders:
+        if "\n" in text:
+            yield from _empty_headings(text)
+    # Only the end is looked at: the pattern would be tried at every character.
+    if not baton.items and _ENDS_OPEN.search(baton.task, max(0, len(baton.task.rstrip()) - _LONGEST_END)):
         yield _gap(
             "data-gap.list-missing",
             f"The task {quote(baton.task)} ends where a list should begin.",
@@ -176,14 +180,28 @@ def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
         )
 
 
-def _may_announce(prose: Prose) -> bool:
-    """Return False if texts surely announce nothing, although they have the words for it."""
-    lowered, told = prose.lowered, prose.lowered_told
-    if _ANNOUNCING.is_in(prose.words, lowered) or any(map(told.__contains__, _ANNOUNCING_PIECES)):
+def find_signs(forms: TextForms) -> int:
+    """Return the signs of the checks above that a text has."""
+    signs = 0
+    if _may_announce(forms):
+        signs |= ANNOUNCES
+    if _PROMISING.is_in(forms):
+        signs |= PROMISES
+    text = forms.text
+    if any(map(text.__contains__, _MARK_PIECES)) and any(map(text.__contains__, _MARKS)):
+        signs |= BLANKS
+    return signs
+
+
+def _may_announce(forms: TextForms) -> bool:
+    """Return False if a text surely announces nothing, although it has the words for it."""
+    if _ANNOUNCING.is_in(forms):
         return True
-    if any(pattern.search(lowered) for pattern in _POINTING):
-        return True
-    place = lowered.find(" below")
+    words, lowered = forms.words, forms.lowered
+    for word, pattern in _POINTING.items():
+        if word in words and pattern.search(lowered):
+            return True
+    place = lowered.find(" below") if _BELOW_WORD in words else -1
     while place >= 0:
         if lowered.endswith(_NAMED_BELOW, 0, place) or _BELOW.match(lowered, place):
             return True
@@ -207,15 +225,14 @@ def _is_meant(found: "re.Match[str]") -> bool:
     return text.count("`", 0, found.start()) % 2 == 0 and "template" not in text.lower()
 
 
-def _empty_headings(texts: Sequence[str]) -> Iterator[Problem]:
-    for text in texts:
-        if (found := _EMPTY_HEADING.search(text)) is not None:
-            title = quote((found[1] or found[2]).strip())
-            yield _gap(
-                "data-gap.section-empty",
-                f"Nothing stands under {title}.",
-                f"What belongs under {title}, or is there nothing?",
-            )
+def _empty_headings(text: str) -> Iterator[Problem]:
+    if (found := _EMPTY_HEADING.search(text)) is not None:
+        title = quote((found[1] or found[2]).strip())
+        yield _gap(
+            "data-gap.section-empty",
+            f"Nothing stands under {title}.",
+            f"What belongs under {title}, or is there nothing?",
+        )
 
 
 _about_attachment: Final = (

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
-from batonpass.guard.baton.prose.signs import WordSign
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, words_of
+from batonpass.guard.baton.prose.signs import FAILS, GONE, ONLY, RULES_OUT, SUCCEEDS, TextForms, WordSign
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Constraint, Decision, Exclusion, RejectedPath, WorkItem
@@ -19,7 +20,7 @@ _AGAINST: Final = re.compile(
     re.IGNORECASE,
 )
 _HAS_FORM: Final = re.compile(r"[A-Z\d./:@#_-]")
-_RULED_OUT: Final = ("not ", "never ", "no longer ", "instead of ", "rather than ", "don't ", "stop ", "without ")
+_RULING_OUT: Final = frozenset({b"not", b"never", b"longer", b"instead", b"rather", b"don", b"stop", b"without"})
 _NEGATED: Final = re.compile(
     r"\b(?:not|never|no|don't|instead of|rather than|without|except|against|leave|remove|drop|away|stop|replace"
     r"|migrate|was"
@@ -55,7 +56,12 @@ _FAILURE: Final = re.compile(
     r"|\b(?:tests?|checks?) (?:were|was) not run\b"
     r"|\b(?:requested changes|rejected|declined|did not (?:approve|agree|accept|confirm)|disapproved|refused)\b"
 )
-_FAILING: Final = ("rejected", "declined", "disapproved", "refused", "not run", "requested changes", "did not ")
+_FAILING: Final = WordSign(
+    "rejected|declined|disapproved|refused",
+    "'not run'|'did not ' & not",
+    "'requested changes' & requested",
+)
+_FAILED: Final = frozenset({b"failed", b"failure", b"failures", b"error", b"errors"})
 _FAILED_NUMBER: Final = re.compile(rb"0 (?:tests? |checks? |jobs? )?(?:failed|failures?|errors?)")
 # What an item says is not there any more, or never was.
 _GONE: Final = re.compile(
@@ -66,37 +72,63 @@ _GONE: Final = re.compile(
     r"|lost)\b",
     re.IGNORECASE,
 )
+_LEAVING: Final = WordSign(
+    "stock|sold|available|unavailable|notavailable|longeravailable|canceled|cancelled|aborted|failed|closed|withdrawn"
+    "|revoked|expired|deleted|broken|exist|ill|holiday|leave|switched|shut|discontinued|missing|lost",
+    "did & work",
+)
 _NOT: Final = re.compile(r"\b(?:not|never|no longer)\b|n't\b", re.IGNORECASE)
 _NAMING: Final = re.compile(r"[^\W_]{3,30}")
 _LITTLE: Final = words_of("the and for with its our has have was were been are that this")
 
 
+_WHAT: Final = attrgetter("what")
+_TEXT: Final = attrgetter("text")
+SIGN_WORDS: Final = frozenset({b"only"}).union(_RULING_OUT, _FAILED, _FAILING.words, _LEAVING.words, _SUCCEEDING.words)
+
+
+def find_signs(forms: TextForms) -> int:
+    """Return the signs of the checks below that a text has."""
+    signs = 0 if forms.words.isdisjoint(_RULING_OUT) else RULES_OUT
+    if b"only" in forms.words:
+        signs |= ONLY
+    if _SUCCEEDING.is_in(forms):
+        signs |= SUCCEEDS
+    if _FAILING.is_in(forms) or (not forms.words.isdisjoint(_FAILED) and _says_failed(forms)):
+        signs |= FAILS
+    if _LEAVING.is_in(forms):
+        signs |= GONE
+    return signs
+
+
+def _says_failed(forms: TextForms) -> bool:
+    """Return False if a text surely has no number of failures, and no capitals that say so."""
+    return "FAILED" in forms.text or forms.figures is None or _FAILED_NUMBER.search(forms.figures) is not None
+
+
 def find_contradictions(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
     """Yield where orders and facts cannot both hold; `texts` has the words of the files that are carried."""
-    if prose.told:
-        if any(map(prose.lowered.__contains__, _RULED_OUT)):
-            yield from _decided_against(baton, prose.orders)
-        if "only" in prose.lowered:
-            yield from _other_names(baton, prose.orders)
-        if RejectedPath in baton.by_kind:
-            yield from _rejected(baton)
-        if Claim in baton.by_kind or WorkItem in baton.by_kind:
-            yield from _gone(baton, prose)
-            yield from _denied(baton)
-    if (texts or _may_fail(prose)) and _SUCCEEDING.is_in(prose.words, prose.lowered_orders):
+    told = prose.told_signs
+    if told & (RULES_OUT | ONLY):
+        rulings = _rulings(baton)
+        yield from _decided_against(rulings, prose)
+        yield from _other_names(rulings, prose)
+    if RejectedPath in baton.by_kind:
+        yield from _rejected(baton)
+    if Claim in baton.by_kind or WorkItem in baton.by_kind:
+        facts = [*map(_WHAT, (*baton.by_kind.get(Claim, ()), *baton.by_kind.get(WorkItem, ())))]
+        if told & GONE:
+            yield from _gone(facts, prose)
+        yield from _denied(facts)
+    if prose.order_signs & SUCCEEDS and (texts or told & FAILS):
         yield from _failed(prose, texts)
 
 
-def _decided_against(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
+def _decided_against(rulings: Sequence[str], prose: Prose) -> Iterator[Problem]:
     """Yield what the orders name, and a decision, an exclusion or a constraint rules out by the same name."""
-    for ruling in _rulings(baton):
-        if not any(map(ruling.lower().__contains__, _RULED_OUT)):
-            continue
-        for found in islice(_AGAINST.finditer(ruling), _MOST_NAMES):
-            name = found["name"].rstrip(".:,-")
-            if _HAS_FORM.search(name) is None:
-                continue  # a common word at the end of a sentence: "never on the lines."
-            if any(_is_ordered(name, text) for text in orders):
+    for ruling in rulings:
+        for name in _names_against(ruling) if prose.signs[ruling] & RULES_OUT else ():
+            if name in prose.ordered and any(_is_ordered(name, text) for text in prose.orders):
                 yield _contradiction(
                     "signal-corruption.decided-against",
                     f"The task names {quote(name)}, and {quote(ruling, words=10)} rules it out.",
@@ -105,12 +137,20 @@ def _decided_against(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
                 return
 
 
-def _rulings(baton: Baton) -> Iterator[str]:
-    for decision in baton.by_kind.get(Decision, ()):
-        yield decision.what
-    for given in chain(baton.by_kind.get(Exclusion, ()), baton.by_kind.get(Constraint, ())):
-        if given.text:
-            yield given.text
+@remembered
+def _names_against(ruling: str) -> tuple[str, ...]:
+    """Return the names that a ruling rules out."""
+    names = [found["name"].rstrip(".:,-") for found in islice(_AGAINST.finditer(ruling), _MOST_NAMES)]
+    # Not a common word at the end of a sentence: "never on the lines."
+    return tuple(name for name in names if _HAS_FORM.search(name))
+
+
+def _rulings(baton: Baton) -> list[str]:
+    """Return what was decided, excluded and demanded, in words."""
+    kinds = baton.by_kind
+    rulings = [*map(_WHAT, kinds.get(Decision, ()))]
+    rulings += filter(None, map(_TEXT, (*kinds.get(Exclusion, ()), *kinds.get(Constraint, ()))))
+    return rulings
 
 
 def _is_ordered(name: str, text: str) -> bool:
@@ -118,16 +158,13 @@ def _is_ordered(name: str, text: str) -> bool:
     return place is not None and _NEGATED.search(text, max(0, place.start() - 60), place.start()) is None
 
 
-def _other_names(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
+def _other_names(rulings: Sequence[str], prose: Prose) -> Iterator[Problem]:
     """Yield a name in the orders where only another of the same form may stand: eu-west-1 for eu-central-1."""
     names: list[str] | None = None
-    for ruling in _rulings(baton):
-        for found in islice(_ONLY.finditer(ruling), _MOST_NAMES) if "only" in ruling else ():
-            only = (found["after"] or found["before"]).rstrip(".:,-")
-            if _JOINTS.search(only) is None:
-                continue  # a name of one part is like no other
+    for ruling in rulings:
+        for only in _only_names(ruling) if prose.signs[ruling] & ONLY else ():
             if names is None:
-                names = [*dict.fromkeys(chain.from_iterable(map(_NAMED.findall, orders)))][:_MOST_NAMES]
+                names = [*dict.fromkeys(chain.from_iterable(map(_NAMED.findall, prose.orders)))][:_MOST_NAMES]
             for name in names:
                 if _alike(only, name) and name not in ruling:
                     yield _contradiction(
@@ -136,6 +173,15 @@ def _other_names(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
                         f"Is {quote(name)} right, or {quote(only)} as decided?",
                     )
                     return
+
+
+@remembered
+def _only_names(ruling: str) -> tuple[str, ...]:
+    """Return the names that a ruling allows alone, if they have several parts: others are like no other name."""
+    names = [
+        (found["after"] or found["before"]).rstrip(".:,-") for found in islice(_ONLY.finditer(ruling), _MOST_NAMES)
+    ]
+    return tuple(name for name in names if _JOINTS.search(name))
 
 
 def _alike(one: str, other: str) -> bool:
@@ -159,16 +205,13 @@ def _rejected(baton: Baton) -> Iterator[Problem]:
             return
 
 
-def _gone(baton: Baton, prose: Prose) -> Iterator[Problem]:
+def _gone(facts: Sequence[str], prose: Prose) -> Iterator[Problem]:
     """Yield what the orders count on, and of which a claim or finished work says that it failed or is not there."""
-    if any(map(_GONE.search, prose.orders)):
+    if prose.order_signs & GONE and any(map(_GONE.search, prose.orders)):
         return  # whoever gave the task knows
-    words = {word for text in prose.orders for word in _NAMING.findall(text.lower())}
-    for text in _facts(baton):
-        if (found := _GONE.search(text)) is None:
-            continue
-        begins = max(text.rfind(mark, 0, found.start()) for mark in (". ", "; ", "\n")) + 1
-        subject = {*_NAMING.findall(text[begins : found.start()].lower())} - _LITTLE
+    words = {*_NAMING.findall(prose.ordered.lower())}
+    for text in facts:
+        subject = _gone_subject(text) if prose.signs[text] & GONE else frozenset()
         if len(subject) >= _TWO_WORDS and subject <= words:
             yield _contradiction(
                 "signal-corruption.not-there",
@@ -178,13 +221,22 @@ def _gone(baton: Baton, prose: Prose) -> Iterator[Problem]:
             return
 
 
-def _denied(baton: Baton) -> Iterator[Problem]:
+@remembered
+def _gone_subject(fact: str) -> frozenset[str]:
+    """Return the words for what a fact says is not there any more; none if it does not say so."""
+    if (found := _GONE.search(fact)) is None:
+        return frozenset()
+    begins = max(fact.rfind(mark, 0, found.start()) for mark in (". ", "; ", "\n")) + 1
+    return frozenset(_NAMING.findall(fact[begins : found.start()].lower())) - _LITTLE
+
+
+def _denied(facts: Sequence[str]) -> Iterator[Problem]:
     """Yield two facts in the same words, one of them with a "not"."""
-    facts: dict[tuple[str, ...], str] = {}
-    for text in _facts(baton):
-        words = tuple(_NAMING.findall(_NOT.sub(" ", text.lower())))
-        other = facts.setdefault(words, text)
-        if (_NOT.search(other) is None) != (_NOT.search(text) is None):
+    first: dict[tuple[str, ...], tuple[str, bool]] = {}
+    for text in facts:
+        words, denies = _affirmed(text)
+        other, other_denies = first.setdefault(words, (text, denies))
+        if other_denies != denies:
             yield _contradiction(
                 "signal-corruption.denied",
                 f"{quote(other, words=10)} and {quote(text, words=10)} cannot both be so.",
@@ -193,19 +245,10 @@ def _denied(baton: Baton) -> Iterator[Problem]:
             return
 
 
-def _facts(baton: Baton) -> Iterator[str]:
-    return (fact.what for fact in chain(baton.by_kind.get(Claim, ()), baton.by_kind.get(WorkItem, ())))
-
-
-def _may_fail(prose: Prose) -> bool:
-    """Return False if no item says that something failed."""
-    figures = prose.all_figures
-    return (
-        figures is None
-        or any(map(prose.lowered_told.__contains__, _FAILING))
-        or _FAILED_NUMBER.search(figures) is not None
-        or ("failed" in prose.lowered_told and any("FAILED" in text for text in prose.told))
-    )
+@remembered
+def _affirmed(fact: str) -> tuple[tuple[str, ...], bool]:
+    """Return the words of a fact without its "not", and whether it has one."""
+    return tuple(_NAMING.findall(_NOT.sub(" ", fact.lower()))), _NOT.search(fact) is not None
 
 
 def _failed(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:

@@ -4,14 +4,26 @@ Like all checks of prose these ask and never block, and read a text in linear ti
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date
 from itertools import chain, combinations, pairwise
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
-from batonpass.guard.baton.prose.signs import mark_figures
+from batonpass.guard.baton.prose.signs import (
+    COUNTS,
+    DATES,
+    DIGITS,
+    HOURS,
+    IMPOSSIBLE,
+    MEASURES,
+    SHARES,
+    SUMS,
+    TextForms,
+    mark_figures,
+)
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Decision
@@ -83,7 +95,8 @@ _IMPOSSIBLE: Final = re.compile(
     r"|\bprobability (?:of |is )?(?:[2-9]|1\.\d{0,4}[1-9])\b",
     re.IGNORECASE,
 )
-_BOUNDED: Final = (
+_BOUNDED: Final = frozenset({b"latitude", b"lat", b"longitude", b"long", b"lon", b"probability"})
+_BOUNDED_FIGURES: Final = (
     re.compile(rb"lat(?:itude|\.)?(?: of| is|:|=)? ?-?0"),
     re.compile(rb"lon(?:g|gitude)?\.?(?: of| is|:|=)? ?-?0"),
     re.compile(rb"probability (?:of |is )?0"),
@@ -109,8 +122,8 @@ _WEIGHTS: Final = re.compile(
     r"\b[\w-]{2,25} \(\d{1,3}(?:\.\d)?\s?%\)(?:(?:, | and |, and )(?:[\w-]{2,25} ){1,3}\(\d{1,3}(?:\.\d)?\s?%\)){1,9}"
 )
 _MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
-_SUMS: Final = ("total", "sum", "together")
-_SUM_AND_FIGURE: Final = tuple(re.compile(word.encode() + rb"[^0.;\n]{0,40}0") for word in _SUMS)
+_SUMS: Final = frozenset({b"total", b"sum", b"together", b"altogether"})
+_SUM_AND_FIGURE: Final = tuple(re.compile(word + rb"[^0.;\n]{0,40}0") for word in (b"total", b"sum", b"together"))
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d)?)\s?%")
 _WHOLE: Final = 100.0
 
@@ -131,7 +144,6 @@ _COUNTED: Final = re.compile(
 # What comes right before the list, and a number before that: each is quicker to look for than the whole.
 _ANNOUNCED: Final = (b"s of ", b"s in ", b"s for ")
 _LONGEST_ANNOUNCED: Final = 32  # characters up to the colon
-_COUNTS: Final = (b"0", *(word.encode() for word in NUMBERS))
 _LONGEST_COUNT: Final = 160  # characters from the number to the colon
 _SEPARATOR: Final = re.compile(r",? and |, | or ")
 _ROWS: Final = re.compile(
@@ -153,27 +165,19 @@ _FEW_WORDS: Final = 4
 
 def find_wrong_figures(baton: Baton, prose: Prose, rows: Mapping[str, int]) -> Iterator[Problem]:
     """Yield figures that contradict themselves or each other; `rows` has the number of rows of carried tables."""
-    orders, lowered, marked = prose.orders, prose.lowered_orders, prose.figures
-    figures = marked is None or b"0" in marked  # only a count can be spelled
-    # Each check, and whether a sign of it is there.
-    checks = (
-        (_wrong_dates, figures and may_have_date(marked)),
-        (_wrong_sums, figures and any(map(lowered.__contains__, _SUMS)) and _may_have_sum(marked)),
-        (_wrong_shares, figures and "%" in lowered),
-        (_wrong_counts, _may_have_count(marked)),
-        (_wrong_hours, figures and "hour" in lowered and "from " in lowered),
-        (_impossible_values, figures and _may_be_impossible(marked)),
-    )
-    for find, may_find in checks:
-        if may_find:
-            yield from chain.from_iterable(map(find, orders))
+    orders, signs = prose.orders, prose.order_signs
+    if signs & _ANY_FIGURE:
+        for sign, find in _CHECKS:
+            if signs & sign:
+                yield from chain.from_iterable(map(find, orders))
     if rows:
         for text in orders:
             yield from _wrong_rows(text, rows)
-    claims = [claim.what for claim in baton.by_kind.get(Claim, ()) if claim.key is None]
+    carried = baton.by_kind.get(Claim)
+    claims = [claim.what for claim in carried if claim.key is None] if carried else []
     if claims:
         yield from _two_figures(claims)
-    if (claims or Decision in baton.by_kind) and may_measure(prose):
+    if (signs | prose.told_signs) & MEASURES and (claims or Decision in baton.by_kind):
         yield from _two_quantities(orders, [*claims, *[decision.what for decision in baton.decisions]])
 
 
@@ -186,17 +190,42 @@ _WITH_UNIT: Final = re.compile(
 _MONEY_SIGNS: Final = ("\u20ac", "$", "\u00a3", "\u00a5")
 
 
-def may_measure(prose: Prose) -> bool:
-    """Return False if texts surely have no figure with a unit."""
-    return (
-        prose.all_figures is None
-        or _WITH_UNIT.search(prose.all_figures) is not None
-        or any(map(prose.lowered.__contains__, _MONEY_SIGNS))
-    )
+_ANY_FIGURE: Final = DATES | SUMS | SHARES | COUNTS | HOURS | IMPOSSIBLE
+_MONTH_WORDS: Final = frozenset(name.encode() for name in _MONTHS)
+_NUMBER_WORDS: Final = frozenset(word.encode() for word in NUMBERS)
+SIGN_WORDS: Final = frozenset({b"from", b"hour", b"hours"}).union(_SUMS, _BOUNDED, _MONTH_WORDS, _NUMBER_WORDS)
+
+
+def find_signs(forms: TextForms) -> int:
+    """Return the signs of the checks of figures that a text has."""
+    words, figures = forms.words, forms.figures
+    if figures is None:
+        return _ANY_FIGURE | DIGITS | MEASURES
+    signs = COUNTS if _may_have_count(figures, words) else 0
+    if b"0" not in figures:
+        return signs  # only a count can be spelled
+    signs |= DIGITS
+    if (b"-00-0" in figures or not words.isdisjoint(_MONTH_WORDS)) and may_have_date(figures):
+        signs |= DATES
+    if not words.isdisjoint(_SUMS) and _has_any(_SUM_AND_FIGURE, figures):
+        signs |= SUMS
+    if b"%" in figures:
+        signs |= SHARES
+    if b"from" in words and (b"hour" in words or b"hours" in words):
+        signs |= HOURS
+    if b"0:00" in figures or (not words.isdisjoint(_BOUNDED) and _has_any(_BOUNDED_FIGURES, figures)):
+        signs |= IMPOSSIBLE
+    if _WITH_UNIT.search(figures) or any(map(forms.lowered.__contains__, _MONEY_SIGNS)):
+        signs |= MEASURES
+    return signs
+
+
+def _has_any(patterns: Iterable["re.Pattern[bytes]"], figures: bytes) -> bool:
+    return any(pattern.search(figures) for pattern in patterns)
 
 
 def may_have_date(figures: bytes | None) -> bool:
-    """Return False if texts surely have no date."""
+    """Return False if a text surely has no date."""
     if figures is None or _DAY_FIRST.search(figures) is not None:
         return True
     place = figures.find(b" 0")
@@ -207,27 +236,18 @@ def may_have_date(figures: bytes | None) -> bool:
     return False
 
 
-def _may_have_sum(figures: bytes | None) -> bool:
-    """Return False if texts surely have no figure after the word for a sum."""
-    return figures is None or any(pattern.search(figures) for pattern in _SUM_AND_FIGURE)
-
-
-def _may_be_impossible(figures: bytes | None) -> bool:
-    """Return False if texts surely have neither a time of day nor a figure after the word for a bounded value."""
-    return figures is None or b"0:00" in figures or any(pattern.search(figures) for pattern in _BOUNDED)
-
-
-def _may_have_count(figures: bytes | None) -> bool:
-    """Return False if texts surely announce no number of things before a list."""
-    if figures is None:
-        return True
+def _may_have_count(figures: bytes, words: AbstractSet[bytes]) -> bool:
+    """Return False if a text surely announces no number of things before a list."""
+    spelled = words & _NUMBER_WORDS
+    if not spelled and b"0" not in figures:
+        return False
     for mark in (b": ", b" ("):
         place = figures.find(mark)
         while place >= 0:
-            near = figures[max(0, place - _LONGEST_ANNOUNCED) : place]
-            if near.endswith(b"s") or any(map(near.__contains__, _ANNOUNCED)):
-                before = figures[max(0, place - _LONGEST_COUNT) : place]
-                if any(map(before.__contains__, _COUNTS)):
+            first = max(0, place - _LONGEST_COUNT)
+            if spelled or figures.find(b"0", first, place) >= 0:
+                near = figures[max(0, place - _LONGEST_ANNOUNCED) : place]
+                if near.endswith(b"s") or any(map(near.__contains__, _ANNOUNCED)):
                     return True
             place = figures.find(mark, place + 1)
     return False
@@ -477,6 +497,16 @@ def _two_quantities(orders: Sequence[str], claims: Sequence[str]) -> Iterator[Pr
 
 
 _FEW_QUANTITIES: Final = 40  # compared with each other
+
+# Each check of one text, and its sign.
+_CHECKS: Final = (
+    (DATES, _wrong_dates),
+    (SUMS, _wrong_sums),
+    (SHARES, _wrong_shares),
+    (COUNTS, _wrong_counts),
+    (HOURS, _wrong_hours),
+    (IMPOSSIBLE, _impossible_values),
+)
 
 
 def _wrong(check: str, about: str, question: str) -> Problem:

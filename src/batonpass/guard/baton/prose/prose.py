@@ -1,64 +1,44 @@
-"""The words of a baton as the checks of prose read them: its texts, and all of them at once for a quick look.
+"""The words of a baton as the checks of prose read them: its texts, and the signs that each of them has.
 
-Most batons have none of the words without which a check can find nothing. So a check first looks for such a sign, a
-literal piece of text, in everything at once, which costs a hundredth of a pattern and no call. Only where a sign is
-there are its patterns tried, text by text. A sign that is there too often costs time; one that is missing hides a
-problem, so every alternative of a pattern must contain a sign of its check.
+Most texts have none of the words without which a check can find nothing. So each text is looked through once for such
+signs, and only where a sign is there are its patterns tried. What travels on and on, such as a decision, is looked
+through once in a process and not at every hop.
 """
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
+from typing import Final, TypeVar
 
 from batonpass.guard.baton.problem import Problem, Whom
-from batonpass.guard.baton.prose.signs import mark_figures, split_words
-from batonpass.guard.baton.referential_drift import texts_of
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.base.value import Value
-from batonpass.model.baton.baton import Baton
+
+_Found = TypeVar("_Found")
+
+LONGEST_REMEMBERED: Final = 4096  # characters: what is remembered of texts stays within a few megabytes
+MOST_REMEMBERED: Final = 1024  # texts
 
 
 class Prose(Value, frozen=True):
-    """The texts of a baton, joined by line breaks too; `lowered` ones have no capitals."""
+    """The texts of a baton, and their signs: of each, and of those that belong together."""
 
     orders: list[str]  # the task, its criteria and its rationale
     told: list[str]  # the texts of the items
-    ordered: str
-    lowered_orders: str
-    lowered: str  # everything
-    lowered_told: str
-    # For signs: the words of the orders; the figures of the orders, of the items, and of both.
-    words: frozenset[bytes]
-    figures: bytes | None
-    told_figures: bytes | None
-    all_figures: bytes | None
+    ordered: str  # the orders, joined by line breaks
+    signs: Mapping[str, int]
+    order_signs: int
+    told_signs: int
 
 
-def read_prose(baton: Baton) -> Prose:
-    """Return the words of a baton."""
-    orders = [baton.task, *baton.brief.criteria]
-    if baton.brief.rationale is not None:
-        orders.append(baton.brief.rationale)
-    told = texts_of(baton)
-    ordered = "\n".join(orders)
-    lowered_orders = ordered.lower()
-    lowered = "\n".join((lowered_orders, *told)).lower() if told else lowered_orders
-    if not lowered.isascii():
-        # Patterns that ignore capitals take these for an i and an s as well.
-        lowered_orders = lowered_orders.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001
-        lowered = lowered.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001 - meant
-    encoded, first = lowered.encode(), len(lowered_orders.encode())
-    figures = mark_figures(lowered)
-    return Prose(
-        orders=orders,
-        told=told,
-        ordered=ordered,
-        lowered_orders=lowered_orders,
-        lowered=lowered,
-        lowered_told=lowered[len(lowered_orders) :],
-        words=split_words(encoded[:first]),
-        figures=None if figures is None else figures[:first],
-        told_figures=None if figures is None else figures[first:],
-        all_figures=figures,
-    )
+def remembered(find: Callable[[str], _Found]) -> Callable[[str], _Found]:
+    """Remember what a function finds in texts, for the latest of them. Nobody may change what it returns."""
+    kept = lru_cache(maxsize=MOST_REMEMBERED)(find)
+
+    @wraps(find)
+    def recall(text: str) -> _Found:
+        return kept(text) if len(text) <= LONGEST_REMEMBERED else find(text)
+
+    return recall
 
 
 def a_doubt(error: ErrorType, check: str, about: str, question: str) -> Problem:

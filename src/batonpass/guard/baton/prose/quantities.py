@@ -5,16 +5,26 @@ The orders are the task, its criteria and its rationale; the facts are the items
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.figures import NUMBERS, find_dates, may_have_date, may_measure
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, sentence_at, words_of
-from batonpass.guard.baton.prose.signs import has_digits, mark_figures
+from batonpass.guard.baton.prose.figures import NUMBERS, find_dates
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, sentence_at, words_of
+from batonpass.guard.baton.prose.signs import (
+    DATES,
+    DIGITS,
+    GIVEN,
+    MEASURES,
+    SPELLED,
+    TOTALS,
+    TextForms,
+    mark_figures,
+)
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Decision
 
 _FIGURE: Final = r"(?<![\w.,/-])(?P<number>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,4})?|\d{1,12}(?:\.\d{1,4})?)"
 _SPELLED: Final = f"(?a:{'|'.join(NUMBERS)})"
@@ -100,7 +110,7 @@ _TOTAL: Final = re.compile(
     rf"|{_FIGURE.replace('number', 'before')}\s?(?:[A-Za-z€$£]{{1,7}} )?in (?:total|all)\b",
     re.IGNORECASE,
 )
-_SUMS: Final = ("total", "sum", "in all")
+_SUMS: Final = frozenset({b"total", b"sum", b"all"})
 _MONEY_COLUMN: Final = re.compile(
     r"amount|price|cost|net|gross|total|sum|value|eur|usd|gbp|chf|fee|charge", re.IGNORECASE
 )
@@ -120,32 +130,36 @@ _COMES: Final = re.compile(
 _NEAR: Final = 140  # characters before a date that say what it is
 
 
+SIGN_WORDS: Final = _SPELLED_WORDS | _SUMS
+
+
+def find_signs(forms: TextForms) -> int:
+    """Return the signs of the checks below that a text has, besides those of `figures`."""
+    signs = 0 if forms.words.isdisjoint(_SPELLED_WORDS) else GIVEN | SPELLED
+    # A number in digits after a word by which it is taken for given.
+    if forms.figures is None or any(map(forms.figures.__contains__, _GIVEN_DIGITS)):
+        signs |= GIVEN
+    if not forms.words.isdisjoint(_SUMS):
+        signs |= TOTALS
+    return signs
+
+
 def find_other_figures(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
     """Yield figures of the orders that the facts contradict; `texts` has the words of the files that are carried."""
-    lowered = prose.lowered_orders
-    spelled = not prose.words.isdisjoint(_SPELLED_WORDS)
-    if prose.told and (spelled or prose.figures is None or _may_be_given(prose.figures)):
-        yield from _other_counts(baton, prose, _THE_COUNT.finditer if spelled else _find_given)
-    if prose.figures is not None and b"0" not in prose.figures:
+    signs = prose.order_signs
+    if signs & GIVEN and prose.told:
+        yield from _other_counts(baton, prose)
+    if not signs & DIGITS:
         return
     if prose.told or len(prose.orders) > 1:
-        if may_measure(prose):
+        if (signs | prose.told_signs) & MEASURES:
             yield from _other_units(prose)
             yield from _other_limits(prose)
-        yield from _other_settings(baton, prose.orders)
-    if texts and any(map(lowered.__contains__, _SUMS)):
+        yield from _other_settings(baton, prose)
+    if signs & TOTALS and texts:
         yield from _other_totals(prose.orders, texts)
-    if may_have_date(prose.figures):
+    if signs & DATES:
         yield from _too_late(prose.orders)
-
-
-def _may_be_given(figures: bytes) -> bool:
-    """Return False if no number in digits follows a word by which it is taken for given."""
-    return any(map(figures.__contains__, _GIVEN_DIGITS))
-
-
-def _may_count(text: str) -> bool:
-    return has_digits(text) or any(map(text.lower().__contains__, NUMBERS))
 
 
 def _find_given(text: str) -> Iterator["re.Match[str]"]:
@@ -161,9 +175,6 @@ def _find_given(text: str) -> Iterator["re.Match[str]"]:
             if figures.endswith(word, 0, place) and (found := _THE_COUNT.match(text, place - len(word))):
                 yield found
         place = figures.find(b" 0", place + 1)
-
-
-_Find: TypeAlias = Callable[[str], Iterator["re.Match[str]"]]
 
 
 def _find_any(text: str) -> Iterator["re.Match[str]"]:
@@ -194,7 +205,7 @@ def _other_units(prose: Prose) -> Iterator[Problem]:
     """Yield a figure that stands with two units of the same kind: 8,400 kg here and 8,400 lb there."""
     first: dict[tuple[str, float], tuple[str, int, str, str]] = {}
     for number, text in enumerate(chain(prose.orders, prose.told)):
-        for found in _MEASURED.finditer(text):
+        for found in _MEASURED.finditer(text) if prose.signs[text] & MEASURES else ():
             unit = _unit(found)
             if unit is None or (amount := _amount(found["number"])) < _TELLING_FIGURE:
                 continue
@@ -220,8 +231,8 @@ class _Limit(NamedTuple):
 
 def _other_limits(prose: Prose) -> Iterator[Problem]:
     """Yield a limit that the task gives, and of which another text gives another figure."""
-    ordered = _limits(prose.orders[0])
-    others = [*prose.orders[1:], *prose.told] if ordered else []
+    ordered = _limits(prose.orders[0]) if prose.signs[prose.orders[0]] & MEASURES else {}
+    others = [text for text in (*prose.orders[1:], *prose.told) if prose.signs[text] & MEASURES] if ordered else []
     for other in map(_limits, others):
         for unit in ordered.keys() & other.keys():
             one, another = ordered[unit], other[unit]
@@ -235,6 +246,7 @@ def _other_limits(prose: Prose) -> Iterator[Problem]:
                 return
 
 
+@remembered
 def _limits(text: str) -> dict[str, _Limit]:
     """Return the limits in a text by unit, as far as it has only one in that unit."""
     limits: dict[str, list[_Limit]] = {}
@@ -249,16 +261,20 @@ def _limits(text: str) -> dict[str, _Limit]:
     return {unit: found[0] for unit, found in limits.items() if len(found) == 1}
 
 
-def _other_counts(baton: Baton, prose: Prose, find: "_Find") -> Iterator[Problem]:
+def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
     """Yield a number of things that the orders take for given, and of which an item says another."""
-    ordered = _counts(find, [text for text in prose.orders if _may_count(text)])
+    found: list[re.Match[str]] = []
+    for text in prose.orders:
+        if prose.signs[text] & GIVEN:
+            found += _THE_COUNT.finditer(text) if prose.signs[text] & SPELLED else _find_given(text)
+    ordered = _count(found) if found else {}
     if not ordered:
         return
     done = {work.what for work in baton.completed}
     for text in prose.told:
-        if not any(map(text.casefold().__contains__, ordered)):
+        if not prose.signs[text] & (DIGITS | SPELLED) or not any(map(text.casefold().__contains__, ordered)):
             continue
-        for what, said in _counts(_find_any, (text,), only_now=True).items():
+        for what, said in _count_now(text).items():
             number = ordered.get(what, said)
             less_so_far = said < number and text in done
             if said != number and not less_so_far and max(said, number) <= _CLOSE * min(said, number):
@@ -270,24 +286,33 @@ def _other_counts(baton: Baton, prose: Prose, find: "_Find") -> Iterator[Problem
                 return
 
 
-def _counts(find: "_Find", texts: Iterable[str], *, only_now: bool = False) -> dict[str, int]:
-    """Return how many there are of each thing, as far as the texts say one number of it."""
+@remembered
+def _count_now(text: str) -> Mapping[str, int]:
+    """Return how many there are of each thing by a text, without what it says of another time or of a part."""
+    return _count(_find_any(text), only_now=True)
+
+
+def _count(counted: Iterable["re.Match[str]"], *, only_now: bool = False) -> dict[str, int]:
+    """Return how many there are of each thing, as far as one number of it is said."""
     counts: dict[str, set[int]] = {}
-    for text in texts:
-        for found in find(text):
-            words = found["what"].casefold().split()
-            what = words[0] if words[0].endswith("s") else words[-1]
-            near = sentence_at(text, found.start())
-            if what in _NOT_COUNTED or (only_now and (_ELSEWHEN.search(near) or _IN_PART.search(near))):
+    for found in counted:
+        words = found["what"].casefold().split()
+        what = words[0] if words[0].endswith("s") else words[-1]
+        if what in _NOT_COUNTED:
+            continue
+        if only_now:
+            near = sentence_at(found.string, found.start())
+            if _ELSEWHEN.search(near) or _IN_PART.search(near):
                 continue
-            counts.setdefault(what, set()).add(NUMBERS.get(found["number"].lower()) or int(found["number"]))
+        counts.setdefault(what, set()).add(NUMBERS.get(found["number"].lower()) or int(found["number"]))
     return {what: numbers.pop() for what, numbers in counts.items() if len(numbers) == 1}
 
 
-def _other_settings(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
+def _other_settings(baton: Baton, prose: Prose) -> Iterator[Problem]:
     """Yield a setting, such as a learning rate of 0.01, of which a decision or the rationale says another value."""
-    others = [text for text in (*orders[1:], *[one.what for one in baton.decisions]) if has_digits(text)]
-    ordered = _settings(orders[0]) if others else {}
+    decided = [one.what for one in baton.by_kind.get(Decision, ())]
+    others = [text for text in (*prose.orders[1:], *decided) if prose.signs[text] & DIGITS]
+    ordered = _settings(prose.orders[0]) if others and prose.signs[prose.orders[0]] & DIGITS else {}
     for text in others if ordered else ():
         for what, number in _settings(text).items():
             if ordered.get(what, number) != number and not _ELSEWHEN.search(text):
@@ -299,6 +324,7 @@ def _other_settings(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]:
                 return
 
 
+@remembered
 def _settings(text: str) -> dict[str, str]:
     """Return the values in a text by the words before them, as far as it has one value for these words."""
     settings: dict[str, set[str]] = {}

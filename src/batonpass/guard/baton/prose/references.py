@@ -9,8 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
-from batonpass.guard.baton.prose.signs import has_digits, may_number_two
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, words_of
+from batonpass.guard.baton.prose.signs import (
+    AGREES,
+    DAMAGED,
+    DECISIONS,
+    NUMBERED,
+    POINTS,
+    TALKS,
+    UNFINISHED,
+    TextForms,
+    WordSign,
+    mark_figures,
+    words_before_numbers,
+)
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
@@ -45,34 +57,16 @@ _EARLIER_TALK: Final = re.compile(
     re.IGNORECASE,
 )
 # Signs of `_EARLIER_TALK`.
-_TALK: Final = (
-    "discussed",
-    "agreed",
-    "talked",
-    "spoke",
-    "above",
-    "before",
-    "earlier",
-    "aforementioned",
-    "previous",
-    "last",
-    "the other",
-    "latter",
-    "former",
-    "the first ",
-    "the second ",
-    "the third ",
-    "everywhere",
-    "again",
-    " too",
-    "as well",
-    "mentioned",
-    "step ",
-    "steps ",
-    "preceding",
-    "as always",
-    "as usual",
-    "the same ",
+_TALKING: Final = WordSign(
+    "discussed|agreed|mentioned|talked|spoke|earlier|previously|aforementioned|latter|former|previous|preceding|last",
+    "before & said|mentioned|described|named|listed|shown|quoted|same|usual",
+    "above & mentioned|described|named|listed|shown|quoted",
+    "other & one|approach|option|version|way|variant|solution|client|file|same|usual",
+    "first|second|third & option|approach|variant|alternative|proposal|suggestion",
+    "as & always|usual",
+    "same & customer|client|person|bug|problem|error|file|place|team",
+    "that & everywhere|again|too|well",
+    "step|steps & of",
 )
 
 # A value that only those know who agreed on it. A file that is carried does not say it; a decision or a claim may.
@@ -86,24 +80,10 @@ _AGREED: Final = re.compile(
     r"|recommended)\b",
     re.IGNORECASE,
 )
-_AGREEING: Final = (
-    " discussed",
-    " agreed",
-    "talked about",
-    "spoke about",
-    "settled on",
-    "decided on",
-    " cho",
-    "picked",
-    "mentioned",
-    "promised",
-    "selected",
-    " found",
-    "identified",
-    "flagged",
-    "shortlisted",
-    "collected",
-    "recommended",
+_AGREEING: Final = WordSign(
+    "discussed|agreed|talked|spoke|settled|decided|chose|picked|mentioned|promised & we|you|i|they|he|she & the",
+    "selected|chose|chosen|found|identified|picked|flagged|shortlisted|collected|recommended & that|which"
+    "& phase|step|stage|agent|worker|team|run|colleague|colleagues",
 )
 _TABLES: Final = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".xls", ".parquet")
 
@@ -154,7 +134,7 @@ _MOJIBAKE: Final = re.compile(
     "\u00c3[\u0080-\u00bf\u0178\u201e\u2013\u0153]|\u00e2\u20ac[\u2122\u0153\u009d\u201c\u201d\u00a6\u2013\u2014]"
     "|\u00c2[\u00a0\u00b7\u00b0\u00a7]|\ufffd"
 )
-_DAMAGED: Final = ("\u00c3", "\u00e2\u20ac", "\u00c2", "\ufffd")  # signs of it
+_DAMAGES: Final = ("\u00c3", "\u00e2\u20ac", "\u00c2", "\ufffd")  # signs of it
 # Signs that a part of a file is named.
 _PLACES: Final = (
     "section",
@@ -173,6 +153,27 @@ _PLACES: Final = (
     "setting",
     "entry",
 )
+_POINTERS: Final = frozenset({b"the", b"this", b"that"})
+SIGN_WORDS: Final = frozenset({b"decision"}).union(_POINTERS, _TALKING.words, _AGREEING.words)
+
+
+def find_signs(forms: TextForms) -> int:
+    """Return the signs of the checks below that a text has."""
+    text, words = forms.text, forms.words
+    signs = 0 if words.isdisjoint(_POINTERS) else POINTS
+    if _TALKING.is_in(forms):
+        signs |= TALKS
+    if _AGREEING.is_in(forms):
+        signs |= AGREES
+    if b"decision" in words:
+        signs |= DECISIONS
+    if "/" in text or forms.figures is None or b"0" in forms.figures:
+        signs |= NUMBERED
+    if not text.isascii() and any(map(text.__contains__, _DAMAGES)):
+        signs |= DAMAGED
+    if is_unfinished(text):
+        signs |= UNFINISHED
+    return signs
 
 
 def find_prose_drift(
@@ -182,28 +183,27 @@ def find_prose_drift(
 
     `texts` has the words of the files that are carried, by name, and `files` the names that are in the work tree.
     """
-    kinds, lowered = baton.by_kind, prose.lowered_orders
+    kinds, signs = baton.by_kind, prose.order_signs
     if Artifact in kinds:
         yield from _missing_files(baton, prose.orders, files)
-        if texts and any(map(lowered.__contains__, _PLACES)):
+        if texts and any(map(prose.ordered.lower().__contains__, _PLACES)):
             for text in prose.orders:
                 yield from _missing_places(text, texts)
     # With files or decisions at hand, the talk may well be about them.
-    elif Decision not in kinds and any(map(lowered.__contains__, _TALK)):
+    elif signs & TALKS and Decision not in kinds:
         yield from _earlier_talk(_EARLIER_TALK, prose.orders)
     if (
-        kinds.keys().isdisjoint(_SAYING)
-        and any(map(lowered.__contains__, _AGREEING))
+        signs & AGREES
+        and kinds.keys().isdisjoint(_SAYING)
         and all(artifact.name.lower().endswith(_TABLES) for artifact in baton.attached)
         and not any(map(_LISTS, prose.told))
     ):
         yield from _earlier_talk(_AGREED, prose.orders)
     if not baton.items and (found := _LEADING_PRONOUN.match(baton.task)) is not None:
         yield from _unexplained(found.group())
-    articles = "the " in lowered or "this " in lowered or "that " in lowered
-    if prose.told and articles and (prose.told_figures is None or may_number_two(prose.told_figures)):
+    if signs & POINTS and prose.told_signs & NUMBERED:
         yield from _one_of_several(prose)
-    if Decision in kinds and "decision " in lowered:
+    if signs & DECISIONS and Decision in kinds:
         yield from _missing_decisions(baton, prose.orders)
     if texts:
         yield from _missing_codes(prose.orders, texts)
@@ -211,9 +211,10 @@ def find_prose_drift(
 
 def find_damage(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
     """Yield texts whose letters were decoded wrongly, or whose end is missing; `texts` are the files carried."""
-    if texts or not prose.lowered.isascii():
+    signs = prose.order_signs
+    if texts or (signs | prose.told_signs) & DAMAGED:
         for text in (*prose.orders, *prose.told, *texts.values()):
-            if any(map(text.__contains__, _DAMAGED)) and (found := _MOJIBAKE.search(text)):
+            if any(map(text.__contains__, _DAMAGES)) and (found := _MOJIBAKE.search(text)):
                 near = quote(text[max(0, found.start() - 12) : found.end() + 8])
                 yield a_doubt(
                     ErrorType.SIGNAL_CORRUPTION,
@@ -221,11 +222,8 @@ def find_damage(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
                     f"The letters of {near} were decoded wrongly.",
                     f"How is {near} really spelled?",
                 )
-    for text in prose.orders:
-        # Only the end is looked at: a pattern for it would be tried at every character.
-        if _UNFINISHED.search(text, max(0, len(text.rstrip()) - _LONGEST_UNFINISHED)) or (
-            '"' in text and _is_cut_off(text)
-        ):
+    for text in prose.orders if signs & UNFINISHED else ():
+        if is_unfinished(text):
             end = quote(text.strip()[-50:], words=8)
             yield a_doubt(
                 ErrorType.SIGNAL_CORRUPTION,
@@ -244,6 +242,14 @@ _UNFINISHED: Final = re.compile(
 
 
 _LONGEST_UNFINISHED: Final = 12  # characters
+
+
+def is_unfinished(text: str) -> bool:
+    """Return whether a text ends inside a sentence."""
+    # Only the end is looked at: a pattern for it would be tried at every character.
+    if _UNFINISHED.search(text, max(0, len(text.rstrip()) - _LONGEST_UNFINISHED)):
+        return True
+    return '"' in text and _is_cut_off(text)
 
 
 def _is_cut_off(text: str) -> bool:
@@ -286,14 +292,16 @@ def _unexplained(words: str) -> Iterator[Problem]:
 
 def _one_of_several(prose: Prose) -> Iterator[Problem]:
     """Yield a thing that the orders name without its number, where the items know several of its kind."""
-    ordered = "\n".join(prose.orders).lower()
+    numbered = [text for text in prose.told if prose.signs[text] & NUMBERED]
+    if not _may_number_two(numbered):
+        return
     known: dict[str, dict[str, None]] = {}
-    for text in prose.told:
-        for found in _THING.finditer(text) if has_digits(text) or "/" in text else ():
-            if (what := found["what"].lower()) not in _NO_THINGS:
-                known.setdefault(what, {})[found["id"]] = None
+    for text in numbered:
+        for what, number in _things(text):
+            known.setdefault(what, {})[number] = None
+    ordered = prose.ordered.lower()
     for what, ids in known.items():
-        if len(ids) == 1 or any(one in text for one in ids for text in prose.orders):
+        if len(ids) == 1 or any(map(prose.ordered.__contains__, ids)):
             continue
         if re.search(rf"\b(?:the|this|that) {what}\b(?! (?:no\.?|number|#|[A-Z]{{0,4}}-?\d))", ordered):
             one, other, *_ = ids
@@ -304,6 +312,29 @@ def _one_of_several(prose: Prose) -> Iterator[Problem]:
                 f"Which {what} is meant: {quote(one)} or {quote(other)}?",
             )
             return
+
+
+def _may_number_two(texts: Sequence[str]) -> bool:
+    """Return False if texts surely have no two numbers or paths after the same word: invoice 12 and invoice 14."""
+    seen: set[bytes] = set()
+    for text in texts:
+        words = _words_before_numbers(text)
+        if words is None or len({*words}) < len(words) or not seen.isdisjoint(words):
+            return True
+        seen.update(words)
+    return False
+
+
+@remembered
+def _words_before_numbers(text: str) -> list[bytes] | None:
+    figures = mark_figures(text.lower())
+    return None if figures is None else words_before_numbers(figures)
+
+
+@remembered
+def _things(text: str) -> list[tuple[str, str]]:
+    """Return the things in a text that have a number or a path, with these."""
+    return [(what, found["id"]) for found in _THING.finditer(text) if (what := found["what"].lower()) not in _NO_THINGS]
 
 
 def _missing_files(baton: Baton, orders: Sequence[str], files: frozenset[str]) -> Iterator[Problem]:

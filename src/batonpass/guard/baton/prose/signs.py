@@ -10,8 +10,42 @@ found with and without signs.
 """
 
 import re
-from collections.abc import Set as AbstractSet
 from typing import Final
+
+from batonpass.model.base.value import Value
+
+# One bit for each sign: what a text has is one number, and what several texts have is their union.
+ANNOUNCES: Final = 1 << 0  # an attachment, a list
+PROMISES: Final = 1 << 1
+BLANKS: Final = 1 << 2
+DIGITS: Final = 1 << 3
+DATES: Final = 1 << 4
+SUMS: Final = 1 << 5
+SHARES: Final = 1 << 6
+COUNTS: Final = 1 << 7  # a number of things before a list of them
+HOURS: Final = 1 << 8
+IMPOSSIBLE: Final = 1 << 9  # a value that has bounds
+MEASURES: Final = 1 << 10  # a figure with a unit
+GIVEN: Final = 1 << 11  # a number of things that is taken for given
+SPELLED: Final = 1 << 12  # a number in letters
+TOTALS: Final = 1 << 13
+RULES_OUT: Final = 1 << 14
+ONLY: Final = 1 << 15
+SUCCEEDS: Final = 1 << 16
+FAILS: Final = 1 << 17
+GONE: Final = 1 << 18
+TALKS: Final = 1 << 19  # of something that was said before
+AGREES: Final = 1 << 20
+POINTS: Final = 1 << 21  # the, this, that
+DECISIONS: Final = 1 << 22
+NUMBERED: Final = 1 << 23  # a figure or a path
+DAMAGED: Final = 1 << 24
+UNFINISHED: Final = 1 << 25
+GOES_BY: Final = 1 << 26  # a source that the work goes by, or is done to
+LOCATED: Final = 1 << 27  # no sign but a fact: a source that is located is not missing
+OTHERS: Final = 1 << 28
+USUAL: Final = 1 << 29
+FULL_NAMES: Final = 1 << 30
 
 _ASCII: Final = bytes(range(128))
 _ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
@@ -23,10 +57,19 @@ _LONGEST_BEFORE: Final = 130  # characters: a word, the word for "number", and t
 _NUMBER_WORDS: Final = frozenset({b"no", b"no.", b"number", b"#"})
 
 
+class TextForms(Value, frozen=True):
+    """A text in the forms in which signs are looked for."""
+
+    text: str
+    lowered: str
+    words: frozenset[bytes]  # those of its words, in small letters, that a sign is made of
+    figures: bytes | None  # in small letters, with a 0 for each digit; None if it has digits of other scripts
+
+
 class WordSign:
     """Words of which some must be in a text: one of each group, in one of the alternatives."""
 
-    __slots__ = ("_alternatives",)
+    __slots__ = ("_alternatives", "words")
 
     def __init__(self, *alternatives: str) -> None:
         """Take alternatives such as `will|shall & send|give`: one of the first two words, and one of the others.
@@ -40,25 +83,41 @@ class WordSign:
             )
             for groups in (alternative.split("&") for alternative in alternatives)
         ]
+        self.words = frozenset(word for groups, _ in self._alternatives for group in groups for word in group)
 
-    def is_in(self, words: AbstractSet[bytes], lowered: str) -> bool:
-        """Return whether a text, and its words, have what one of the alternatives needs."""
+    def is_in(self, forms: TextForms) -> bool:
+        """Return whether a text has what one of the alternatives needs."""
+        words = forms.words
         for groups, literals in self._alternatives:
             for group in groups:
                 if words.isdisjoint(group):
                     break
             else:
                 for pieces in literals:
-                    if not any(map(lowered.__contains__, pieces)):
+                    if not any(map(forms.lowered.__contains__, pieces)):
                         break
                 else:
                     return True
         return False
 
 
-def split_words(lowered: bytes) -> frozenset[bytes]:
-    """Return the words of a text in small letters, as UTF-8."""
-    return frozenset(lowered.translate(_SPACED).split())
+def fold(text: str) -> str:
+    """Return a text in small letters, as far as patterns that ignore capitals see it."""
+    lowered = text.lower()
+    if lowered.isascii():
+        return lowered
+    # They take these for an i and an s as well.
+    return lowered.replace("ı", "i").replace("i\u0307", "i").replace("ſ", "s")  # noqa: RUF001 - meant
+
+
+def read_forms(text: str, wanted: frozenset[bytes]) -> TextForms:
+    """Return the forms of a text, with those of its words that are wanted."""
+    lowered = fold(text)
+    encoded = lowered.encode()
+    figures: bytes | None = encoded.translate(_ZEROS)
+    if len(encoded) != len(lowered) and _DIGIT.search(encoded.translate(None, _ASCII).decode()):
+        figures = None
+    return TextForms(text, lowered, wanted.intersection(encoded.translate(_SPACED).split()), figures)
 
 
 def mark_figures(lowered: str) -> bytes | None:
@@ -70,19 +129,14 @@ def mark_figures(lowered: str) -> bytes | None:
     return encoded.translate(_ZEROS)
 
 
-def has_digits(text: str) -> bool:
-    """Return whether a text has digits of any script."""
-    return any(map(text.__contains__, "0123456789")) or (not text.isascii() and _DIGIT.search(text) is not None)
-
-
 def may_name_people(text: str) -> bool:
     """Return False if a text surely has no two words in a row that begin with a capital, as a full name has."""
     return b"a Aaa" in text.encode().translate(_CAPITALS)
 
 
-def may_number_two(figures: bytes) -> bool:
-    """Return False if texts surely have no two numbers or paths after the same word: invoice 12 and invoice 14."""
-    seen: set[bytes] = set()
+def words_before_numbers(figures: bytes) -> list[bytes]:
+    """Return the words after which a text has a number or a path: invoice 12, and perhaps invoice once more."""
+    words: list[bytes] = []
     text = figures.replace(b"\n", b" ")
     digit, slash = text.find(b"0"), text.find(b"/")
     while digit >= 0 or slash >= 0:
@@ -90,10 +144,7 @@ def may_number_two(figures: bytes) -> bool:
         before = text[max(0, place - _LONGEST_BEFORE) : text.rfind(b" ", 0, place) + 1].split()
         if len(before) > 1 and before[-1] in _NUMBER_WORDS:
             del before[-1]
-        for word in before[-1].translate(_SPACED).split()[-1:] if before else ():
-            if word in seen:
-                return True
-            seen.add(word)
+        words += before[-1].translate(_SPACED).split()[-1:] if before else ()
         end = text.find(b" ", place)
         digit, slash = (-1, -1) if end < 0 else (text.find(b"0", end), text.find(b"/", end))
-    return False
+    return words

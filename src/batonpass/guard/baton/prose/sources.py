@@ -10,8 +10,18 @@ from itertools import chain
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
-from batonpass.guard.baton.prose.signs import may_name_people
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, words_of
+from batonpass.guard.baton.prose.signs import (
+    FULL_NAMES,
+    GOES_BY,
+    LOCATED,
+    OTHERS,
+    USUAL,
+    TextForms,
+    WordSign,
+    fold,
+    may_name_people,
+)
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
@@ -53,6 +63,16 @@ _SOURCE: Final = re.compile(
     r"(?P<after>[^.;\n]{0,60})",
     re.IGNORECASE,
 )
+# The last words of these: without one, and what points at it, neither pattern finds anything.
+_GOING_BY: Final = WordSign(
+    "agenda|brief|briefing|brochure|checklist|comments|contract|data|dataset|draft|drafts|drawing|drawings|mail|email"
+    "|export|extract|feedback|figures|plan|form|guide|guidelines|handbook|instructions|interview|inventory|letter|list"
+    "|log|manual|memo|minutes|notes|numbers|outline|outlines|paper|photo|photos|picture|pictures|plans|policy"
+    "|presentation|procedure|proposal|protocol|questionnaire|recording|report|requirements|sample|samples|schedule"
+    "|screenshot|screenshots|script|sketch|sketches|slides|spec|specification|spreadsheet|statement|survey|table"
+    "|template|transcript|wishlist|article|attachment|document|essay|message|paragraph|quote|quotes|sentence|speech"
+    "|text|video & the|our|my|your|his|her|their|these|those|this"
+)
 # Where it is: a place, a name, a number, a time.
 _WHERE: Final = re.compile(
     r"^ (?:of|in|at|on|under|from|by|for|between|about|that|which|below|above)\b|^ ?[(\"'`:#]|^ \w*\d"
@@ -85,6 +105,8 @@ _OTHERS: Final = re.compile(r"\bthe other (?:two |three |four |few |\d )?(?P<wha
 _USUAL: Final = re.compile(
     r"\bthe (?:usual|customary)(?: (?:one|ones|way|text|form))?(?=\s{0,2}(?:[.,;!?]|$)| (?:for|to|as|and|at)\b)"
 )
+_AS_USUAL: Final = WordSign("usual|customary & the")
+SIGN_WORDS: Final = frozenset({b"other"}).union(_GOING_BY.words, _AS_USUAL.words)
 _NAME: Final = re.compile(r"(?<=[\s(\"'])[A-Z][a-z]{2}")
 _FULL_NAME: Final = re.compile(r"\b([A-Z][a-z]{2,20}) ([A-Z][a-z]{2,20})\b")
 _NO_FIRST_NAMES: Final = words_of(
@@ -100,20 +122,35 @@ _MOST_CELLS: Final = 20_000
 
 def find_absent_sources(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
     """Yield what the orders go by and nobody carries, and where they do not say which of several is meant."""
-    kinds, lowered = baton.by_kind, f" {prose.lowered_orders}"
+    kinds, signs = baton.by_kind, prose.order_signs
     if Artifact in kinds:
         yield from _one_of_several_files(baton, prose.orders)
         yield from _not_in_table(prose.orders, texts)
-    elif not _LOCATED.search(prose.ordered):
+    elif not signs & LOCATED:
         if kinds.keys().isdisjoint(_SAYING) and _ENUMERATED.search(prose.ordered) is None:
             yield from _unnamed(_BY_EVENT, prose.orders)
-        yield from _absent(prose)
-    if "the other " in lowered:
+        if signs & GOES_BY:
+            yield from _absent(prose)
+    if signs & OTHERS:
         yield from _others(prose)
-    if "the usual" in lowered or "the customary" in lowered:
+    if signs & USUAL:
         yield from _unnamed(_USUAL, prose.orders)
-    if prose.told and _NAME.search(prose.ordered, 1) is not None:
+    if prose.told_signs & FULL_NAMES and _NAME.search(prose.ordered, 1) is not None:
         yield from _one_of_several_people(prose)
+
+
+def find_signs(forms: TextForms) -> int:
+    """Return the signs of the checks of sources that a text has, and whether it says where something is."""
+    signs = LOCATED if _LOCATED.search(forms.text) else 0
+    if _GOING_BY.is_in(forms):
+        signs |= GOES_BY
+    if b"other" in forms.words and "the other " in forms.lowered:
+        signs |= OTHERS
+    if _AS_USUAL.is_in(forms):
+        signs |= USUAL
+    if may_name_people(forms.text):
+        signs |= FULL_NAMES
+    return signs
 
 
 _ENUMERATED: Final = re.compile(r"(?:^|\s)(?:[-*•]|\d[.)]|\(\d\)|[A-D][.):]) \S|\bstep 1\b", re.IGNORECASE)
@@ -122,6 +159,8 @@ _SAYING: Final = frozenset({Decision, Claim, Constraint})
 
 def _absent(prose: Prose) -> Iterator[Problem]:
     for text in prose.orders:
+        if not prose.signs[text] & GOES_BY:
+            continue
         for found in chain(_SOURCE.finditer(text), _WORKED_ON.finditer(text)):
             kind = found["kind"].lower()
             # A question about it does not say where it is.
@@ -151,8 +190,9 @@ def _unnamed(pattern: "re.Pattern[str]", orders: Sequence[str]) -> Iterator[Prob
 def _others(prose: Prose) -> Iterator[Problem]:
     """Yield others of a kind of which nothing was said before."""
     others = {found["what"].lower().rstrip("s"): found for text in prose.orders for found in _OTHERS.finditer(text)}
+    everything = fold("\n".join((*prose.orders, *prose.told)))
     for stem, found in others.items():
-        if stem not in _ONES and prose.lowered.count(stem) == 1:
+        if stem not in _ONES and everything.count(stem) == 1:
             yield _which(found.group())
             return
 
@@ -193,9 +233,8 @@ def _one_of_several_people(prose: Prose) -> Iterator[Problem]:
     """Yield a first name alone, where the items know several people of that name."""
     people: dict[str, dict[str, None]] = {}
     for text in prose.told:
-        for first, last in _FULL_NAME.findall(text) if may_name_people(text) else ():
-            if first not in _NO_FIRST_NAMES:
-                people.setdefault(first, {})[f"{first} {last}"] = None
+        for first, last in _full_names(text) if prose.signs[text] & FULL_NAMES else ():
+            people.setdefault(first, {})[f"{first} {last}"] = None
     for first, names in people.items():
         said = [text for text in prose.orders if first in text]
         if len(names) > 1 and said and not any(name in text for name in names for text in said):
@@ -207,6 +246,12 @@ def _one_of_several_people(prose: Prose) -> Iterator[Problem]:
                 f"Who is meant: {quote(one)} or {quote(other)}?",
             )
             return
+
+
+@remembered
+def _full_names(text: str) -> list[tuple[str, str]]:
+    """Return the first and last names of the people that a text names."""
+    return [(first, last) for first, last in _FULL_NAME.findall(text) if first not in _NO_FIRST_NAMES]
 
 
 def _not_in_table(orders: Sequence[str], texts: Mapping[str, str]) -> Iterator[Problem]:

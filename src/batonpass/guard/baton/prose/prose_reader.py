@@ -1,0 +1,57 @@
+"""Reads a baton: its texts, and for each of them the signs of all checks."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from batonpass.guard.baton.prose import announcements, contradictions, figures, quantities, references, sources
+from batonpass.guard.baton.prose.prose import LONGEST_REMEMBERED, MOST_REMEMBERED, Prose
+from batonpass.guard.baton.prose.signs import TextForms, read_forms
+from batonpass.guard.baton.referential_drift import texts_of
+from batonpass.model.baton.baton import Baton
+
+_FINDERS: Final[tuple[Callable[[TextForms], int], ...]] = (
+    announcements.find_signs,
+    contradictions.find_signs,
+    figures.find_signs,
+    quantities.find_signs,
+    references.find_signs,
+    sources.find_signs,
+)
+_WORDS: Final = frozenset().union(
+    announcements.SIGN_WORDS,
+    contradictions.SIGN_WORDS,
+    figures.SIGN_WORDS,
+    quantities.SIGN_WORDS,
+    references.SIGN_WORDS,
+    sources.SIGN_WORDS,
+)
+
+
+def find_signs(text: str) -> int:
+    """Return the signs that a text has."""
+    forms = read_forms(text, _WORDS)
+    signs = 0
+    for find in _FINDERS:
+        signs |= find(forms)
+    return signs
+
+
+_recall_signs: Final = lru_cache(maxsize=MOST_REMEMBERED)(find_signs)
+
+
+def read_prose(baton: Baton) -> Prose:
+    """Return the words of a baton, and their signs."""
+    orders = [baton.task, *baton.brief.criteria]
+    if baton.brief.rationale is not None:
+        orders.append(baton.brief.rationale)
+    told = texts_of(baton)
+    signs: dict[str, int] = {}
+    order_signs = told_signs = 0
+    for text in orders:
+        signs[text] = found = _recall_signs(text) if len(text) <= LONGEST_REMEMBERED else find_signs(text)
+        order_signs |= found
+    for text in told:
+        signs[text] = found = _recall_signs(text) if len(text) <= LONGEST_REMEMBERED else find_signs(text)
+        told_signs |= found
+    return Prose(orders, told, "\n".join(orders), signs, order_signs, told_signs)
