@@ -31,7 +31,7 @@ EDITORS_READY := .venv/editors/.installed
 HOST_READY := .venv/editors-host/.installed
 AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
 # Frameworks cannot share an environment. Each has a lock, an environment in .venv/frameworks, and a column of tests.
-FRAMEWORKS := google_adk openai_agents pydantic_ai
+FRAMEWORKS := google_adk langgraph openai_agents pydantic_ai
 FRAMEWORKS_READY := $(FRAMEWORKS:%=.venv/frameworks/%/.installed)
 ADAPTERS_READY := $(CLAUDE_READY) $(MCP_READY) $(FRAMEWORKS_READY)
 ADAPTER_TESTS := tests/claude_code tests/mcp tests/doors/test_claude_agent_sdk.py tests/doors/test_claude_code.py tests/doors/test_mcp.py

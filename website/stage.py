@@ -40,6 +40,7 @@ GUIDES: Final = (
         "claude-code",
         "coding-agents",
         "openai-agents",
+        "langgraph",
         "pydantic-ai",
         "own-loop",
         "mcp",

@@ -15,7 +15,11 @@ ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PATIENCE: Final = 120
 # Pages about frameworks, whose programs run in the environment of that framework.
-FRAMEWORKS: Final = {"openai-agents.md": "openai_agents", "pydantic-ai.md": "pydantic_ai"}
+FRAMEWORKS: Final = {
+    "langgraph.md": "langgraph",
+    "openai-agents.md": "openai_agents",
+    "pydantic-ai.md": "pydantic_ai",
+}
 
 
 def surroundings(home: Path) -> dict[str, str]:

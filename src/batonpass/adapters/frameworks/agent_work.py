@@ -6,7 +6,8 @@ says how many calls it missed. If a run is enforced, nothing happens that could 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from batonpass.adapters.frameworks.framework_call import FrameworkCall
@@ -26,7 +27,8 @@ from batonpass.errors import (
 )
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.finish import fail_call, finish_call
-from batonpass.handoff.calls.pending_call import Begun, Replayed
+from batonpass.handoff.calls.past_result import recognise
+from batonpass.handoff.calls.pending_call import Begun, PendingCall, Replayed
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.programs.runners import fail_run
 from batonpass.handoff.tools.json_values import keep_result
@@ -137,6 +139,16 @@ class AgentWork:
                 raise
             self._miss(error)
             return None
+
+    def recognise(self, calls: Iterable[FrameworkCall]) -> None:
+        """Note the calls whose results the framework has kept by itself: a run that goes on does so after them."""
+        run = self._run
+        if run is None or not run._holding.resumed:  # noqa: SLF001 - as above
+            return
+        desk, holding = desk_of(self._ledger.relay), run._holding  # noqa: SLF001 - as above
+        for call in calls:
+            pending = PendingCall(desk=desk, holding=holding, call=call, declared=call.declared)
+            self._attempt(partial(recognise, pending))
 
     def ask(self, call: FrameworkCall) -> "tuple[Begun | None, Replayed | BatonpassError | None]":
         """Judge a call, and return how it goes on: it is made, and how it was begun; or its known result or refusal.

@@ -4,6 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from batonpass.adapters.frameworks.framework_call import DeclaredTools
 from batonpass.default import default_relay
@@ -46,6 +47,8 @@ class FrameworkLedger:
         self.tools = DeclaredTools(tools or {})
         self.uncovered: dict[str, None] = {}  # tools that nobody can judge here, as flags, in the order they were met
         self.missed = 0
+        self.turns: WeakValueDictionary[str, LiveRun] = WeakValueDictionary()  # roots of turns that are at work here
+        self.turns_lock = threading.Lock()
 
     @property
     def relay(self) -> Relay:

@@ -1,27 +1,48 @@
 """Where the work of a framework's agent belongs: a root run of its own, a handoff, or one that goes on."""
 
+import itertools
+from collections.abc import Callable
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.run_scope import find_current
-from batonpass.model.base.ids import AgentId, PrincipalId, as_agent, require_principal
+from batonpass.ledger.position import mode_of_child
+from batonpass.model.base.ids import AgentId, PrincipalId, SessionId, as_agent, require_principal, session_named
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 
 _TRIED_AGAIN: Final = frozenset({State.FAILED, State.REFUTED, State.DECLINED})
 _GO_ON: Final = _TRIED_AGAIN | {State.OFFERED}
+_LEFT: Final = _GO_ON | {State.RUNNING, State.HELD}
 
 
-def begin_work(ledger: FrameworkLedger, agent: str, words: str, *, user: str | None = None) -> AgentWork:
+class ThreadTurn(Struct, frozen=True, kw_only=True):
+    """One turn of a conversation that a framework keeps by itself: the same root run in every process."""
+
+    thread: str  # the name of the conversation: it is the session
+    name: str  # of the turn in it
+
+    @property
+    def session(self) -> SessionId:
+        """Return the session of its conversation."""
+        return session_named(self.thread)
+
+
+def begin_work(
+    ledger: FrameworkLedger, agent: str, words: str, *, user: str | None = None, turn: ThreadTurn | None = None
+) -> AgentWork:
     """Return the work of an agent that a program calls, which has not begun.
 
     Inside a current run, it is that run itself if the run is the agent's own, else a handoff from it. Otherwise it is a
     root run of its own, and the words are the intent of its principal: the one that the program named, else the user
-    that the framework knows.
+    that the framework knows. If that run was begun in the same turn and is not over, it goes on.
     """
     name = as_agent(agent)
     current = find_current()
@@ -32,11 +53,68 @@ def begin_work(ledger: FrameworkLedger, agent: str, words: str, *, user: str | N
         raise InvalidValueError("by", "nobody says for whom the agents work: say by=… once, or work in a `start`")
     grant = ledger.grants.get(name)
 
-    def start() -> LiveRun:
-        return ledger.relay.start(words, by=by, agent=name, items=ledger.items, mode=ledger.mode, grant=grant)
+    def start(session: SessionId | None = None, key: str | None = None) -> LiveRun:
+        return ledger.relay.start(
+            words,
+            by=by,
+            agent=name,
+            items=ledger.items,
+            session=session,
+            mode=ledger.mode,
+            grant=grant,
+            key=key,
+        )
 
     enforced = ledger.mode is Mode.ENFORCED or (grant is not None and ledger.mode is None)
-    return AgentWork(ledger, name, start, enforced=enforced)
+    begin = start if turn is None else lambda: _once(ledger, turn, name, start)
+    return AgentWork(ledger, name, begin, enforced=enforced)
+
+
+def _once(
+    ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId, start: Callable[[SessionId, str], LiveRun]
+) -> LiveRun:
+    """Start the run of an agent in a turn, or go on with it. One that is over, or at work here, is not the one."""
+    for number in itertools.count():
+        key = "\n".join((turn.thread, turn.name, agent, str(number)))
+        with ledger.turns_lock:
+            known = ledger.turns.get(key)
+            if known is not None and not known._closed:  # noqa: SLF001 - a door of the same run
+                continue
+            run = start(turn.session, key)
+            # Who goes back to an earlier point of a conversation does everything anew.
+            if not run._holding.replaying:  # noqa: SLF001 - as above
+                ledger.turns[key] = run
+                return run
+    raise AssertionError  # pragma: no cover - numbers do not end
+
+
+def find_left(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId, words: str) -> LiveHandoff | None:
+    """Return the handoff to an agent that the last root of a conversation left undone, if it was for these words.
+
+    The words are the task, or the last thing that a person had said.
+    """
+    with ledger.relay.store.view() as view:
+        root = next(view.find_runs(session=turn.session, roots=True, limit=1), None)
+        left = () if root is None else view.find_handoffs(root=root.id, to=agent)
+        found = [one.id for one in left if one.state in _LEFT]
+    for handoff in map(ledger.relay.handoff, found):
+        baton = handoff.baton()
+        if words in (baton.task, baton.intent[-1].text if baton.intent else None):
+            return handoff
+    return None
+
+
+def take_up(ledger: FrameworkLedger, handoff: LiveHandoff, parent: AgentWork | None = None) -> AgentWork:
+    """Return the work on a handoff that was left undone: its next attempt, or the one whose process is gone."""
+    with ledger.relay.store.view() as view:
+        known = view.get_handoff(handoff.id)
+        offered = read_offer(view, known).offered
+    enforced = offered is None or mode_of_child(offered) is Mode.ENFORCED
+
+    def begin() -> LiveRun:
+        return ledger.relay.resume(known.run) if known.run and known.state is State.RUNNING else _next(ledger, handoff)
+
+    return AgentWork(ledger, known.to, begin, enforced=enforced, parent=parent, handoff=handoff)
 
 
 def _within(ledger: FrameworkLedger, run: LiveRun, agent: AgentId, words: str) -> AgentWork:
@@ -77,6 +155,10 @@ def _next_attempt(ledger: FrameworkLedger, handoff: LiveHandoff) -> LiveRun:
     state = handoff.state()
     if state not in _GO_ON:
         raise InvalidValueError("which", f"{handoff.id} is {state}: nothing of it can go on")
-    if state in _TRIED_AGAIN:
+    return _next(ledger, handoff)
+
+
+def _next(ledger: FrameworkLedger, handoff: LiveHandoff) -> LiveRun:
+    if handoff.state() in _TRIED_AGAIN:
         handoff.retry(by=ledger.by)
     return handoff.accept()

@@ -5,6 +5,8 @@ Without this, a retry would do everything a second time.
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from batonpass.errors import (
     CallHeldError,
     CallInDoubtError,
@@ -88,6 +90,22 @@ def find_finished(pending: PendingCall) -> Replayed | None:
         # In an observed run too: making the call a second time is no way to find out whether it happened.
         pending.deny(IN_DOUBT, CallInDoubtError(pending.declared.name, past.id))
     return None
+
+
+def recognise(pending: PendingCall) -> None:
+    """Note that whoever makes this call has its result already, from an earlier process: it goes on after it.
+
+    The call is kept, and an identical call that comes later is another one. Nothing happens if it was not finished.
+    """
+    pending.identify()
+    holding = pending.holding
+    past = holding.find_past(pending.key)
+    if past is None or not past.is_finished:
+        pending.take_back()
+        return
+    _keep(pending, past)
+    left = tuple(call for call in holding.resumption.finished if call.id != past.id)
+    holding.resumption = replace(holding.resumption, finished=left)
 
 
 def check_changed_target(pending: PendingCall) -> None:
