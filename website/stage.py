@@ -53,7 +53,7 @@ GUIDES: Final = (
 REFERENCE: Final = ("cli", "errors", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (
     *("receipt", "chain", "content", "keys", "verification", "seal", "bundle", "notes", "baton", "lifecycle"),
-    *("session", "runner", "grant", "policy", "taint", "doors", "claude-code", "coding-agents", "threats"),
+    *("session", "runner", "grant", "policy", "taint", "doors", "claude-code", "coding-agents", "events", "threats"),
 )
 PROJECT: Final = ("architecture", "bench", "bench-results", "changelog", "security", "contributing")
 

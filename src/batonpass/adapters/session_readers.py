@@ -1,4 +1,4 @@
-"""The agents whose sessions can be read, in the order in which they are looked for."""
+"""The agents whose sessions can be read, in the order in which they are looked for, and the files that people name."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,12 +17,19 @@ from batonpass.adapters.session_files.readers.goose import GooseSessions
 from batonpass.adapters.session_files.readers.opencode import OpenCodeSessions
 from batonpass.adapters.session_files.readers.qwen import QwenSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
+from batonpass.adapters.trace_files.event_lines import EventLines
+from batonpass.adapters.trace_files.openai_traces import OpenAITraces
+from batonpass.adapters.trace_files.otel_spans import OpenTelemetrySpans
+from batonpass.adapters.trace_files.trace_reader import NamedSource
 
 _KINDS: Final[tuple[type[SessionReader], ...]] = (
     *(ClaudeCodeSessions, CodexSessions, CopilotSessions, QwenSessions, GeminiSessions, OpenCodeSessions),
     *(CursorSessions, DroidSessions, ClineSessions, GooseSessions, AiderSessions),
 )
+_NAMED: Final[tuple[type[NamedSource], ...]] = (OpenAITraces, OpenTelemetrySpans, EventLines)
 READERS: Final[Mapping[str, type[SessionReader]]] = MappingProxyType({kind.program: kind for kind in _KINDS})
+# These are read only if somebody names them.
+NAMED_READERS: Final[Mapping[str, type[NamedSource]]] = MappingProxyType({kind.program: kind for kind in _NAMED})
 
 
 def find_kept(project: Path) -> Iterator[SessionReader]:

@@ -1,9 +1,10 @@
-"""`batonpass import`: import what coding agents keep of their sessions."""
+"""`batonpass import`: import what coding agents keep of their sessions, and what frameworks wrote of theirs."""
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from msgspec.structs import asdict
@@ -12,7 +13,9 @@ from batonpass.adapters.importer.session_drafts import ImportCounts
 from batonpass.adapters.importer.session_import import Imported, count_sessions, import_sessions
 from batonpass.adapters.line_blame import find_ledger
 from batonpass.adapters.session_files.session_reader import SessionReader
-from batonpass.adapters.session_readers import READERS
+from batonpass.adapters.session_files.session_values import SkippedLine
+from batonpass.adapters.session_readers import NAMED_READERS, READERS
+from batonpass.adapters.trace_files.trace_reader import NamedSource
 from batonpass.cli.input.ledger_access import opened_relay
 from batonpass.cli.input.options import given_ledger, json_option, ledger_and_json, project_option, read_moment
 from batonpass.cli.output.exits import NO
@@ -30,7 +33,7 @@ _SHOWN: Final = 10
 @json_option
 @click.pass_context
 def command(context: click.Context, project: Path, *, as_json: bool) -> None:
-    """Import what coding agents keep of their sessions into the ledger.
+    """Import what coding agents keep of their sessions, or traces of frameworks, into the ledger.
 
     Without a name: list the agents that have kept sessions of this directory or below it.
     """
@@ -50,16 +53,28 @@ def command(context: click.Context, project: Path, *, as_json: bool) -> None:
         context.exit(NO)
 
 
+def _options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that every import has."""
+    for option in reversed(
+        (
+            project_option,
+            click.option(
+                "--since", metavar="WHEN", callback=read_moment, help="Skip sessions that ended before: 2d, or a date."
+            ),
+            click.option("--by", metavar="WHO", help="For whom they worked: user:ana. Without it, git's user here."),
+            click.option("--dry-run", is_flag=True, help="Read everything, say what is new, and record nothing."),
+            ledger_and_json,
+        )
+    ):
+        function = option(function)
+    return function
+
+
 def _importing(kind: type[SessionReader]) -> click.Command:
     @click.command(kind.program, help=_help(kind), short_help=f"Import the sessions that {kind.title} has kept.")
-    @project_option
-    @click.option(
-        "--since", metavar="WHEN", callback=read_moment, help="Skip sessions that ended before: 2d, or a date."
-    )
-    @click.option("--dry-run", is_flag=True, help="Read everything, say what is new, and record nothing.")
-    @ledger_and_json
-    def importing(project: Path, since: datetime | None, *, dry_run: bool, as_json: bool) -> None:
-        _import(kind(), project, since, dry_run=dry_run, as_json=as_json)
+    @_options
+    def importing(project: Path, **options: Any) -> None:  # noqa: ANN401 - as `_import` takes them
+        _import(kind(), project, **options)
 
     return importing
 
@@ -72,15 +87,43 @@ def _help(kind: type[SessionReader]) -> str:
     """
 
 
+def _importing_named(kind: type[NamedSource]) -> click.Command:
+    @click.command(kind.program, help=_help_named(kind), short_help=f"Import {kind.source}.")
+    @click.argument("sources", metavar="FILE...", nargs=-1, required=True)
+    @_options
+    def importing(sources: tuple[str, ...], project: Path, **options: Any) -> None:  # noqa: ANN401 - as above
+        _import(kind(sources), project, **options)
+
+    return importing
+
+
+def _help_named(kind: type[NamedSource]) -> str:
+    return f"""Import {kind.source}.
+
+    Records prompts, agents, calls and what else is told of all sessions in them. Importing again adds only what is new.
+    Nobody signed these files, and every receipt says so.
+    """
+
+
 for _kind in READERS.values():
     command.add_command(_importing(_kind))
+for _named in NAMED_READERS.values():
+    command.add_command(_importing_named(_named))
 
 
-def _import(reader: SessionReader, project: Path, since: datetime | None, *, dry_run: bool, as_json: bool) -> None:
+def _import(
+    reader: SessionReader, project: Path, *, since: datetime | None, by: str | None, dry_run: bool, as_json: bool
+) -> None:
     if next(reader.find(project.absolute()), None) is None:
+        problems = reader.problems()
         if as_json:
-            say_json(_facts(Imported(counts=ImportCounts(), problems=())))
-        tell(f"no session of {project.absolute()} found in {reader.place}")
+            say_json(
+                _facts(Imported(counts=ImportCounts(unread=sum(one.times for one in problems)), problems=problems))
+            )
+        else:
+            _tell_problems(problems)
+        of = "" if isinstance(reader, NamedSource) else f" of {project.absolute()}"
+        tell(f"no session{of} found in {reader.place}")
         click.get_current_context().exit(NO)
     with ExitStack() as stack:
         bar = stack.enter_context(progress_bar("reading, in KiB" if dry_run else "importing, in KiB"))
@@ -89,14 +132,18 @@ def _import(reader: SessionReader, project: Path, since: datetime | None, *, dry
             imported = count_sessions(_store(stack), project, reader, since=since, progress=told)
         else:
             relay = stack.enter_context(opened_relay(create=True))
-            imported = import_sessions(relay, project, reader, since=since, progress=told)
+            imported = import_sessions(relay, project, reader, since=since, progress=told, by=by)
     if as_json:
         say_json(_facts(imported))
         return
     say(_sentence(imported.counts, "would import" if dry_run else "imported"))
-    for problem in imported.problems[:_SHOWN]:
+    _tell_problems(imported.problems)
+
+
+def _tell_problems(problems: Sequence[SkippedLine]) -> None:
+    for problem in problems[:_SHOWN]:
         tell(f"skipped {problem}")
-    if (more := len(imported.problems) - _SHOWN) > 0:
+    if (more := len(problems) - _SHOWN) > 0:
         tell(f"and {more:,} more; --json lists them")
 
 

@@ -80,10 +80,11 @@ def changes_of(call: TranscriptCall, desk: Desk, *, identifier: CallId, run: Run
 
 
 def outcome_of(run: TranscriptRun) -> Outcome:
-    """Return how a sub-agent ended: completed if it had last words and nothing says otherwise."""
+    """Return how a sub-agent ended: completed if it is said so, or if it had last words and nothing says otherwise."""
     if run.parent is not None and run.parent.result is not None and not run.parent.result.ok:
         return Outcome.FAILED
-    return Outcome.COMPLETED if run.report is not None and run.status in _FINISHED else Outcome.FAILED
+    is_said = run.status == "completed" or run.report is not None
+    return Outcome.COMPLETED if is_said and run.status in _FINISHED else Outcome.FAILED
 
 
 def change_of(patch: FilePatch, call: CallId, run: RunId, at: datetime) -> FileChange:

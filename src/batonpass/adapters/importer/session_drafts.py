@@ -68,7 +68,7 @@ from batonpass.model.ledger.receipt import SIGNED_BY_RUN
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.signing.ed25519 import Ed25519Signer
 
-_DONE: Final = "completed"
+_FAILED: Final = "failed"
 
 
 class ImportCounts(Struct, kw_only=True):
@@ -151,7 +151,8 @@ class SessionDrafts:
         for stray in self._conversation.strays:
             if self._already.is_new_run(stray):
                 self._delegate(opened, None, stray)
-        self._close(opened, Outcome.COMPLETED, main, sizes=dict(sizes))
+        outcome = Outcome.FAILED if main.status == _FAILED else Outcome.COMPLETED
+        self._close(opened, outcome, main, sizes=dict(sizes))
         return opened.run.id
 
     def _start(self, main: TranscriptRun) -> _Open:
@@ -167,15 +168,18 @@ class SessionDrafts:
             self._stated.append(_carried(contents[-1]))
             self.counts.prompts += intent is first
         self._desk.secrets.keep(run, secret.body)
+        agent = (
+            AgentId(self._program) if self._conversation.info.agent is None else as_agent(self._conversation.info.agent)
+        )
         body = RunStarted(
             run=run,
-            agent=AgentId(self._program),
+            agent=agent,
             principal=self._by,
             run_key=signer.public_key,
             continues=self._continues,
             series=series_of(self._program, self._conversation.info.id),
         )
-        opened = _Open(run=self._recorded(run, run, AgentId(self._program)), signer=signer)
+        opened = _Open(run=self._recorded(run, run, agent), signer=signer)
         with self._desk.store.view() as view:
             genesis = view.info().genesis
         self._add(opened, body, contents, anchor=genesis, new=True)
@@ -329,7 +333,7 @@ class SessionDrafts:
         contents = [
             self._source(
                 key=end_key(run),
-                at=None if report is None else report.at,
+                at=run.ended if report is None else report.at,
                 status=run.status,
                 **facts,
             ),

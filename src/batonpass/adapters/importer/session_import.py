@@ -99,19 +99,22 @@ class _Sessions:
     def run(self, sessions: Iterable[SessionFiles], *, since: datetime | None, progress: Progress | None) -> Imported:
         found = sorted(sessions, key=self._beginning)
         known = self._find_known(found)
-        changed = [one.session for one in found if self._is_changed(one, known.get(one.session), since)]
+        changed = {one.session for one in found if self._is_changed(one, known.get(one.session), since)}
         self._counts.found = len(found)
         done, total = 0, sum(one.bytes for one in found)
         for files in found:
             if files.session in changed:
                 changed.remove(files.session)
                 self._session(files, known.get(files.session))
-            elif changed:
+            elif changed and self._reader.may_fork:
                 # A later session may be a fork that begins with copies of its lines.
                 self._owners.update(dict.fromkeys(self._reader.ids(files), files.session))
             done += files.bytes
             if progress is not None:
                 progress(done, total)
+        for problem in self._reader.problems():
+            self._counts.unread += problem.times
+            self._problems += [problem] if len(self._problems) < _PROBLEMS_KEPT else []
         return Imported(counts=self._counts, problems=tuple(self._problems))
 
     def _find_known(self, found: list[SessionFiles]) -> dict[str, KnownSession]:
@@ -127,7 +130,8 @@ class _Sessions:
         sizes = files.sizes  # before reading, so that lines written meanwhile are imported the next time
         conversation = read_conversation(self._reader, files, self._project, without=self._owners)
         self._committed.settle(conversation)
-        self._owners.update(dict.fromkeys(conversation.uuids, files.session))
+        if self._reader.may_fork:
+            self._owners.update(dict.fromkeys(conversation.uuids, files.session))
         self._counts.unread += conversation.unread
         self._problems += conversation.problems[: _PROBLEMS_KEPT - len(self._problems)]
         recorded = RecordedSession()

@@ -62,6 +62,7 @@ class TranscriptRun(Struct, kw_only=True, eq=False):
     steps: list[Step] = field(default_factory=list)
     report: SaidInWords | None = None  # its last words
     status: str | None = None  # how it ended, according to the program
+    ended: datetime | None = None  # when, likewise
 
     @property
     def calls(self) -> tuple[TranscriptCall, ...]:
@@ -115,8 +116,8 @@ def read_conversation(
     copied: str | None = None
     for record in reader.read(files, project):
         if isinstance(record, SkippedLine):
-            unread += 1
-            problems += [record] if unread <= _PROBLEMS_KEPT else []
+            unread += record.times
+            problems += [record] if len(problems) < _PROBLEMS_KEPT else []
         elif (uuid := getattr(record, "uuid", None)) is not None and uuid in without:
             copied = copied or uuid
         else:
@@ -165,7 +166,8 @@ class _Building(Struct, kw_only=True):
             case SubagentLink():
                 self._take_link(record)
             case SubagentEnded():
-                self._run(record.agent).status = record.status
+                run = self._run(record.agent)
+                run.status, run.ended = record.status, record.at
             case SessionInfo():
                 self.info = record
         if uuid := getattr(record, "uuid", ""):

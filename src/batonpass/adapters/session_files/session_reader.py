@@ -17,6 +17,7 @@ class SessionReader(ABC):
 
     program: ClassVar[str]  # as receipts and commands name it
     title: ClassVar[str]  # as people do
+    may_fork: ClassVar[bool] = True  # a session may begin with copies of another's records, under their ids
 
     @property
     @abstractmethod
@@ -47,6 +48,10 @@ class SessionReader(ABC):
     def ids(self, files: SessionFiles) -> Iterator[str]:
         """Yield the ids of a session's records: a fork begins with copies of them."""
         return (uuid for one in self._records(files) if (uuid := getattr(one, "uuid", None)) is not None)
+
+    def problems(self) -> tuple[SkippedLine, ...]:
+        """Return what could not be read and belongs to no session, after all were found."""
+        return ()
 
     def messages(self, files: SessionFiles) -> Mapping[str, ReasoningPlace]:  # noqa: ARG002 - for those that can tell
         """Return where the messages that started sub-agents are, by the ids of their calls."""

@@ -50,6 +50,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     id: str
     version: str | None = None  # of the program that wrote the last line
     model: str | None = None  # the last one that answered, as the program names it
+    agent: str | None = None  # who had the main conversation, if that is not the program itself
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -121,19 +122,21 @@ class SubagentLink(Struct, frozen=True, kw_only=True):
 
 
 class SubagentEnded(Struct, frozen=True, kw_only=True):
-    """A notice that a sub-agent in the background stopped."""
+    """A notice that a sub-agent stopped; `agent` is None for the main conversation."""
 
-    agent: str
+    agent: str | None
     tool_use_id: str | None
     status: str
+    at: datetime | None = None
 
 
 class SkippedLine(Struct, frozen=True, kw_only=True):
-    """A line that could not be read."""
+    """A line that could not be read, or what of several could not."""
 
     path: Path
-    line: int
+    line: int  # 0 if it is no line of a file
     what: str
+    times: int = 1
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}"
