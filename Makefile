@@ -12,6 +12,7 @@
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
 #   make docs     build the site of the documentation into dist/docs; a part of test
 #   make pictures       make the pictures in the documents anew, from what the product prints
+#   make findings       make the catalogue of findings anew, from the code
 #   make profile        a flame graph of handoffs in .profile/; PROFILE=call, grant, worker or proxy for others
 
 # The newest Python on the path that is new enough and starts: a name there may be a stand-in for one that is not installed.
@@ -225,6 +226,11 @@ docs: $(READY) $(DOCS_READY)
 	$(BIN)/python website/stage.py dist/site-source
 	.venv/docs/bin/zensical build --strict --clean -f dist/site-source.yml
 	$(BIN)/python website/check.py dist/docs
+
+# The catalogue of findings, from the code and the programs that raise them; a house test compares.
+.PHONY: findings
+findings: $(READY)
+	$(BIN)/python website/findings.py
 
 .PHONY: pictures
 pictures: $(READY)

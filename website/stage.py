@@ -47,10 +47,10 @@ GUIDES: Final = (
         "handoffs",
         "agents",
     ),
-    *("sessions", "policy"),
+    *("sessions", "review", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql"),
 )
-REFERENCE: Final = ("cli", "errors", "settings", "json", "python", "testing")
+REFERENCE: Final = ("cli", "errors", "findings", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (
     *("receipt", "chain", "content", "keys", "verification", "seal", "bundle", "notes", "baton", "lifecycle"),
     *("session", "runner", "grant", "policy", "taint", "doors", "claude-code", "coding-agents", "events", "threats"),

@@ -31,13 +31,14 @@ PLACES: Final = {
     "where are secrets taken out of what is written down?": "credentials/redaction.py",
     "where does the verifier check grants?": "audit/verification/grant_check.py",
     "where is told who wrote the lines of a file?": "accounts/blame/file_blame.py",
+    "where are all kinds of finding listed?": "review/catalogue.py",
     "where is a store opened by its URL?": "store/factory.py",
     "where does the MCP proxy decide about a call?": "adapters/mcp/proxy/call_decision.py",
     "where are the sessions of coding agents brought into a ledger?": "adapters/importer/session_import.py",
 }
 
 # They end in -ing, and are nouns.
-NOUNS: Final = frozenset({"briefing", "keyring", "reasoning", "ruling", "signing", "testing", "warning"})
+NOUNS: Final = frozenset({"briefing", "finding", "keyring", "reasoning", "ruling", "signing", "testing", "warning"})
 ADJECTIVES: Final = frozenset({"pending"})
 # From the twentieth file on, somebody makes a package of some of them.
 MANY: Final = 20

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from batonpass.scan.injection_rules import RULES, ScanRule
-from batonpass.scan.port import Finding
+from batonpass.scan.port import ScanMatch
 from batonpass.scan.text_forms import PLAIN, count_unseen, find_forms
 
 UNSEEN: Final = "hidden.characters"
@@ -21,24 +21,24 @@ class PatternScanner:
         self._lock = threading.Lock()
         self._compiled: tuple[Any, tuple[Any, ...]] | None = None
 
-    def scan(self, text: str) -> tuple[Finding, ...]:
+    def scan(self, text: str) -> tuple[ScanMatch, ...]:
         """Return the findings, highest score first; each rule is reported once, for the first form that matches."""
-        found: dict[str, Finding] = {}
+        found: dict[str, ScanMatch] = {}
         if unseen := count_unseen(text):
-            found[UNSEEN] = Finding(rule=UNSEEN, count=unseen, score=_UNSEEN_SCORE, form=PLAIN, start=0)
+            found[UNSEEN] = ScanMatch(rule=UNSEEN, count=unseen, score=_UNSEEN_SCORE, form=PLAIN, start=0)
         for form, reading in find_forms(text):
             for finding in self._match(form, reading):
                 found.setdefault(finding.rule, finding)
         return tuple(sorted(found.values(), key=lambda one: (-one.score, one.rule)))
 
-    def _match(self, form: str, text: str) -> Iterator[Finding]:
+    def _match(self, form: str, text: str) -> Iterator[ScanMatch]:
         rules, patterns = self._ready()
         # The set tells which rules match, but not where, so only those are run again.
         for number in rules.Match(text) or ():
             rule = self._rules[number]
             matches = [match.start() for match in patterns[number].finditer(text)]
             if matches:
-                yield Finding(rule=rule.id, count=len(matches), score=rule.score, form=form, start=matches[0])
+                yield ScanMatch(rule=rule.id, count=len(matches), score=rule.score, form=form, start=matches[0])
 
     def _ready(self) -> tuple[Any, tuple[Any, ...]]:
         with self._lock:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from batonpass.model.base.checks import require_code, require_integer
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class ScanMatch(Struct, frozen=True, kw_only=True):
     """A rule that matched: how often, where first, in which form of the text, and its score."""
 
     rule: str
@@ -27,5 +27,5 @@ class Finding(Struct, frozen=True, kw_only=True):
 class Scanner(Protocol):
     """Looks for signs of injected instructions. Must be thread-safe."""
 
-    def scan(self, text: str) -> tuple[Finding, ...]:
+    def scan(self, text: str) -> tuple[ScanMatch, ...]:
         """Return the findings, highest score first. An empty result proves nothing."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.errors import InvalidValueError
-from batonpass.scan import Finding, PatternScanner, Scanner
+from batonpass.scan import PatternScanner, ScanMatch, Scanner
 from batonpass.scan.injection_rules import RULES, ScanRule
 from batonpass.scan.text_forms import PLAIN, count_unseen, find_forms, to_plain
 
@@ -115,7 +115,7 @@ def test_a_finding_says_where_how_often_and_how_much() -> None:
     """What stands in a receipt: rule, count, score; and the place of the first match."""
     (found,) = SCANNER.scan(f"So: {ORDER} And again: {ORDER}")
 
-    assert Finding(rule="override.ignore", count=2, score=900, form=PLAIN, start=4) == found
+    assert ScanMatch(rule="override.ignore", count=2, score=900, form=PLAIN, start=4) == found
 
 
 def test_the_weightiest_comes_first() -> None:
@@ -199,4 +199,4 @@ def test_threads_share_one_scanner() -> None:
 def test_an_impossible_finding_is_refused() -> None:
     """A finding that could not stand in a receipt is never made."""
     with pytest.raises(InvalidValueError):
-        Finding(rule="Not a code", count=1, score=1, form=PLAIN, start=0)
+        ScanMatch(rule="Not a code", count=1, score=1, form=PLAIN, start=0)

@@ -49,9 +49,36 @@ def read_scope_used(view: LedgerView, attempts: Sequence[tuple[Run, Text | None]
         granted={permit: counted["may"][permit] for permit in terms.may.lines},
         least=counted["least"],
         beyond=counted["beyond"],
-        unnamed=sum(count for one in said if isinstance(count := one.get("unnamed", 0), int)),
+        unnamed=_unnamed(said),
         over=attempts[-1][0].state is not RunState.OPEN,
     )
+
+
+def scope_said(bodies: Iterable[bytes | None]) -> ScopeUsed | None:
+    """Return what attempts used of their grant as they reported it at their end; None if nobody reported it."""
+    said = [read for body in bodies if (read := _document(body)) is not None]
+    if not said:
+        return None
+    counted = {name: _together(one.get(name) for one in said) for name in ("may", "least", "beyond")}
+    return ScopeUsed(
+        granted=counted["may"],
+        least=counted["least"],
+        beyond=counted["beyond"],
+        unnamed=_unnamed(said),
+        over=True,
+    )
+
+
+def _document(body: bytes | None) -> dict[str, object] | None:
+    try:
+        read = None if body is None else json.loads(body)
+    except ValueError:
+        return None
+    return read if isinstance(read, dict) else None
+
+
+def _unnamed(said: Iterable[Mapping[str, object]]) -> int:
+    return sum(count for one in said if isinstance(count := one.get("unnamed", 0), int))
 
 
 def _terms(view: LedgerView, run: Run) -> Terms | None:
@@ -63,14 +90,9 @@ def _terms(view: LedgerView, run: Run) -> Terms | None:
 
 
 def _said(view: LedgerView, run: Run, text: Text | None, terms: Terms) -> dict[str, object]:
-    try:
-        read = None if text is None or text.body is None else json.loads(text.body)
-    except ValueError:
-        read = None
-    if not isinstance(read, dict):
-        # For a file that a command changed, only its place in the repository is known.
-        read = json.loads(describe_use(terms, read_use(view, run.id, str)))
-    return read
+    read = _document(None if text is None else text.body)
+    # For a file that a command changed, only its place in the repository is known.
+    return _document(describe_use(terms, read_use(view, run.id, str))) or {} if read is None else read
 
 
 def _together(listed: Iterable[object]) -> Counter[str]:

@@ -1,43 +1,24 @@
 """A trail as one HTML page: nothing is loaded, nothing runs, and all text is escaped."""
 
-import html
-from base64 import b64encode
 from collections.abc import Iterator
 from datetime import datetime
-from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
+from batonpass.accounts.inert_page import CLOSING, PAGE_STYLE, inert_text, opening
 from batonpass.accounts.trail.first_lines import Words
 from batonpass.accounts.trail.receipt_lines import Tone, TrailLine, missing_of, name_of, tell, tone_of, took
 from batonpass.accounts.trail.trail_values import Called, Trail, TrailStep, WalkTurn, walk
-from batonpass.model.base.visible import visible
 from batonpass.records.text import Found
 
-_STYLE: Final = files(__package__).joinpath("trail.css").read_text(encoding="utf-8")
+_STYLE: Final = PAGE_STYLE + files(__package__).joinpath("trail.css").read_text(encoding="utf-8")
 _OPEN: Final = 40  # with more branches than this, deeper ones are folded
-
-# The style is allowed by its digest. Anything added to the page has no effect.
-_POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        f"style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
-        "base-uri 'none'",
-        "form-action 'none'",
-    )
-)
 
 
 def render_html(trail: Trail, *, calls: bool = True) -> Iterator[str]:
     """Yield one self-contained page, piece by piece."""
     title = "a trail" if trail.intent is None else trail.intent.bare
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{_text(title)} · Batonpass</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-    )
+    yield opening(title, _STYLE)
     yield from _header(trail)
     yield "<main>\n"
     fold = sum(step.turn is WalkTurn.ENTER for step in walk(trail, calls=False)) > _OPEN
@@ -51,15 +32,15 @@ def render_html(trail: Trail, *, calls: bool = True) -> Iterator[str]:
                 yield from (_item(trail, step.told.at, line) for line in tell(trail, step.told))
             case _:
                 continue
-    yield f"</main>\n<footer><p>{_text(trail.root)}</p></footer>\n</body>\n</html>\n"
+    yield f"</main>\n<footer><p>{inert_text(trail.root)}</p></footer>\n{CLOSING}"
 
 
 def _header(trail: Trail) -> Iterator[str]:
-    chain = "".join(f"{_text(name_of(trail, told.run.id))} ← " for told in trail.above)
-    yield f'<header>\n<p class="who">{chain}<b>{_text(trail.principal)}</b></p>\n'
+    chain = "".join(f"{inert_text(name_of(trail, told.run.id))} ← " for told in trail.above)
+    yield f'<header>\n<p class="who">{chain}<b>{inert_text(trail.principal)}</b></p>\n'
     yield f"<h1>{_words(trail.intent)}</h1>\n<ul class=facts>\n"
     for fact, tone in _facts(trail):
-        yield f'<li class="{tone}">{_text(fact)}</li>\n'
+        yield f'<li class="{tone}">{inert_text(fact)}</li>\n'
     yield "</ul>\n</header>\n"
 
 
@@ -88,7 +69,7 @@ def _facts(trail: Trail) -> Iterator[tuple[str, Tone]]:
 
 def _opening(trail: Trail, step: TrailStep, *, fold: bool) -> str:
     branch = step.branch
-    states = "".join(f' <span class="pill {tone_of(state)}">{_text(str(state))}</span>' for state in branch.states)
+    states = "".join(f' <span class="pill {tone_of(state)}">{inert_text(str(state))}</span>' for state in branch.states)
     facts = [took(branch)]
     if branch.run is not None and (branch.run.run.attempt > 1 or (branch.handoff is None and step.depth)):
         facts.append(f"attempt {branch.run.run.attempt}")
@@ -98,8 +79,8 @@ def _opening(trail: Trail, step: TrailStep, *, fold: bool) -> str:
     return (
         ("<li class=branch>\n" if step.depth else "")
         + f'<details{"" if fold else " open"} class="{tone_of(branch)}">\n<summary>{_time(trail, branch.began_at)}'
-        f'<span class="name"><bdi>{_text(name)}</bdi> <code>{_text(end)}</code></span>{states}'
-        f'<span class="about">{_text(about)}</span>{task}</summary>\n<ol>\n'
+        f'<span class="name"><bdi>{inert_text(name)}</bdi> <code>{inert_text(end)}</code></span>{states}'
+        f'<span class="about">{inert_text(about)}</span>{task}</summary>\n<ol>\n'
     )
 
 
@@ -110,26 +91,22 @@ def _is_named(step: TrailStep) -> bool:
 
 
 def _item(trail: Trail, at: datetime, line: TrailLine) -> str:
-    notes = "".join(f' <span class="note {note.tone}"><bdi>{_text(note.text)}</bdi></span>' for note in line.notes)
-    text = f' <bdi class="text">{_text(line.text)}</bdi>' if line.text else ""
-    return f'<li class="{line.tone}">{_time(trail, at)}<p><b>{_text(line.label)}</b>{text}{notes}</p></li>\n'
+    notes = "".join(f' <span class="note {note.tone}"><bdi>{inert_text(note.text)}</bdi></span>' for note in line.notes)
+    text = f' <bdi class="text">{inert_text(line.text)}</bdi>' if line.text else ""
+    return f'<li class="{line.tone}">{_time(trail, at)}<p><b>{inert_text(line.label)}</b>{text}{notes}</p></li>\n'
 
 
 def _time(trail: Trail, at: datetime | None) -> str:
     if at is None:
         return "<time></time>"
-    exact = _text(at.astimezone().isoformat(" ", "milliseconds"))
+    exact = inert_text(at.astimezone().isoformat(" ", "milliseconds"))
     return f'<time datetime="{at.isoformat()}" title="{exact}">{trail.since_began(at)}</time>'
 
 
 def _words(words: Words | None) -> str:
     if words is None or words.found is not Found.KEPT:
         return f'<i class="gone">{"unknown" if words is None else words.found}</i>'
-    return f"<bdi>{_text(words.bare)}</bdi>"
-
-
-def _text(text: str) -> str:
-    return html.escape(visible(text))
+    return f"<bdi>{inert_text(words.bare)}</bdi>"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -113,6 +113,15 @@ def find_broken_by_close(view: LedgerView, run: Run) -> tuple[Checked, ...]:
     return tuple(checked for checked in _checks(view, run, stream[-1], binding) if not checked.holds)
 
 
+def find_broken(view: LedgerView, run: Run, stream: Sequence[Receipt]) -> Iterator[Checked]:
+    """Yield the constraints that the calls and the result of a run broke, in the order of writing."""
+    broken = [receipt for receipt in stream if _is_broken(receipt)]
+    if broken:
+        binding = BoundConstraints(view, run, stream)
+        for receipt in broken:
+            yield from (checked for checked in _checks(view, run, receipt, binding) if not checked.holds)
+
+
 def find_way(view: LedgerView, run: Run, demand: Constraint) -> Iterator[Checked]:
     """Yield each check of the same demand in a run, those above it and those below it, in the order of writing.
 

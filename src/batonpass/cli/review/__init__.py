@@ -1,0 +1,1 @@
+"""`batonpass review`, and how a review is told."""

@@ -1,0 +1,131 @@
+"""The checklist after a run, answered for each handoff: who, which task, how much of which scope, and what is left."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from batonpass.accounts.handoff.scope_used import scope_said
+from batonpass.model.base.content_names import TARGET, USE
+from batonpass.model.base.ids import AgentId, HandoffId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.run import Handoff
+from batonpass.records.call import CallOutcome, CallRecord
+from batonpass.records.grant import read_credential, terms_in
+from batonpass.records.handoff import OPEN, Standing, standing_of
+from batonpass.records.hold import HoldRecord
+from batonpass.review.kinds.phrases import times
+from batonpass.review.reviewed_tree import ReviewedTree
+
+
+class ChecklistRow(Struct, frozen=True, kw_only=True):
+    """The questions of the checklist, answered for one handoff."""
+
+    handoff: HandoffId
+    agent: AgentId
+    state: State
+    mode: Mode
+    attempts: int
+    task: str  # exactly as it was handed off; empty once it was erased
+    granted: tuple[str, ...] | None  # None: no grant of its own
+    used: tuple[str, ...]  # the least permits that cover its calls; without a grant, its tools
+    credentials: tuple[str, ...]
+    decisions: tuple[str, ...]  # what a rule denied, held, or would have
+    approvals: tuple[str, ...]
+    effects: tuple[str, ...]
+    open_ends: tuple[str, ...]
+
+
+def find_rows(tree: ReviewedTree) -> Iterator[ChecklistRow]:
+    """Yield the answers for each handoff of a tree, the first one first."""
+    for handoff in tree.handoffs.values():
+        yield _row(tree, handoff)
+
+
+def _row(tree: ReviewedTree, handoff: Handoff) -> ChecklistRow:
+    offer, body = tree.offers[handoff.id]
+    runs = tree.attempts.get(handoff.id, ())
+    calls = [call for run in runs for call in tree.calls_of.get(run.id, ())]
+    terms = None if body.terms is None else terms_in(tree.view, offer)
+    return ChecklistRow(
+        handoff=handoff.id,
+        agent=runs[-1].agent if runs else handoff.to,
+        state=handoff.state,
+        mode=tree.opening(runs[-1].id).mode if runs else offer.mode,
+        attempts=len(runs),
+        task=tree.task(handoff.id),
+        granted=None if body.terms is None else () if terms is None else terms.may.lines,
+        used=_used(tree, handoff, calls),
+        credentials=tuple(dict.fromkeys(_credentials(tree, calls))),
+        decisions=tuple(_decisions(calls)),
+        approvals=tuple(_approvals(tree, handoff)),
+        effects=tuple(_effects(tree, calls)),
+        open_ends=tuple(_open_ends(tree, handoff, calls)),
+    )
+
+
+def _used(tree: ReviewedTree, handoff: Handoff, calls: Iterable[CallRecord]) -> tuple[str, ...]:
+    closings = [tree.closing(run.id) for run in tree.attempts.get(handoff.id, ())]
+    said = scope_said(tree.body(one.receipt, USE) for one in closings if one is not None)
+    if said is not None:
+        return (*said.least, *(f"{permit} (beyond its grant)" for permit in said.beyond))
+    return tuple(dict.fromkeys(call.tool for call in calls if call.is_made))
+
+
+def _credentials(tree: ReviewedTree, calls: Iterable[CallRecord]) -> Iterator[str]:
+    for call in calls:
+        if (used := read_credential(tree.view, call)) is not None:
+            yield f"{used.name or 'erased'} as {used.identity or 'erased'}"
+
+
+def _decisions(calls: Iterable[CallRecord]) -> Iterator[str]:
+    counted: Counter[str] = Counter()
+    for call in calls:
+        if call.outcome in {CallOutcome.DENIED, CallOutcome.HELD}:
+            counted[f"{call.outcome} by {call.rule}"] += 1
+        for what, rule in call.would:
+            counted[f"{what.replace('_', ' ')} by {rule}"] += 1
+    yield from (f"{times(count, 'call')} {said}" for said, count in counted.items())
+
+
+def _approvals(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
+    for hold in tree.holds:
+        if _is_of(tree, hold, handoff):
+            for one in hold.approvals:
+                proof = "proven" if one.is_proven else "unproven"
+                yield f"{'approved' if one.is_for else 'denied'} by {one.by} ({proof})"
+            if hold.is_open:
+                yield "waits for somebody"
+
+
+def _is_of(tree: ReviewedTree, hold: HoldRecord, handoff: Handoff) -> bool:
+    run = hold.hold.run
+    return hold.hold.handoff == handoff.id or (run is not None and tree.runs[run].handoff == handoff.id)
+
+
+def _effects(tree: ReviewedTree, calls: Iterable[CallRecord]) -> Iterator[str]:
+    files = 0
+    for call in calls:
+        if not call.is_made or call.reads:
+            continue
+        files += len(call.changes)
+        if not call.changes and (call.effects or call.target is not None):
+            target = tree.words(call.receipt, TARGET)
+            yield f"{call.tool} {target}".rstrip()
+    if files:
+        yield f"{times(files, 'file')} changed"
+
+
+def _open_ends(tree: ReviewedTree, handoff: Handoff, calls: Iterable[CallRecord]) -> Iterator[str]:
+    if handoff.state in OPEN:
+        yield f"it is {handoff.state}"
+    doubts = [call for call in calls if call.in_doubt]
+    if doubts:
+        yield f"{times(len(doubts), 'call')} in doubt"
+    standing = standing_of(tree.verdicts(handoff.id, handoff.attempt))
+    if handoff.state is State.COMPLETED and standing is Standing.UNVERIFIED:
+        yield "nobody verified it"
+    report = None if handoff.run is None or handoff.run not in tree.runs else tree.report(handoff.run)
+    if report is not None and report.open_questions:
+        yield times(len(report.open_questions), "open question")

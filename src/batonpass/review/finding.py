@@ -1,0 +1,65 @@
+"""Findings: something that a person should see, with the receipts that prove it and a command to go on with."""
+
+import hashlib
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.model.base.ids import AgentId, CallId, HandoffId, ReceiptId, RunId
+
+_KEY: Final = 12  # hexadecimal digits: two of a million findings are alike by chance once in 500 ledgers
+
+
+class Severity(StrEnum):
+    """How much a finding matters, the worst first."""
+
+    HIGH = "high"  # somebody did, or could have done, what nobody allowed; or the record is not what it says
+    MEDIUM = "medium"  # work that should not be built on before somebody has looked
+    LOW = "low"  # a habit that makes the next incident harder to see
+
+    @property
+    def rank(self) -> int:
+        """Return its place in the order, 0 for the worst."""
+        return _ORDER[self]
+
+    def reaches(self, least: "Severity") -> bool:
+        """Return whether it is at least as bad as another one."""
+        return self.rank <= least.rank
+
+
+_ORDER: Final = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+class FindingKind(Struct, frozen=True, kw_only=True):
+    """One sort of finding: what it is called, why it matters, and what others call it."""
+
+    code: str
+    title: str
+    severity: Severity
+    matters: str  # why somebody should care, in a sentence
+    mast: str | None = None  # number of its failure mode in MAST
+    owasp: str | None = None  # its number in OWASP's Top 10 for Agentic Applications 2026
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that a person should see. All of it follows from the receipts that it names."""
+
+    kind: FindingKind
+    severity: Severity
+    root: RunId
+    subject: RunId | HandoffId | CallId  # what it is about, as other commands take it
+    agent: AgentId
+    at: datetime  # of the first of its receipts
+    sentence: str  # what happened; may quote what a model wrote
+    receipts: tuple[ReceiptId, ...]
+    go_on: tuple[str, ...] = ()  # commands to paste
+    calls: tuple[CallId, ...] = ()  # whose changed lines show it
+    details: tuple[str, ...] = ()  # further lines: a grant as TOML, the texts that differ
+
+    @property
+    def key(self) -> str:
+        """Return a name that stays the same as long as the evidence does; an acknowledgement names it."""
+        said = "\n".join((self.kind.code, self.subject, *self.receipts[:1]))
+        return hashlib.sha256(said.encode()).hexdigest()[:_KEY]

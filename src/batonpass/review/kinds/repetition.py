@@ -1,0 +1,108 @@
+"""Findings about going in circles: the same step, the same task, the same agent again."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from batonpass.model.base.content_names import ARGUMENTS
+from batonpass.model.base.ids import AgentId, HandoffId, RunId
+from batonpass.records.call import CallRecord
+from batonpass.review.finding import Finding, FindingKind, Severity
+from batonpass.review.kinds.phrases import quoted
+from batonpass.review.reviewed_tree import ReviewedTree
+
+REPEATED_STEP: Final = FindingKind(
+    code="repeated-step",
+    title="Repeated step",
+    severity=Severity.LOW,
+    matters="An agent makes the same call again and again: it is stuck, or does not see the result.",
+    mast="1.3",
+)
+LOOP: Final = FindingKind(
+    code="loop",
+    title="Loop",
+    severity=Severity.MEDIUM,
+    matters="A run hands off the same task again and again and gets no further.",
+    mast="1.3",
+    owasp="ASI08",
+)
+CIRCULAR_DELEGATION: Final = FindingKind(
+    code="circular-delegation",
+    title="Circular delegation",
+    severity=Severity.MEDIUM,
+    matters="Work came back to an agent that is already waiting for it further up.",
+    mast="2.1",
+    owasp="ASI08",
+)
+
+# How often is a habit? Precision carries over from one system to another; these numbers are where ours begin.
+_STEPS: Final = 3
+_READS: Final = 5  # looking again is cheap, and may be a wait
+_ROUNDS: Final = 3
+
+
+def find_repeated_steps(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the calls that one run made with the same tool and the same arguments again and again."""
+    for run, calls in tree.calls_of.items():
+        for same in _same_calls(tree, [call for call in calls if call.is_made]):
+            if len(same) >= (_READS if same[0].reads else _STEPS):
+                yield tree.found(
+                    REPEATED_STEP,
+                    tree.work(run),
+                    f"{tree.runs[run].agent} called {same[0].tool} {len(same)} times with the same arguments",
+                    (call.receipt for call in same),
+                    calls=same,
+                )
+
+
+def _same_calls(tree: ReviewedTree, calls: list[CallRecord]) -> Iterator[list[CallRecord]]:
+    """Yield groups of calls that are equal in tool and arguments."""
+    by_tool: dict[str, list[CallRecord]] = defaultdict(list)
+    for call in calls:
+        by_tool[call.tool].append(call)
+    for alike in by_tool.values():
+        if len(alike) < _STEPS:
+            continue
+        tree.read_ahead((call.receipt for call in alike), ARGUMENTS)
+        same: dict[bytes, list[CallRecord]] = defaultdict(list)
+        for call in alike:
+            # Erased arguments are unknown, and so equal to none.
+            if (body := tree.body(call.receipt, ARGUMENTS)) is not None:
+                same[body].append(call)
+        yield from same.values()
+
+
+def find_loops(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the tasks that one run handed to one agent in the same words again and again."""
+    for (parent, to, task), made in _rounds(tree).items():
+        if len(made) >= _ROUNDS:
+            yield tree.found(
+                LOOP,
+                tree.work(parent),
+                f"{tree.runs[parent].agent} handed {quoted(task)} to {to} {len(made)} times",
+                (tree.offers[handoff][0] for handoff in made),
+            )
+
+
+def _rounds(tree: ReviewedTree) -> dict[tuple[RunId, AgentId, str], list[HandoffId]]:
+    found = defaultdict(list)
+    for handoff in tree.handoffs.values():
+        task = " ".join(tree.task(handoff.id).split())
+        # An offer that replaces another one has other inputs, and so is no repetition.
+        if task and tree.offers[handoff.id][1].replaces is None:
+            found[handoff.parent, handoff.to, task].append(handoff.id)
+    return found
+
+
+def find_circular_delegations(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the handoffs to an agent that already works further up, on the way to this very handoff."""
+    for handoff in tree.handoffs.values():
+        above = [run.agent for run in tree.lineage(handoff.parent)]
+        if handoff.to in above:
+            way = " → ".join([*reversed(above[: above.index(handoff.to) + 1]), handoff.to])
+            yield tree.found(
+                CIRCULAR_DELEGATION,
+                handoff,
+                f"work came back to {handoff.to}: {way}",
+                (tree.offers[handoff.id][0],),
+            )

@@ -1,0 +1,246 @@
+"""Findings about what travels: constraints, questions, results that no longer stand, and who verified them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from batonpass.audit.carriage import CarriageFault, prove_carriage
+from batonpass.errors import EditedError, NotFoundError
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.kinds import Carried
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.baton import ABRIDGED, INHERITED
+from batonpass.model.bodies.body import HandoffAccepted, RunRecorded, RunRelaxed, VerificationWaived
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff
+from batonpass.records.fate import describe_input, find_stale
+from batonpass.records.handoff import ResultVerdict, Standing
+from batonpass.records.item import find_value
+from batonpass.review.finding import Finding, FindingKind, Severity
+from batonpass.review.kinds.phrases import listed, quoted
+from batonpass.review.reviewed_tree import ReviewedTree
+
+LOST_CONSTRAINT: Final = FindingKind(
+    code="lost-constraint",
+    title="Lost constraint",
+    severity=Severity.HIGH,
+    matters="What binds everybody below did not arrive, or arrived changed, so nobody below could keep to it.",
+    mast="1.4",
+    owasp="ASI07",
+)
+RELAXED_CONSTRAINT: Final = FindingKind(
+    code="relaxed-constraint",
+    title="Relaxed constraint",
+    severity=Severity.LOW,
+    matters="Somebody lifted a constraint during the work; its author may not know.",
+    mast="1.1",
+)
+UNANSWERED_QUESTION: Final = FindingKind(
+    code="unanswered-question",
+    title="Unanswered blocking question",
+    severity=Severity.MEDIUM,
+    matters="Work began, or waits, although a question that blocks it has no answer.",
+    mast="2.2",
+)
+SUPPRESSED_QUESTION: Final = FindingKind(
+    code="suppressed-question",
+    title="Suppressed question",
+    severity=Severity.LOW,
+    matters="The receiver saw a gap and did not ask, because it was only observed or a limit kept it from asking.",
+    mast="2.2",
+)
+RETRIED_PATH: Final = FindingKind(
+    code="retried-path",
+    title="Retried rejected path",
+    severity=Severity.MEDIUM,
+    matters="An agent was told to do what had been tried and rejected before.",
+    mast="2.5",
+)
+STALE_STATE: Final = FindingKind(
+    code="stale-state",
+    title="Stale state",
+    severity=Severity.MEDIUM,
+    matters="Work stands on a result that was refuted or replaced since, and was not told.",
+    mast="2.5",
+    owasp="ASI06",
+)
+ABRIDGED_STATE: Final = FindingKind(
+    code="abridged-state",
+    title="Abridged state",
+    severity=Severity.LOW,
+    matters="A baton was too large, so the receiver did not get everything that its sender had.",
+    mast="1.4",
+)
+SELF_VERIFIED: Final = FindingKind(
+    code="self-verified",
+    title="Verified by its producer",
+    severity=Severity.MEDIUM,
+    matters="Only whoever delivered the result says that it holds.",
+    mast="3.3",
+)
+
+_LOST: Final = frozenset({CarriageFault.LOST, CarriageFault.CHANGED, CarriageFault.NOT_ENTITLED})
+_QUESTION_OPEN: Final = "data-gap.question-open"
+_REJECTED: Final = "signal-corruption.rejected-path"
+
+
+def find_lost_constraints(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the offers that left out, changed or lifted without right what binds everybody below."""
+    for handoff in tree.handoffs.values():
+        if _carries_all(tree, handoff):
+            continue
+        try:
+            carriage = prove_carriage(tree.view, handoff)
+        except (EditedError, NotFoundError):
+            continue  # the receipts do not lead up to the root: `ledger verify` says where
+        # Of a chain, only its last hop: a fault further up is found at that handoff.
+        faults = [one for one in carriage.findings if one.fault in _LOST and one.hop == len(carriage.hops)]
+        if faults:
+            names = listed(f"{_name(tree, one.ref)} ({one.fault})" for one in faults)
+            offer, _ = tree.offers[handoff.id]
+            yield tree.found(
+                LOST_CONSTRAINT,
+                handoff,
+                f"{tree.runs[handoff.parent].agent} handed off to {handoff.to} without {names}",
+                (offer,),
+            )
+
+
+def _carries_all(tree: ReviewedTree, handoff: Handoff) -> bool:
+    """Return whether an offer plainly carries all that bound its sender; if not, it is looked at closely."""
+    offer, body = tree.offers[handoff.id]
+    carried = {ref.item: ref.digest for ref in body.carries}
+    return all(carried.get(ref.item) == ref.digest for ref in _bound(tree, handoff, offer.seq))
+
+
+def _bound(tree: ReviewedTree, handoff: Handoff, seq: int) -> Iterator[Carried]:
+    sender = tree.runs[handoff.parent]
+    if sender.handoff is not None and sender.handoff in tree.offers:
+        yield from (ref for ref in tree.offers[sender.handoff][1].carries if ref.part in INHERITED)
+    for receipt in tree.streams[sender.id]:
+        if receipt.seq < seq and isinstance(receipt.body, RunRecorded):
+            yield from (ref for ref in receipt.body.items if ref.part in INHERITED)
+
+
+def _name(tree: ReviewedTree, ref: Carried | None) -> str:
+    value = None if ref is None else find_value(tree.view, ref.item)
+    said = "" if value is None else str(getattr(value, "sentence", "") or getattr(value, "text", ""))
+    part = "the baton" if ref is None else f"the {ref.part}"
+    return f"{part} {quoted(said)}" if said else part
+
+
+def find_relaxed_constraints(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the constraints and exclusions that somebody lifted."""
+    for receipt in tree.receipts:
+        if isinstance(receipt.body, RunRelaxed):
+            run = tree.runs[receipt.body.run]
+            yield tree.found(
+                RELAXED_CONSTRAINT,
+                tree.work(run.id),
+                f"{receipt.body.by} lifted a constraint for {run.agent} and everybody below",
+                (receipt,),
+            )
+
+
+def find_unanswered_questions(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the attempts that began with a blocking question open, and the handoffs that wait for an answer."""
+    for handoff in tree.handoffs.values():
+        begun = [receipt for receipt, body in _acceptances(tree, handoff.id) if _QUESTION_OPEN in body.problems]
+        if begun:
+            yield tree.found(
+                UNANSWERED_QUESTION,
+                handoff,
+                f"{handoff.to} began although a blocking question had no answer",
+                begun,
+                go_on=(f"batonpass handoff check {handoff.id[-8:]}",),
+            )
+        elif handoff.state is State.ASKED:
+            yield tree.found(
+                UNANSWERED_QUESTION,
+                handoff,
+                f"{handoff.to} has asked, and nobody has answered",
+                tree.acts(handoff.id)[-1:],
+                severity=Severity.LOW,
+                go_on=(f"batonpass handoff answer {handoff.id[-8:]} --help",),
+            )
+
+
+def find_suppressed_questions(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the attempts that had a question and did not ask it."""
+    for handoff in tree.handoffs.values():
+        for receipt, body in _acceptances(tree, handoff.id):
+            if body.would_ask and _QUESTION_OPEN not in body.problems and _REJECTED not in body.problems:
+                yield tree.found(
+                    SUPPRESSED_QUESTION,
+                    handoff,
+                    f"{body.agent} did not ask about {listed(body.problems)}",
+                    (receipt,),
+                    go_on=(f"batonpass handoff check {handoff.id[-8:]}",),
+                )
+
+
+def find_retried_paths(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the tasks that order in the same words what their own baton calls rejected."""
+    for handoff in tree.handoffs.values():
+        found = [receipt for receipt, body in _acceptances(tree, handoff.id) if _REJECTED in body.problems]
+        if found:
+            yield tree.found(
+                RETRIED_PATH,
+                handoff,
+                f"{handoff.to} was told to {quoted(tree.task(handoff.id))}, which repeats a rejected path",
+                found,
+            )
+
+
+def find_stale_state(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the handoffs that stand on results which no longer stand, and were not told."""
+    for stale in find_stale(tree.view, tree.root):
+        handoff = tree.handoffs.get(stale.handoff.id)
+        if handoff is not None:
+            offer, _ = tree.offers[handoff.id]
+            why = listed(describe_input(tree.view, ref, fate) for ref, fate in stale.inputs)
+            yield tree.found(
+                STALE_STATE,
+                handoff,
+                f"{handoff.to} works or worked with what no longer stands: {why}",
+                (offer,),
+                go_on=(f"batonpass handoff retry {handoff.id[-8:]} --fresh",),
+            )
+
+
+def find_abridged_state(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the offers that could not carry everything."""
+    for handoff, (offer, body) in tree.offers.items():
+        if ABRIDGED in body.missing and handoff in tree.handoffs:
+            yield tree.found(
+                ABRIDGED_STATE,
+                tree.handoffs[handoff],
+                f"{body.to} did not get everything that {tree.runs[body.run].agent} had: there was too much",
+                (offer,),
+            )
+
+
+def find_self_verified(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the results that only their own producer verified."""
+    for handoff in tree.handoffs.values():
+        verdicts = tree.verdicts(handoff.id, handoff.attempt)
+        own = [one for one in verdicts if one.standing is Standing.VERIFIED and getattr(one.body, "by_producer", False)]
+        others = [one for one in verdicts if one not in own]
+        if own and not any(_speaks_for(one) for one in others):
+            yield tree.found(
+                SELF_VERIFIED,
+                handoff,
+                f"only {own[0].body.by}, who delivered it, says that the result of {handoff.to} holds",
+                (one.receipt for one in own),
+                go_on=(f"batonpass handoff verify {handoff.id[-8:]} --help",),
+            )
+
+
+def _speaks_for(verdict: ResultVerdict) -> bool:
+    return verdict.standing is not Standing.UNVERIFIED or isinstance(verdict.body, VerificationWaived)
+
+
+def _acceptances(tree: ReviewedTree, handoff: HandoffId) -> Iterator[tuple[Receipt, HandoffAccepted]]:
+    for run in tree.attempts.get(handoff, ()):
+        receipt = tree.opening(run.id)
+        if isinstance(receipt.body, HandoffAccepted):
+            yield receipt, receipt.body

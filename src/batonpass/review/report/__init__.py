@@ -1,0 +1,1 @@
+"""A review for readers: Markdown, one HTML page, SARIF for editors and GitHub."""

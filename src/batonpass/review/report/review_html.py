@@ -1,0 +1,79 @@
+"""A review as one HTML page for printing and passing on."""
+
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from typing import Final
+
+from batonpass.accounts.inert_page import CLOSING, PAGE_STYLE, inert_text, opening
+from batonpass.review.checklist import ChecklistRow
+from batonpass.review.finding import Finding
+from batonpass.review.review import Review, ReviewedRoot
+
+_STYLE: Final = PAGE_STYLE + files(__package__).joinpath("review.css").read_text(encoding="utf-8")
+_HEADS: Final = ("sub-agent", "task", "granted", "used", "credential", "decided", "approved", "effects", "open")
+
+
+def render_html_review(review: Review) -> Iterator[str]:
+    """Yield one self-contained page, piece by piece."""
+    yield opening("Review", _STYLE)
+    yield "<header>\n<h1>Review</h1>\n<ul class=facts>\n"
+    tones = {"high": "bad", "medium": "warn", "low": "plain"}
+    for severity, count in review.counts.items():
+        if count:
+            yield f'<li class="{tones[severity]}">{count} {severity}</li>\n'
+    if not review.findings:
+        yield "<li>nothing found</li>\n"
+    yield f"<li>{review.at.astimezone():%Y-%m-%d %H:%M %Z}</li>\n</ul>\n</header>\n<main>\n"
+    for root in review.roots:
+        yield from _root(root)
+    yield f"</main>\n{CLOSING}"
+
+
+def _root(root: ReviewedRoot) -> Iterator[str]:
+    yield f"<section>\n<h2><bdi>{inert_text(root.intent) or 'erased'}</bdi></h2>\n"
+    about = [root.root.principal, root.root.agent, f"{root.receipts} receipts", root.root.id]
+    yield f'<p class="quiet">{inert_text(" · ".join([*about, *([root.mark] if root.mark else [])]))}</p>\n'
+    for finding in root.findings:
+        yield from _finding(finding)
+    if root.rows:
+        heads = "".join(f"<th scope=col>{head}</th>" for head in _HEADS)
+        yield f'<div class="scroll" tabindex="0"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
+        yield from (_row(row) for row in root.rows)
+        yield "</tbody>\n</table></div>\n"
+    yield "</section>\n"
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
+    numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
+    yield (
+        f'<article class="finding {finding.severity}">\n<h3>{finding.kind.title}</h3>'
+        f'<span class="pill {finding.severity}">{finding.severity}</span>\n'
+        f"<p><bdi>{inert_text(finding.sentence)}</bdi></p>\n"
+        f'<p class="quiet">{" · ".join([inert_text(finding.kind.matters), *numbers])}</p>\n'
+    )
+    lines = [*finding.details, *(f"$ {command}" for command in finding.go_on)]
+    yield f"<pre>{inert_lines(lines)}</pre>\n" if lines else ""
+    receipts = ", ".join(inert_text(receipt) for receipt in finding.receipts)
+    yield f'<p class="quiet">evidence: <code>{receipts}</code></p>\n</article>\n'
+
+
+def inert_lines(lines: Iterable[str]) -> str:
+    """Return lines of text that show exactly these characters."""
+    return "\n".join(inert_text(line) for line in lines)
+
+
+def _row(row: ChecklistRow) -> str:
+    granted = ("no grant",) if row.granted is None else row.granted
+    cells = (
+        (f"{row.agent} · {row.state}", *((f"{row.attempts} attempts",) if row.attempts > 1 else ())),
+        (row.task or "erased",),
+        *(granted, row.used, row.credentials, row.decisions, row.approvals, row.effects, row.open_ends),
+    )
+    return f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>\n"
+
+
+def _cell(lines: tuple[str, ...]) -> str:
+    if len(lines) <= 1:
+        return f"<bdi>{inert_lines(lines) or '–'}</bdi>"
+    return f"<ul>{''.join(f'<li><bdi>{inert_text(line)}</bdi></li>' for line in lines)}</ul>"

@@ -1,0 +1,130 @@
+"""A review: the checklist and the findings of one tree or of many, the worst first."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.audit.session_roots import find_roots
+from batonpass.model.base.content_names import INTENT
+from batonpass.model.base.ids import HandoffId, ReceiptId, RunId, SessionId
+from batonpass.model.ledger.run import Run
+from batonpass.records.source import run_between
+from batonpass.review.catalogue import find_all
+from batonpass.review.checklist import ChecklistRow, find_rows
+from batonpass.review.finding import Finding, Severity
+from batonpass.review.reviewed_tree import ReviewedTree
+from batonpass.store.port import LedgerView
+
+
+class ReviewedRoot(Struct, frozen=True, kw_only=True):
+    """The review of one tree, or of the part below a run or a handoff."""
+
+    root: Run
+    intent: str  # the human's own words; empty once they were erased
+    receipts: int
+    rows: tuple[ChecklistRow, ...]
+    findings: tuple[Finding, ...]
+    mark: str | None = None  # set if a part of it was imported, and so is unsigned
+
+
+class Review(Struct, frozen=True, kw_only=True):
+    """What a person should look at, in one tree or in several."""
+
+    at: datetime
+    roots: tuple[ReviewedRoot, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return all findings, the worst first, then the oldest."""
+        found = (finding for root in self.roots for finding in root.findings)
+        return tuple(sorted(found, key=lambda finding: (finding.severity.rank, finding.at, finding.key)))
+
+    @property
+    def counts(self) -> Mapping[Severity, int]:
+        """Return the number of findings by severity."""
+        counted = Counter(finding.severity for finding in self.findings)
+        return {severity: counted[severity] for severity in Severity}
+
+    def at_least(self, severity: Severity) -> "Review":
+        """Return the review with only the findings that are at least this bad."""
+        kept = (
+            replace(root, findings=tuple(one for one in root.findings if one.severity.reaches(severity)))
+            for root in self.roots
+        )
+        return replace(self, roots=tuple(kept))
+
+
+def review_root(view: LedgerView, root: RunId, now: datetime) -> ReviewedRoot:
+    """Review one tree. Raises `NotFoundError`."""
+    return review_tree(ReviewedTree(view, view.get_run(root).root), now)
+
+
+def review_tree(tree: ReviewedTree, now: datetime) -> ReviewedRoot:
+    """Review a tree that was read already."""
+    stream = tree.streams[tree.root]
+    return ReviewedRoot(
+        root=run_between(tree.runs[tree.root], stream[0], stream[-1]),
+        intent=tree.words(stream[0], INTENT),
+        receipts=len(tree.receipts),
+        rows=tuple(find_rows(tree)),
+        findings=tuple(find_all(tree, now)),
+        mark=tree.mark,
+    )
+
+
+def review_roots(view: LedgerView, roots: Iterable[RunId], now: datetime) -> Review:
+    """Review several trees."""
+    return Review(at=now, roots=tuple(review_root(view, root, now) for root in roots))
+
+
+def review_below(view: LedgerView, top: RunId | HandoffId, now: datetime) -> Review:
+    """Review the part of a tree below a run or a handoff; for a root, the whole tree. Raises `NotFoundError`."""
+    is_run = top.startswith("run_")
+    root = view.get_run(RunId(top)).root if is_run else view.get_handoff(HandoffId(top)).root
+    tree = ReviewedTree(view, root)
+    whole = review_tree(tree, now)
+    if top == root:
+        return Review(at=now, roots=(whole,))
+    below = {*_below(tree, RunId(top) if is_run else HandoffId(top))}
+    part = replace(
+        whole,
+        rows=tuple(row for row in whole.rows if row.handoff in below),
+        findings=tuple(one for one in whole.findings if one.subject in below),
+    )
+    return Review(at=now, roots=(part,))
+
+
+def _below(tree: ReviewedTree, top: RunId | HandoffId) -> Iterator[str]:
+    """Yield the ids of a run or a handoff, of everything below it, and of all calls there."""
+    pending: list[str] = [top]
+    while pending:
+        at = pending.pop()
+        yield at
+        if at in tree.runs:
+            yield from (call.id for call in tree.calls_of.get(RunId(at), ()))
+            pending += [child.id for child in tree.children.get(RunId(at), ())]
+        else:
+            pending += [run.id for run in tree.attempts.get(HandoffId(at), ())]
+
+
+def find_reviewed(view: LedgerView, since: datetime) -> Iterator[RunId]:
+    """Yield the roots that began since a moment, the oldest first."""
+    found = []
+    for root in view.find_runs(roots=True):
+        if root.started_at < since:
+            break  # the latest come first
+        found.append(root.id)
+    yield from reversed(found)
+
+
+def review_session(view: LedgerView, session: SessionId, now: datetime) -> Review:
+    """Review all trees of a session, the oldest first."""
+    return review_roots(view, (root.id for root in find_roots(view, session)), now)
+
+
+def evidence_of(review: Review) -> frozenset[ReceiptId]:
+    """Return the receipts that prove the findings."""
+    return frozenset(receipt for finding in review.findings for receipt in finding.receipts)

@@ -1,0 +1,126 @@
+"""`batonpass review`: findings with evidence, an exit code for CI, and the forms that other programs read."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from batonpass.relay import Relay
+from tests.unit.accounts.trees import ANA, write
+from tests.unit.cli.desk import Desk
+from tests.unit.cli.handoffs import a_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return a_desk(tmp_path)
+
+
+@pytest.fixture
+def relay(desk: Desk) -> Iterator[Relay]:
+    with desk.relay() as opened:
+        yield opened
+
+
+def repeat(relay: Relay) -> str:
+    """Record a tree with one finding of low severity, and return its root."""
+    with relay.start("Fix it", by=ANA) as lead, lead.hand_off("editor", "Fix a.py in the shop") as editor:
+        for _ in range(3):
+            editor.call(write, "a.py")
+        editor.report("fixed")
+    return lead.id
+
+
+def test_a_finding_is_told_with_its_evidence(desk: Desk, relay: Relay) -> None:
+    """The checklist first, then the finding, why it matters, and how to go on; the exit code is 1."""
+    repeat(relay)
+    result = desk.run("review")
+    text = result.output
+
+    assert 1 == result.exit_code
+    for words in (
+        "user:ana: Fix it",
+        "task     Fix a.py in the shop",
+        "low · Repeated step: editor called write 3 times with the same arguments",
+        "MAST 1.3",
+        "$ batonpass handoff show ",
+        "1 low",
+    ):
+        assert words in text
+
+
+def test_a_clean_tree_has_nothing_to_look_at(desk: Desk, relay: Relay) -> None:
+    """The exit code is 0, also if what was found is not bad enough."""
+    repeat(relay)
+
+    assert 0 == desk.run("review", "--severity", "medium").exit_code
+    with relay.start("Look", by=ANA):
+        pass
+    result = desk.run("review", "last")
+    assert (0, "nothing to look at") == (result.exit_code, result.output.splitlines()[-1])
+
+
+def test_programs_get_facts_of_a_review(desk: Desk, relay: Relay) -> None:
+    """Findings with receipts, and the checklist of each tree."""
+    root = repeat(relay)
+    answer = json.loads(desk.run("review", root, "--json").output)
+
+    assert ({"high": 0, "medium": 0, "low": 1}, root) == (answer["counts"], answer["trees"][0]["root"])
+    assert ("repeated-step", "editor", 3) == (
+        answer["findings"][0]["kind"],
+        answer["findings"][0]["agent"],
+        len(answer["findings"][0]["receipts"]),
+    )
+    assert ["Fix a.py in the shop"] == [row["task"] for row in answer["trees"][0]["checklist"]]
+
+
+def test_all_trees_of_a_day(desk: Desk, relay: Relay) -> None:
+    """Each tree with findings is told, and the sum at the end."""
+    for _ in range(2):
+        repeat(relay)
+    lines = desk.run("review", "--since", "1d").output.splitlines()
+
+    assert "2 trees, 2 low" == lines[-1]
+
+
+@pytest.mark.parametrize("form", ["md", "html", "sarif"])
+def test_other_forms_go_to_a_file(form: str, desk: Desk, relay: Relay, tmp_path: Path) -> None:
+    """A page, Markdown for a comment, or SARIF; the exit code stays."""
+    repeat(relay)
+    target = tmp_path / f"review.{form}"
+    result = desk.run("review", f"--{form}", "-o", str(target))
+
+    assert 1 == result.exit_code
+    assert "with the same arguments" in target.read_text(encoding="utf-8")
+
+
+def test_suspects_and_the_story(desk: Desk, relay: Relay) -> None:
+    """Candidates with reasons, and a page of prose; both as JSON too."""
+    root = repeat(relay)
+
+    assert "nothing points at anybody" in desk.words("review", root, "--suspects")
+    assert 'lead asked editor to "Fix a.py in the shop".' in desk.words("review", "--story")
+    assert [] == desk.answer("review", root, "--suspects")["suspects"]
+    assert root == desk.answer("review", "--story")["root"]
+
+
+WRONG = {
+    "an id and a time": ["last", "--since", "1d"],
+    "two forms": ["--json", "--md"],
+    "a file without a form": ["-o", "x"],
+    "a story as a page": ["--story", "--html"],
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_means_nothing_is_refused(words: str, desk: Desk, relay: Relay) -> None:
+    """The sentence says what to give instead."""
+    repeat(relay)
+
+    assert 2 == desk.run("review", *WRONG[words]).exit_code
+
+
+def test_without_a_ledger_there_is_no_review(desk: Desk) -> None:
+    """Nothing was recorded, and that is said."""
+    assert 3 == desk.run("review").exit_code

@@ -1,0 +1,234 @@
+"""Reviews of whole trees: clean ones, forged ones, parts of them, who is suspected, and the story in prose."""
+
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batonpass.demo import delivery, poisoned_page, pull_request, two_sessions
+from batonpass.model.baton.items import Constraint
+from batonpass.model.baton.session import session_of
+from batonpass.model.bodies.body import Part, RunGap
+from batonpass.relay import Relay, recording_of
+from batonpass.review.finding import Severity
+from batonpass.review.review import find_reviewed, review_below, review_roots, review_session
+from batonpass.review.reviewed_tree import ReviewedTree
+from batonpass.review.story import tell_story
+from batonpass.review.suspects import find_suspects
+from batonpass.store.factory import open_store
+from batonpass.store.memory_view import MemoryView
+from tests.unit.accounts.trees import ANA, HOSTILE, Place, fail, tried, write
+from tests.unit.audit.test_carriage import carried_by, forge
+from tests.unit.review.reviews import ledger_in, review_of
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+def codes(relay: Relay) -> list[str]:
+    return [finding.kind.code for finding in review_of(relay).findings]
+
+
+def test_what_binds_and_is_left_out_is_found(place: Place) -> None:
+    """A forged offer with good signatures left a constraint behind; the honest one beside it did not."""
+    lead = place.relay().start("Fix it", by=ANA, items=[Constraint("Do not touch the API")])
+    forged = forge(place.relay(), lead, carried_by(place.relay(), lead, without=Part.CONSTRAINT))
+    with place.store.view() as view:
+        found = [one for one in review_below(view, lead.id, place.clock.now()).findings if one.severity == "high"]
+
+    assert [("lost-constraint", forged)] == [(one.kind.code, one.subject) for one in found]
+    assert 'without the constraint "Do not touch the API" (lost)' in found[0].sentence
+
+
+def test_a_gap_in_the_record_is_found(place: Place) -> None:
+    """Calls that could not be written are counted."""
+    lead = place.relay().start("Fix it", by=ANA)
+    recording_of(place.relay()).record(lead._holding.working, RunGap(run=lead.id, calls=2))
+    with place.store.view() as view:
+        (found,) = review_below(view, lead.id, place.clock.now()).findings
+
+    assert ("record-gap", "2 calls of lead could not be recorded") == (found.kind.code, found.sentence)
+
+
+STORIES = {
+    # The window is missed from the third carrier on, and everybody above reports what came of it.
+    "freight": (delivery.play_delivery, ["disobeyed-task"] * 5),
+    "pull request": (pull_request.play, ["approval-theatre"]),
+    "poisoned": (poisoned_page.play_poisoned, []),
+    "sessions": (two_sessions.play_sessions, ["unclosed-run"]),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_demonstration_has_the_findings_that_it_is_about_and_no_other(story: str, tmp_path: Path) -> None:
+    """Precision counts: nothing is found that is not there."""
+    play, expected = STORIES[story]
+    list(play(tmp_path))
+    found, suspects = [], []
+    for ledger in tmp_path.rglob(".batonpass/ledger.db"):
+        store = open_store(f"sqlite:///{ledger}", create=False)
+        with store.view() as view:
+            for root in view.find_runs(roots=True):
+                findings = review_roots(view, [root.id], datetime.now(UTC)).findings
+                found += [one.kind.code for one in findings]
+                suspects += find_suspects(ReviewedTree(view, root.id), findings)
+        store.close()
+
+    assert expected == found
+    if story == "freight":
+        assert "lyon-cold-chain" == suspects[0].agent
+        assert "it was the first to deviate" in {reason.words for reason in suspects[0].reasons}
+
+
+def test_a_part_has_only_its_own_findings(place: Place) -> None:
+    """What is asked about a handoff is not answered about its sibling."""
+    lead = place.relay().start("Fix it", by=ANA)
+    handoffs = []
+    for name in ("a", "b"):
+        handoffs.append(lead.hand_off(name, f"Fix {name} in the shop"))
+        with handoffs[-1] as child:
+            for _ in range(3):
+                child.call(write, f"{name}.py")
+            child.report("done")
+    with place.store.view() as view:
+        whole = review_below(view, lead.id, place.clock.now())
+        part = review_below(view, handoffs[0].id, place.clock.now())
+        below = review_below(view, view.get_handoff(handoffs[1].id).run or lead.id, place.clock.now())
+
+    assert ({"a", "b"}, {"a"}) == ({one.agent for one in whole.findings}, {one.agent for one in part.findings})
+    assert ["a"] == [row.agent for row in part.roots[0].rows]
+    assert () == below.findings  # they are about the handoff, and this was asked about its run
+
+
+def test_the_checklist_answers_for_each_handoff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which agent, which exact task, how much of its scope, what changed, and what is open."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay, relay.start("Fix it", by=ANA) as lead:
+        with lead.hand_off("editor", "Fix the typo in a.py", may=["write:src/**", "push:main"]) as editor:
+            editor.call(write, "src/a.py")
+            tried(lambda: editor.call(write, ".github/ci.yml"))
+            editor.report("fixed")
+        (row,) = review_of(relay).roots[0].rows
+
+    assert ("editor", "Fix the typo in a.py", "completed", "enforced") == (row.agent, row.task, row.state, row.mode)
+    assert ({"write:src/**", "push:main"}, ("write:src/a.py",)) == (set(row.granted or ()), row.used)
+    assert (("1 call denied by grant",), ("write src/a.py",)) == (row.decisions, row.effects)
+    assert ("nobody verified it",) == row.open_ends
+
+
+def test_several_trees_are_reviewed_by_time_or_by_session(place: Place) -> None:
+    """The trees since a moment, the oldest first; and all trees of a session."""
+    before = place.clock.now()
+    roots = []
+    for number in range(3):
+        place.clock.tick(timedelta(hours=1))
+        with place.relay().start(f"Day {number}", by=ANA, series="daily") as lead:
+            roots.append(lead.id)
+    with place.store.view() as view:
+        since = [*find_reviewed(view, before + timedelta(hours=2))]
+        session = review_session(view, session_of(view.get_run(roots[0])), place.clock.now())
+
+    assert roots[1:] == since
+    assert set(roots) >= {root.root.id for root in session.roots}
+
+
+def test_who_is_refuted_is_suspected_first(place: Place) -> None:
+    """A refuted result says more than a failed call."""
+    lead = place.relay().start("Quote it", by=ANA)
+    first = lead.hand_off("rater", "Find the rate of today")
+    with first as rater:
+        rater.report("1.08")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        second = lead.hand_off("sender", "Send the quote to Bo")
+
+    def stumble() -> None:
+        with second as sender:
+            sender.call(fail, "no network")
+
+    tried(stumble)
+    first.refute("that is last year's", by=ANA)
+    with place.store.view() as view:
+        tree = ReviewedTree(view, lead.id)
+        suspects = find_suspects(tree, review_below(view, lead.id, place.clock.now()).findings)
+
+    assert ["rater", "sender"] == [suspect.agent for suspect in suspects][:2]
+    assert "user:ana refuted its result" in {reason.words for reason in suspects[0].reasons}
+    assert any(reason.words.startswith("its call of fail failed first") for reason in suspects[1].reasons)
+
+
+def test_the_story_tells_who_did_what(place: Place) -> None:
+    """The human's words, each handoff, what came of it, and what is open; from receipts alone."""
+    with place.relay().start("Fix the invoice", by=ANA) as lead:
+        with lead.hand_off("editor", "Round half-even") as editor:
+            editor.call(write, "src/invoice.py")
+        done = lead.hand_off("tester", "Run the tests")
+        with done as tester:
+            tester.report("all pass")
+        done.verify(by=ANA, verdict="I ran them too")
+    with place.store.view() as view:
+        told = [*tell_story(ReviewedTree(view, lead.id), ())]
+
+    assert told[0].startswith('user:ana wanted: "Fix the invoice" lead took it on at ')
+    assert [
+        'lead asked editor to "Round half-even". editor made 1 call (write). Nobody has verified that.',
+        'lead asked tester to "Run the tests". tester made no calls. It reported "all pass". user:ana verified that.',
+        "Still open: 1 result that nobody verified.",
+    ] == told[1:]
+
+
+def test_only_what_is_bad_enough_is_kept(place: Place) -> None:
+    """A reader who asks for high findings gets no others."""
+    with place.relay().start("Fix it", by=ANA) as lead:
+        for _ in range(3):
+            lead.call(write, "a.py")
+    with place.store.view() as view:
+        review = review_below(view, lead.id, place.clock.now())
+
+    assert (1, 0) == (len(review.findings), len(review.at_least(Severity.MEDIUM).findings))
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_what_agents_write_breaks_no_review(words: str, place: Place) -> None:
+    """Any text in any field is read, and found in nothing that is not there."""
+    nasty = HOSTILE[words]
+    with place.relay().start(nasty, by=ANA) as lead, lead.hand_off("editor", nasty) as editor:
+        for _ in range(3):
+            editor.call(write, nasty)
+        editor.report(nasty)
+    with place.store.view() as view:
+        tree = ReviewedTree(view, lead.id)
+        found = review_below(view, lead.id, place.clock.now())
+
+        assert "repeated-step" in {one.kind.code for one in found.findings}
+        assert all([*tell_story(tree, found.findings)])
+
+
+def test_nothing_is_read_twice_for_a_clean_tree(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree costs a fixed number of reads, not one for each handoff."""
+    with place.relay().start("Fix it", by=ANA) as lead:
+        for number in range(20):
+            with lead.hand_off("editor", f"Fix file number {number} of the shop") as editor:
+                editor.report("fixed")
+    asked: list[str] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        real = getattr(MemoryView, name)
+
+        def ask(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the method that it stands for
+            asked.append(name)
+            return real(*given, **named)
+
+        return ask
+
+    for name in ("get_receipt", "get_receipt_at", "find_contents", "get_content", "find_receipts", "get_handoff"):
+        monkeypatch.setattr(MemoryView, name, counted(name))
+    with place.store.view() as view:
+        review_roots(view, [lead.id], place.clock.now())
+
+    assert len(asked) < 20, asked
