@@ -14,6 +14,7 @@ FORKS.set_forkserver_preload(
         "batonpass.store.postgres.store",
         "tests.acceptance.racing",
         "tests.integration.chain",
+        "tests.integration.waiting",
         "tests.integration.writing",
     ]
 )

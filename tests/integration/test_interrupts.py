@@ -21,14 +21,23 @@ def test_an_interrupt_at_any_moment_leaves_no_work_under_a_failed_run(tmp_path: 
 
     And no interrupt leaves a lock taken, for which the close would wait for ever.
     """
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    _storm(f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path, seed, ROUNDS)
+
+
+@pytest.mark.postgres
+def test_an_interrupt_leaves_nothing_on_a_server_either(tmp_path: Path, postgres_url: str) -> None:
+    """There a commit may be under way when the interrupt comes, and end after the close has looked."""
+    _storm(postgres_url, tmp_path, 3, ROUNDS // 2)
+
+
+def _storm(url: str, tmp_path: Path, seed: int, rounds: int) -> None:
     program = [
         sys.executable,
         "-m",
         "tests.integration.interrupted",
         url,
         str(tmp_path / "home"),
-        str(ROUNDS),
+        str(rounds),
         str(seed),
     ]
 
@@ -36,7 +45,7 @@ def test_an_interrupt_at_any_moment_leaves_no_work_under_a_failed_run(tmp_path: 
 
     # The interpreter itself may say on stderr that an interrupt came inside a weak reference's callback.
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) > ROUNDS / 2
+    assert json.loads(done.stdout) > rounds / 2
     store = open_store(url)
     with store.view() as view:
         roots = list(view.find_runs(roots=True))

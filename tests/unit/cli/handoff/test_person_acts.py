@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from batonpass import Brief
 from batonpass.cli.handoff import person_acts
+from batonpass.errors import StreamClosedError
 from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
@@ -126,6 +129,26 @@ def test_settling_names_one_call(desk: Desk, relay: Relay) -> None:
         settled.stdout,
     )
     assert 1 == len(desk.answer("handoff", "show", "drafter")["open"]["in_doubt"])
+
+
+def test_a_late_outcome_is_taken_by_one_command(desk: Desk, relay: Relay) -> None:
+    """The worker was given up while its call was under way; `--late` makes what came afterwards the outcome."""
+    handoff = relay.start("Ship", by="user:ana").hand_off("shipper", "Ship it", carrier="worker")
+    made: list[str] = []
+
+    @tool("ship", target="place")
+    def ship(place: str) -> str:
+        made.append(place)
+        relay.sweep()
+        return f"shipped to {place}"
+
+    with pytest.raises(StreamClosedError):
+        handoff.accept(lease=relay.claim(holder="w", lease_for=timedelta(0))).call(ship, "prod")
+    settled = desk.run("handoff", "settle", "shipper", "ship", "--late", "--by", "user:bob")
+    lease = relay.claim(holder="w", lease_for=timedelta(minutes=5))
+
+    assert (0, True) == (settled.exit_code, " late " in settled.stdout)
+    assert ("shipped to prod", ["prod"]) == (handoff.accept(lease=lease).call(ship, "prod"), made)
 
 
 @pytest.mark.parametrize(

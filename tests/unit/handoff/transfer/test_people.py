@@ -10,6 +10,7 @@ from batonpass.aio.relay import AsyncRelay
 from batonpass.errors import (
     ApprovalExpiredError,
     CallSuspendedError,
+    ConstraintViolatedError,
     GrantError,
     GrantRevokedError,
     HandoffHeldError,
@@ -20,6 +21,7 @@ from batonpass.model.base.ids import CallId
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import Gate, Kind, Outcome, ToolHeld
 from batonpass.model.grants.grant_request import GrantRequest
+from batonpass.model.grants.limits import Limits
 from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject, Tier
 from batonpass.relay import Relay
@@ -328,6 +330,27 @@ def test_a_grant_that_is_revoked_after_the_approval_stops_it(places: Places, wor
         use(lead, handoff, world)
 
     assert (GrantRevokedError, []) == (type(refused.value), world.done)
+
+
+@pytest.mark.parametrize("where", WHERE[:2])
+def test_a_limit_that_was_used_up_after_the_approval_stops_it(places: Places, world: World, where: str) -> None:
+    """A sibling took what was left while the person thought: the approval adds nothing to it."""
+    relay = places.relay(policy=STRICT)
+    limits = Limits(calls=1)
+    may = ["write:prod", "read:**"]
+    lead = relay.start("Ship", by=ANA, grant=GrantRequest(may=may, may_delegate=may, limits=limits))
+    if where == "of a root":
+        handoff, name = None, held_by(lead, world)
+    else:
+        handoff = lead.hand_off("shipper", "Ship it", criteria=["done"], may=["write:prod"])
+        name = handoff.id
+        held_by(handoff.accept(), world)
+    approve(relay, name)
+    lead.call(tool("look", reads=True, target="file")(lambda file: file), "a.txt")
+    with pytest.raises(ConstraintViolatedError, match="calls"):
+        use(lead, handoff, world)
+
+    assert [] == world.done
 
 
 def test_taint_that_came_after_the_approval_is_judged(relay: Relay, world: World) -> None:
