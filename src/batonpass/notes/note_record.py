@@ -310,6 +310,11 @@ def _require_run(run: NotedRun) -> None:
         LineRanges.parse(call.lines)
 
 
+def short_word(word: str | None) -> str | None:
+    """Return a word as a record may hold it: on one line and short; None if it cannot be."""
+    return word if word is not None and _WORD.fullmatch(word) else None
+
+
 def _require_word(name: str, word: str | None) -> None:
     if word is not None and not _WORD.fullmatch(word):
         raise InvalidValueError(name, "is not a short text on one line")

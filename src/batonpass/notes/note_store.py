@@ -167,6 +167,17 @@ class NoteRepository(Repository, frozen=True):
         wanted = {key: tuple(lines) for key, lines in additions.items()}
         return self._until_done(kind, lambda tip: self._add(kind, tip, wanted, at=at))
 
+    def add_bodies(self, ref: str, bodies: Mapping[str, bytes], *, at: datetime) -> list[str]:
+        """Add notes of another tool's format; return the keys that were new. A note that is there stays as it is."""
+        tip = self.commit_of(ref)
+        printed = "" if tip is None else self._text("ls-tree", "-r", "-z", "--name-only", tip)
+        there = {path.replace("/", "") for path in printed.split("\0")}
+        new = {key: data for key, data in bodies.items() if key not in there}
+        if new:
+            files = {_place(key): data for key, data in new.items()}
+            self._import(ref, () if tip is None else (tip,), files, [], at=at)
+        return list(new)
+
     def merge_notes(self, kind: NoteKind, theirs: str, *, at: datetime) -> int:
         """Add all that another commit's notes have; return how many notes were new or had new lines."""
         return self._until_done(kind, lambda ours: self._merge(kind, ours, theirs, at=at))

@@ -33,6 +33,7 @@ class Source(Struct, frozen=True, kw_only=True):
     imported: bool = False  # from a transcript, which nobody signed
     link: str | None = None
     subagent: str | None = None
+    model: str | None = None  # the one that made the call, as its program says
     teller: str = "a transcript"  # if it was imported: what says so
 
 
@@ -132,6 +133,7 @@ def source_of(receipt: Receipt, contents: Mapping[ContentId, StoredContent]) -> 
         imported=document.get("imported") is True,
         link=words.get("link"),
         subagent=words.get("subagent"),
+        model=words.get("model"),
     )
 
 

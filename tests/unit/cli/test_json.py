@@ -64,7 +64,7 @@ COMMANDS = {
     "git sync": (),
     **{f"import {name}": () for name in AGENTS},
 }
-ELSEWHERE = {"git summary", "notify", "worker"}  # the first takes a repository, the others print lines
+ELSEWHERE = {"git export", "git summary", "notify", "worker"}  # the first two take a repository, the others print lines
 LINES = {"notify", "worker", "live_events", "watch"}  # what goes on: `notify`, `worker`, `--follow` and `--watch`
 
 

@@ -238,6 +238,8 @@ class _Teller(Struct, frozen=True, kw_only=True):
 
     def _call(self, maker: Maker, group: Sequence[BlamedLine]) -> BlameRow:
         notes = [TrailNote(called(maker, transcripts=self.blame.is_heard))]
+        if maker.source is not None and maker.source.model is not None:
+            notes.append(TrailNote(f"by {maker.source.model}"))
         if maker.command is not None:
             notes.append(TrailNote(shown_command(maker.command, full=self.full)))
         if group:

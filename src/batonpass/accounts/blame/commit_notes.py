@@ -30,7 +30,16 @@ from batonpass.notes.line_claims import path_key, pointer, proof_key, words_key
 from batonpass.notes.line_prints import write_prints
 from batonpass.notes.line_ranges import LineRanges
 from batonpass.notes.line_slides import slides
-from batonpass.notes.note_record import LineEdits, NotedCall, NotedRun, NoteRecord, Perhaps, claimed_lines, write_record
+from batonpass.notes.note_record import (
+    LineEdits,
+    NotedCall,
+    NotedRun,
+    NoteRecord,
+    Perhaps,
+    claimed_lines,
+    short_word,
+    write_record,
+)
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.notes.shared_words import SharedWords, read_words, without_erased, write_words
 from batonpass.records.handoff import Standing, read_handoff
@@ -52,6 +61,13 @@ class CommitNotes(Struct, frozen=True, kw_only=True):
     runs: tuple[RunId, ...] = ()
     files: int = 0  # with a record
     claimed: int = 0  # lines
+
+
+class ClaimedFile(Struct, frozen=True, kw_only=True):
+    """The lines of one file of a commit of which it is certain who wrote them, by run and call."""
+
+    path: str
+    by: tuple[NotedRun, ...]
 
 
 class _ChangedFile(Struct, frozen=True, kw_only=True):
@@ -79,7 +95,63 @@ class _ChangedFile(Struct, frozen=True, kw_only=True):
         return all(line in known for hunk in change.hunks or () for line in (*hunk.removed, *hunk.added))
 
 
-class NoteWriter:
+class CommitReader:
+    """Tells what one view of a ledger knows about the files of commits. All methods raise as git does."""
+
+    def __init__(self, view: LedgerView, repository: NoteRepository) -> None:
+        self._view = view
+        self._repository = repository
+
+    def claims(self, commit: str) -> Iterator[ClaimedFile]:
+        """Yield the files of a commit with the new lines whose authors are certain."""
+        for file in self._files(commit):
+            blame = self._blame(file.path, file.was, file.data, commit)
+            broken = {call for call, maker in blame.makers.items() if not maker.proof.holds}
+            by = [
+                replace(run, calls=tuple(call for call in run.calls if call.call not in broken))
+                for run in _claims(blame, file.added)[0]
+            ]
+            yield ClaimedFile(path=file.path, by=tuple(by))
+
+    def _files(self, commit: str) -> Iterator[_ChangedFile]:
+        parents = self._repository.parents(commit)
+        spans = [_hunks(self._repository, parent, commit) for parent in parents] or [
+            _hunks(self._repository, self._repository.parent_of(commit), commit)
+        ]
+        names = {path: spans[0][path][0] for path in spans[0]}
+        # A merge made only what none of its parents has.
+        wanted = [path for path in names if all(path in other for other in spans[1:])][:MOST_FILES]
+        root = self._repository.root
+        touched = {path for path in wanted if any(find_touched(self._view, root, {path, names[path]}))}
+        base = parents[0] if parents else ""
+        asked = [(commit, path) for path in touched] + ([(base, names[path]) for path in touched] if base else [])
+        blobs = self._repository.blobs(asked)
+        texts = dict(self._repository.contents(blobs.values()))
+        for path in (path for path in wanted if path in touched):
+            blob, old = blobs.get((commit, path)), blobs.get((base, names[path]))
+            data = None if blob is None else texts.get(blob)
+            if blob is None or not data or b"\0" in data or len(data) > _LARGEST_FILE:
+                continue
+            added = [frozenset(number for one in span[path][1] for number in _new(one)) for span in spans]
+            yield _ChangedFile(
+                path=path,
+                was=names[path],
+                blob=blob,
+                old_blob=old,
+                data=data,
+                old_data=b"" if old is None else texts.get(old, b""),
+                edits=_edits(spans[0][path][1]),
+                added=frozenset.intersection(*added),
+            )
+
+    def _blame(self, path: str, was: str, data: bytes, commit: str) -> Blame:
+        place = FilePlace(root=self._repository.root, path=path)
+        asked = AskedFile(place=place, data=data, environment=self._repository.environment, at=commit)
+        names = History(paths=tuple(dict.fromkeys((path, was))), checked_out=commit)
+        return blame_file(self._view, asked, names=names)
+
+
+class NoteWriter(CommitReader):
     """Writes the notes of commits from one view of a ledger."""
 
     def __init__(
@@ -93,8 +165,7 @@ class NoteWriter:
         redactor: Redactor | None = None,
     ) -> None:
         """`redactor`: share the words of tasks as well, redacted by it."""
-        self._view = view
-        self._repository = repository
+        super().__init__(view, repository)
         self._signer = signer
         self._at = at
         self._opens_all = opens_all
@@ -146,43 +217,6 @@ class NoteWriter:
             files=len(records),
             claimed=claimed,
         )
-
-    def _files(self, commit: str) -> Iterator[_ChangedFile]:
-        parents = self._repository.parents(commit)
-        spans = [_hunks(self._repository, parent, commit) for parent in parents] or [
-            _hunks(self._repository, self._repository.parent_of(commit), commit)
-        ]
-        names = {path: spans[0][path][0] for path in spans[0]}
-        # A merge made only what none of its parents has.
-        wanted = [path for path in names if all(path in other for other in spans[1:])][:MOST_FILES]
-        root = self._repository.root
-        touched = {path for path in wanted if any(find_touched(self._view, root, {path, names[path]}))}
-        base = parents[0] if parents else ""
-        asked = [(commit, path) for path in touched] + ([(base, names[path]) for path in touched] if base else [])
-        blobs = self._repository.blobs(asked)
-        texts = dict(self._repository.contents(blobs.values()))
-        for path in (path for path in wanted if path in touched):
-            blob, old = blobs.get((commit, path)), blobs.get((base, names[path]))
-            data = None if blob is None else texts.get(blob)
-            if blob is None or not data or b"\0" in data or len(data) > _LARGEST_FILE:
-                continue
-            added = [frozenset(number for one in span[path][1] for number in _new(one)) for span in spans]
-            yield _ChangedFile(
-                path=path,
-                was=names[path],
-                blob=blob,
-                old_blob=old,
-                data=data,
-                old_data=b"" if old is None else texts.get(old, b""),
-                edits=_edits(spans[0][path][1]),
-                added=frozenset.intersection(*added),
-            )
-
-    def _blame(self, path: str, was: str, data: bytes, commit: str) -> Blame:
-        place = FilePlace(root=self._repository.root, path=path)
-        asked = AskedFile(place=place, data=data, environment=self._repository.environment, at=commit)
-        names = History(paths=tuple(dict.fromkeys((path, was))), checked_out=commit)
-        return blame_file(self._view, asked, names=names)
 
     def _edges(self, file: _ChangedFile, blame: Blame, parent: str | None) -> frozenset[int]:
         """Return the lines that git takes for older ones, though they are somebody else's.
@@ -399,6 +433,7 @@ def _run(maker: Maker, calls: tuple[NotedCall, ...]) -> NotedRun:
         above=tuple(hop.run for hop in maker.hops[1:]),
         subagent=maker.hops[0].subagent,
         program=None if source is None else source.program,
+        model=None if source is None else short_word(source.model),
         task=None if task is None else task.ref.digest,
         standing=None if maker.standing is Standing.UNVERIFIED else maker.standing.value,
         imported=maker.is_hearsay,

@@ -249,7 +249,7 @@ def _maker(claim: LineClaim, proven: ProvenCall, *, opened: bool) -> Maker:
         receipt=_UNKNOWN if completed is None else completed.id,
         run=_run(run, call),
         mode=Mode.OBSERVED if completed is None else completed.mode,
-        source=Source(program=run.program, subagent=run.subagent, imported=run.imported or not counts),
+        source=Source(program=run.program, model=run.model, subagent=run.subagent, imported=run.imported or not counts),
         changes=proven.changes,
         hops=_hops(run),
         said=None,

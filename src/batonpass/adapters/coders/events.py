@@ -59,6 +59,7 @@ class HookEvent(Struct, frozen=True, kw_only=True):
     prompt_id: str | None = None
     said: str | None = None  # the last words of a conversation that stops
     reason: str | None = None
+    model: str | None = None  # the one that makes the call, if the event says so
     transcript: Path | None = None
     directory: Path | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)  # as it came

@@ -9,6 +9,7 @@ const PATIENCE = 9500 // milliseconds; the command itself gives up first
 const parents = new Map() // a session -> the one that started it
 const kinds = new Map() // a session -> the type of sub-agent that it is
 const said = new Map() // a session -> its last words
+const models = new Map() // a session -> the model that answers in it
 
 // The words of a command as a shell would split them; `batonpass init` writes only plain words and single quotes.
 const words = (text) => (text.match(/'(?:[^']|'"'"')*'|[^\s']+/g) ?? []).map((one) => one.replaceAll(`'"'"'`, "\0").replaceAll("'", "").replaceAll("\0", "'"))
@@ -75,7 +76,8 @@ export const Batonpass = async ({ directory }) => {
   const about = (session, name, more) => {
     const root = rootOf(session)
     const child = root === session ? {} : { agent_id: session, agent_type: kinds.get(session), parent_id: parents.get(session) }
-    return { hook_event_name: name, session_id: root, cwd: directory, ...child, ...more }
+    const model = models.get(session)
+    return { hook_event_name: name, session_id: root, cwd: directory, ...(model ? { model } : {}), ...child, ...more }
   }
   const pass = async (event) => {
     try {
@@ -102,6 +104,8 @@ export const Batonpass = async ({ directory }) => {
       }
     },
     "chat.message": async (input, output) => {
+      const { modelID } = output.message?.model ?? input.model ?? {}
+      if (modelID) models.set(input.sessionID, modelID)
       const prompt = (output.parts ?? []).filter((one) => one.type === "text" && !one.synthetic).map((one) => one.text).join("\n")
       await pass(about(input.sessionID, "UserPromptSubmit", { prompt, prompt_id: output.message?.id }))
     },

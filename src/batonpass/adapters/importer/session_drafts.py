@@ -245,7 +245,7 @@ class SessionDrafts:
             target=None if target is None else self._digest(b"target", target.encode(), root=opened.run.root),
             reads=use.reads,
         )
-        contents = [arguments, self._source(key=key_of(use), at=use.at)]
+        contents = [arguments, self._source(key=key_of(use), at=use.at, model=use.model)]
         if target is not None:
             contents.append(self._desk.text("target", target))
         self._add(opened, requested, contents)
@@ -253,7 +253,7 @@ class SessionDrafts:
             opened.effects.append(identifier)
         if result is None:
             return  # no outcome is known
-        source = self._source(key=key_of(result), at=result.at)
+        source = self._source(key=key_of(result), at=result.at, model=use.model)
         if not result.ok:
             failed = ToolFailed(run=run, call=identifier, error=f"{self._program}.failed")
             self._add(opened, failed, [self._desk.text("message", within_limit(result.text)), source])

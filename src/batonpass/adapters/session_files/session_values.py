@@ -95,6 +95,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     reads: bool = False  # changes nothing that outlives the session
     delegates: bool = False  # starts a sub-agent
     task: str | None = None  # the exact prompt for the sub-agent
+    model: str | None = None  # the one that made the call, as the program names it
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):

@@ -9,11 +9,19 @@ from batonpass.adapters.tool_kinds import Coder, ToolKind, find_form
 
 
 def use_of(
-    coder: Coder, tool: str, arguments: Mapping[str, Any], *, call: str, agent: str | None, at: datetime, uuid: str
+    coder: Coder,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    call: str,
+    agent: str | None,
+    at: datetime,
+    uuid: str,
+    model: str | None = None,
 ) -> ToolUse:
     """Return a call as a record. A tool that is not in the table may do anything."""
     form = find_form(coder, tool)
-    use = ToolUse(agent=agent, tool=tool, input=arguments, tool_use_id=call, at=at, uuid=uuid)
+    use = ToolUse(agent=agent, tool=tool, input=arguments, tool_use_id=call, at=at, uuid=uuid, model=model)
     if form is None:
         return use
     is_editor, delegates = form.kind is ToolKind.WRITER, form.kind is ToolKind.DELEGATE
@@ -24,6 +32,7 @@ def use_of(
         tool_use_id=call,
         at=at,
         uuid=uuid,
+        model=model,
         target=_argument(arguments, form.file) if is_editor else None,
         command=_argument(arguments, form.command),
         reads=form.is_reading,

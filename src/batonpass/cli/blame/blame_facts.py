@@ -107,6 +107,7 @@ def _maker(maker: Maker) -> dict[str, object]:
         if source is None
         else {
             "program": source.program,
+            "model": source.model,
             "session": source.session,
             "key": source.key,
             "at": exact(source.at),

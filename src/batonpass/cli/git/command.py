@@ -214,6 +214,27 @@ def note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
     write_note(span, words=words, drafts=drafts, as_json=as_json)
 
 
+@command.command(short_help="Write what is known of lines for other tools.")
+@click.argument("span", metavar="[COMMIT|BASE..HEAD]", default="HEAD")
+@click.option("--git-ai", "as_git_ai", is_flag=True, help="Write notes of git-ai for commits that have none.")
+@click.option("--agent-trace", "as_trace", is_flag=True, help="Print records of Agent Trace, one line for each commit.")
+@ledger_and_json
+def export(span: str, *, as_git_ai: bool, as_trace: bool, as_json: bool) -> None:
+    """Give other tools what is known about the lines of commits, in their formats.
+
+    Only lines of which it is certain here who wrote them are named. These formats hold no signatures: whoever reads
+    them has to believe them.
+    """
+    if as_git_ai == as_trace:
+        raise click.UsageError("give one of --git-ai, --agent-trace")
+    from batonpass.cli.git.export import export_notes, print_traces  # noqa: PLC0415 - a commit's hook does not need it
+
+    if as_git_ai:
+        export_notes(span, as_json=as_json)
+    else:
+        print_traces(span)
+
+
 @command.command()
 @click.argument("remote", metavar="[REMOTE]", required=False)
 @click.option("--fetch-only", is_flag=True, help="Fetch and merge; send nothing.")

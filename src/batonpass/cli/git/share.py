@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from batonpass.accounts.blame.commit_notes import CommitNotes
     from batonpass.relay import Relay
 
-_MOST_COMMITS: Final = 5_000  # that are named at once
+MOST_COMMITS: Final = 5_000  # that are named at once
 _MOST_PUSHED: Final = 200  # of a push: what is older has its notes already, or was not made here
 _FETCH: Final = "remote.{remote}.fetch"
 
@@ -72,9 +72,9 @@ def write_note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
         if as_json:
             say_json([])
         return
-    with _said_by_git():
+    with said_by_git():
         repository = repository_here()
-        commits = repository.commits(span, most=_MOST_COMMITS)
+        commits = repository.commits(span, most=MOST_COMMITS)
         with opened_relay() as relay:
             notes = _write(relay, repository, commits, words=words, drafts=drafts)
     if as_json:
@@ -88,7 +88,7 @@ def write_note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
 
 def sync_notes(remote: str | None, *, sends: bool, in_hook: bool, as_json: bool) -> None:
     """Exchange notes with a remote."""
-    with _said_by_git():
+    with said_by_git():
         repository = repository_here()
         known = repository.remotes()
         chosen = remote or ("origin" if "origin" in known else known[0] if len(known) == 1 else None)
@@ -199,7 +199,8 @@ def repository_here() -> NoteRepository:
 
 
 @contextmanager
-def _said_by_git() -> Iterator[None]:
+def said_by_git() -> Iterator[None]:
+    """Turn git's complaints into errors of the command."""
     try:
         yield
     except GitSilentError as error:

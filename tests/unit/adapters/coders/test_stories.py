@@ -160,3 +160,19 @@ def test_calls_of_concurrent_sub_agents_that_look_alike_are_credited_to_none_of_
     (asked,) = [one for one in receipts(relay, "tool.requested") if "alpha" in str(one["content"]["arguments"])]
     (root,) = receipts(relay, "run.started")
     assert (root["stream"], 2) == (asked["stream"], asked["content"]["source"]["among"])
+
+
+MODELS = {"codex": "gpt-5.5", "codex6": "gpt-6-sol", "cursor": "m"}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_model_that_is_told_with_the_call_is_kept(
+    name: str, play_story: Callable[[str, Coder], object], relay: Relay, project: Path
+) -> None:
+    """One that is told only when a session begins is not: a user may change it meanwhile."""
+    play_story(name, STORIES[name])
+    edited, below = (maker_of(relay, project / file, line) for file, line in (("a.py", 2), ("b.txt", 1)))
+
+    assert edited.source is not None
+    assert below.source is not None
+    assert (MODELS.get(name), MODELS.get(name)) == (edited.source.model, below.source.model)

@@ -60,6 +60,7 @@ class RecordedAgent:
     links: frozenset[str] = frozenset({"meta", "result"})
     prompt: str = PROMPT
     has_sub_agents: bool = True
+    model: str | None = "fake-model"
 
     def __str__(self) -> str:
         return self.reader.program
@@ -75,14 +76,17 @@ AGENTS: Final = (
             "src/discount.py": DISCOUNT,
         },
         writers={"src/invoice.py": "-m--m", "src/vat.py": "mmmm", "src/discount.py": "ss"},
+        model="gpt-5.5",
     ),
     RecordedAgent(reader=CopilotSessions, version="1.0.102"),
     RecordedAgent(reader=QwenSessions, version="0.24.4", failed=3),  # it does not run sed -i on what it has not read
-    RecordedAgent(reader=GeminiSessions, version=None, failed=3),  # its sub-agent ended in a way that it refuses
+    RecordedAgent(
+        reader=GeminiSessions, version=None, failed=3, model="gemini-2.5-pro"
+    ),  # its sub-agent ended in a way that it refuses
     RecordedAgent(reader=OpenCodeSessions, version="1.18.33", prompt=f'"{PROMPT}"'),  # its command line quotes words
-    RecordedAgent(reader=DroidSessions, version=None),
+    RecordedAgent(reader=DroidSessions, version=None, model="custom:Fake-0"),
     RecordedAgent(reader=ClineSessions, version="3.0.65", links=frozenset({"inferred"})),
-    RecordedAgent(reader=GooseSessions, version=None),
+    RecordedAgent(reader=GooseSessions, version=None, model=None),
 )
 
 

@@ -89,6 +89,16 @@ def test_every_line_has_its_writer(kept: Kept, imported: Relay) -> None:
     assert NOBODY * 4 == "".join(_writers(imported, kept, "notes.txt"))
 
 
+def test_every_line_knows_the_model_that_wrote_it(kept: Kept, imported: Relay) -> None:
+    """As the session says with each call; where it does not, nobody guesses."""
+    answers = (blame_at(imported, kept.project / path) for path in kept.agent.writers)
+    makers = [maker for answer in answers for maker in answer.makers.values() if maker.source is not None]
+    models = {(one.run.parent is None, one.source and one.source.model) for one in makers}
+
+    assert {kept.agent.model} == {model for is_main, model in models if is_main}
+    assert {model for is_main, model in models if not is_main} in ({kept.agent.model}, {None})
+
+
 def _writers(relay: Relay, kept: Kept, path: str) -> Iterator[str]:
     found = blame_at(relay, kept.project / path)
     for line in found.lines:

@@ -180,6 +180,7 @@ def _read_answer(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iter
                     at=stamp.at,
                     uuid=stamp.uuid,
                     cwd=line.cwd,
+                    model=None if line.message is None else line.message.model,
                     target=_string(given.get("file_path")) if tool in EDITORS else None,
                     reads=is_reading(Coder.CLAUDE_CODE, tool),
                     delegates=tool in DELEGATES,

@@ -47,6 +47,7 @@ class TranscriptMessage(Struct):
     """The message of a line."""
 
     content: str | list[dict[str, Any]] = ""
+    model: str | None = None
 
 
 class MessageOrigin(Struct):

@@ -53,6 +53,7 @@ def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
         prompt_id=text_in(raw, "generation_id"),
         said=text_in(raw, "summary"),
         reason=text_in(raw, "reason"),
+        model=text_in(raw, "model"),
         transcript=path_in(raw, "transcript_path"),
         directory=path_in(raw, "cwd") or _root(raw),
         raw=raw,

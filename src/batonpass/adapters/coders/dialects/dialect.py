@@ -129,6 +129,7 @@ def read_like_claude(
         prompt_id=text_in(raw, prompt_id),
         said=text_in(raw, "last_assistant_message"),
         reason=text_in(raw, "reason"),
+        model=text_in(raw, "model"),
         transcript=path_in(raw, "transcript_path"),
         directory=path_in(raw, "cwd"),
         raw=raw,

@@ -33,6 +33,7 @@ def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
         prompt_id=text_in(raw, "prompt_id"),
         said=text_in(raw, "last_assistant_message"),
         reason=text_in(raw, "reason"),
+        model=text_in(raw, "model"),
         directory=path_in(raw, "cwd"),
         raw=raw,
     )

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from batonpass.adapters.claude_code.transcripts.call_model import find_model
 from batonpass.adapters.coders.events import HookEvent, task_of
 from batonpass.adapters.coders.rules.directory_policy import Ruled, wrong_file
 from batonpass.adapters.coders.rules.tool_actions import HookedCall, call_of, same_arguments
 from batonpass.adapters.coders.session.changed_files import ChangesFound
 from batonpass.adapters.coders.session.recovery import SAID, STATEMENT, UNLET
 from batonpass.adapters.coders.session.state import Going, HookSession, MadeCall, Track
+from batonpass.adapters.coders.session.sub_agent_link import transcript_of
 from batonpass.adapters.importer.import_sources import describe_recorded, series_of, session_id_of
 from batonpass.adapters.importer.receipt_words import as_code, within_limit
 from batonpass.adapters.tool_kinds import Coder, ToolKind, find_form
@@ -268,6 +270,8 @@ class Pen:
 
         Raises `CallError` or `CallOutcomeError`, after recording it, if the call did what it must not.
         """
+        model = event.model or (find_model(transcript_of(event, event.agent), event.call) if seen.changes else None)
+        source = self.source(state, key=event.call, unseen=seen.notes or None, task=task_of(result), model=model)
         try:
             finish_call(
                 self.desk,
@@ -276,7 +280,7 @@ class Pen:
                 self._call(event),
                 _told(state.coder, made.tool, result),
                 seen=seen,
-                beside=(self.source(state, key=event.call, unseen=seen.notes or None, task=task_of(result)),),
+                beside=(source,),
             )
         except (CallError, CallOutcomeError):
             made.open = False  # it is recorded; after any other error the event can be repeated
@@ -303,7 +307,9 @@ class Pen:
             Fault(as_code(f"{state.coder}.{error}"), within_limit(message)),
             made=made_at_all,
             seen=seen or ChangesFound(),
-            beside=(self.source(state, key=event.call, unseen=(seen.notes if seen else ()) or None),),
+            beside=(
+                self.source(state, key=event.call, unseen=(seen.notes if seen else ()) or None, model=event.model),
+            ),
         )
         made.open = False
 

@@ -128,7 +128,9 @@ class _Chat(Struct):
         self.at = datetime.fromtimestamp(int(at), UTC)
         patches = tuple(_patches(self.git, whole, diff, written))
         given = {"commit": whole, "files": [patch.path for patch in patches]}
-        yield ToolUse(agent=None, tool=_TOOL, input=given, tool_use_id=whole[:12], at=self.at, uuid=whole)
+        yield ToolUse(
+            agent=None, tool=_TOOL, input=given, tool_use_id=whole[:12], at=self.at, uuid=whole, model=self.model
+        )
         yield ToolResult(
             agent=None, tool_use_id=whole[:12], ok=True, at=self.at, uuid=f"{whole}-made", text=message, patches=patches
         )

@@ -125,7 +125,9 @@ class _ClineChat(Struct, kw_only=True):
             match block:
                 case {"type": "tool_use", "id": str(call), "name": str(tool)}:
                     given = as_arguments(block.get("input"))
-                    use = use_of(Coder.CLINE, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid)
+                    use = use_of(
+                        Coder.CLINE, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid, model=self.model
+                    )
                     self.uses[call] = use
                     yield use
         if (text := words_of([block for block in blocks if block.get("type") == "text"])).strip():

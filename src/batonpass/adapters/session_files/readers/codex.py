@@ -202,7 +202,7 @@ class _Thread(Struct, kw_only=True):
         nested = _PATCHER if item["type"] == "FileChange" else "exec_command"
         given = {"changes": sorted(_changes(item))} if nested == _PATCHER else {"command": item.get("command")}
         uuid = f"item-{call}"
-        yield use_of(Coder.CODEX, nested, given, call=call, agent=self.agent, at=at, uuid=uuid)
+        yield use_of(Coder.CODEX, nested, given, call=call, agent=self.agent, at=at, uuid=uuid, model=self.model)
         text = as_text(item.get("stdout")) or as_text(item.get("aggregated_output")) or ""
         yield self._result(call, text, item, at, uuid)
 
@@ -228,7 +228,16 @@ class _Thread(Struct, kw_only=True):
         # A fork repeats the calls of its original under their ids. A model that is run at home may number them from
         # one in each session, so the words count as well.
         told = msgspec.json.encode([payload.get("id"), call, tool, given], order="deterministic")
-        use = use_of(Coder.CODEX, tool, given, call=call, agent=self.agent, at=at, uuid=sha256(told).hexdigest()[:24])
+        use = use_of(
+            Coder.CODEX,
+            tool,
+            given,
+            call=call,
+            agent=self.agent,
+            at=at,
+            uuid=sha256(told).hexdigest()[:24],
+            model=self.model,
+        )
         self.uses[call] = use = replace(use, cwd=self.cwd)
         return use
 

@@ -127,8 +127,10 @@ class _Session(Struct):
         match data:
             case {"toolCallId": str(call), "toolName": str(tool)}:
                 given = dict(as_mapping(data.get("arguments")))
+                # Older versions do not say it with the call, and a sub-agent may have another than the session.
+                model = as_text(data.get("model")) or (self.model if agent is None else None)
                 self.uses[call] = use = use_of(
-                    Coder.COPILOT, tool, given, call=call, agent=agent, at=self.at, uuid=uuid
+                    Coder.COPILOT, tool, given, call=call, agent=agent, at=self.at, uuid=uuid, model=model
                 )
                 yield use
 

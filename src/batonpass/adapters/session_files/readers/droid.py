@@ -138,7 +138,9 @@ class _DroidChat(Struct, kw_only=True):
             match block:
                 case {"type": "tool_use", "id": str(call), "name": str(tool)}:
                     given = as_arguments(block.get("input"))
-                    use = use_of(Coder.DROID, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid)
+                    use = use_of(
+                        Coder.DROID, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid, model=self.model
+                    )
                     self.uses[call] = use = replace(use, cwd=self.cwd)
                     yield use
         if (text := words_of([block for block in blocks if block.get("type") == "text"])).strip():

@@ -139,7 +139,7 @@ class _GeminiChat(Struct, kw_only=True):
             return
         given = dict(as_mapping(call.get("args")))
         at = read_time(call.get("timestamp")) or self.at
-        use = use_of(Coder.GEMINI, tool, given, call=name, agent=self.agent, at=self.at, uuid=uuid)
+        use = use_of(Coder.GEMINI, tool, given, call=name, agent=self.agent, at=self.at, uuid=uuid, model=self.model)
         yield use
         display = call.get("resultDisplay")
         child = as_text(call.get("agentId"))

@@ -164,7 +164,7 @@ class _Parts(Struct, kw_only=True):
 
     def _called(self, tool: str, call: str, state: Mapping[str, Any], at: datetime, uuid: str) -> Iterator[Record]:
         given = dict(as_mapping(state.get("input")))
-        use = use_of(Coder.OPENCODE, tool, given, call=call, agent=self.agent, at=at, uuid=uuid)
+        use = use_of(Coder.OPENCODE, tool, given, call=call, agent=self.agent, at=at, uuid=uuid, model=self.model)
         yield use
         told = as_mapping(state.get("metadata"))
         if use.delegates and (child := as_text(told.get("sessionId"))) is not None:

@@ -133,7 +133,9 @@ class _Chat(Struct, kw_only=True):
             match part:
                 case {"functionCall": {"id": str(call), "name": str(tool)} as asked}:
                     given = dict(as_mapping(asked.get("args")))
-                    use = use_of(Coder.QWEN, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid)
+                    use = use_of(
+                        Coder.QWEN, tool, given, call=call, agent=self.agent, at=self.at, uuid=uuid, model=self.model
+                    )
                     self.uses[call] = use = msgspec.structs.replace(use, cwd=cwd)
                     yield use
         if (text := texts_of(parts)).strip():

@@ -275,3 +275,19 @@ def test_a_project_below_the_repository_has_paths_from_its_root(relay: Relay, pr
 
     assert ["inner/b.py"] == [change["path"] for change in changes(relay)]
     assert "user:ana@example.org" == receipts(relay, "run.started")[0]["body"]["principal"]
+
+
+def test_the_model_of_a_change_is_the_one_in_the_transcript(session: Session, relay: Relay, project: Path) -> None:
+    """Hooks of Claude Code do not tell it, and a user may change it; for what changed nothing it is not read."""
+    session.says("Go")
+    for call, model in (("c1", "claude-opus-5"), ("c2", "claude-haiku-5"), ("c3", "claude-haiku-5")):
+        block = {"type": "tool_use", "id": call, "name": "Edit", "input": {}}
+        message = {"role": "assistant", "model": model, "content": [block]}
+        session.keep(session.transcript.name, {"type": "assistant", "message": message})
+        session.asks(call, "Edit", file_path="a.py", old_string="x", new_string="y")
+        if call != "c3":
+            (project / "a.py").write_text(f"one\n{call}\n", encoding="utf-8")
+        session.returns(call, "Edit", {}, file_path="a.py")
+
+    sources = [one["content"]["source"] for one in receipts(relay, "tool.completed")]
+    assert ["claude-opus-5", "claude-haiku-5", None] == [source.get("model") for source in sources]
