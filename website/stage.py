@@ -41,6 +41,7 @@ GUIDES: Final = (
         "coding-agents",
         "openai-agents",
         "langgraph",
+        "crewai",
         "pydantic-ai",
         "own-loop",
         "mcp",

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from batonpass.adapters.frameworks.framework_call import FrameworkCall
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.agents.attempt_input import prepare_input
@@ -36,9 +38,10 @@ from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.result import Result
-from batonpass.model.base.ids import AgentId
+from batonpass.model.base.ids import AgentId, HandoffId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import Relation
 from batonpass.relay import desk_of
 
 DROPPED: Final = "the framework carries out one handoff of a turn, and dropped this one"
@@ -70,6 +73,8 @@ class AgentWork:
         self._lost = False
         self._lock = threading.Lock()
         self._briefing: str | None = None
+        self.resumed = False  # it goes on with what an earlier process had begun
+        self._ended: set[HandoffId] = set()  # handoffs of it that ended here: the same words are a new one
 
     @property
     def run(self) -> LiveRun | None:
@@ -195,18 +200,32 @@ class AgentWork:
         self._attempt(lambda: run.attach(name, text, media_type=media_type, source=f"tool:{name}", untrusted=True))
         return show_outside(name, text)
 
-    def offer(self, to: AgentId, task: str, *, key: str | None = None) -> "AgentWork":
+    def offer(
+        self,
+        to: AgentId,
+        task: str,
+        *,
+        key: str | None = None,
+        context: str | None = None,
+        relation: Relation = Relation.LEAD_TO_WORKER,
+    ) -> "AgentWork":
         """Hand a task to another agent of the framework; return its work, which has not begun.
 
-        Raises `HandoffError` and `GrantError` if it is refused or held; both are recorded.
+        Without a key, the same words are the same handoff if that is held or ended in an earlier process: it goes on,
+        or its result is known. If it ended here, the framework means to have it done once more; only an enforced one
+        that failed is then another attempt. `context` is what the agent is told besides the task. Raises `HandoffError`
+        and `GrantError` if it is refused or held; both are recorded.
         """
         if self._run is None:
             return self._unrecorded(to)
         run, desk = self._run, desk_of(self._ledger.relay)
         try:
             grant = self._ledger.grant_for(run, to)
-            request = OfferRequest(to=to, task=task, key=key, grant=grant)
+            request = OfferRequest(to=to, task=task, relation=relation, key=key, context=context, grant=grant)
             offered = offer_task(desk, run._holding, request)  # noqa: SLF001 - as above
+            while key is None and offered.handoff.id in self._ended:
+                request = msgspec.structs.replace(request, again=request.again + 1)
+                offered = offer_task(desk, run._holding, request)  # noqa: SLF001 - as above
             if offered.handoff.state is State.HELD:
                 raise HandoffHeldError(offered.handoff.id)  # noqa: TRY301 - a refusal like the others
             handoff = run.handoff(offered.handoff.id)
@@ -256,6 +275,7 @@ class AgentWork:
         self._attempt(run.close)
         if handoff is not None:
             self._attempt(handoff.result)  # the parent takes it in, with its taint
+            self._tell_parent()
 
     def suspend(self) -> None:
         """Leave its run open, because a call of it waits for a person: the run can be resumed."""
@@ -269,6 +289,12 @@ class AgentWork:
         run = self._run
         if run is not None and self.waits is None and self._owned:
             self._attempt(lambda: fail_run(run, error))
+            if not self._enforced and not isinstance(error, BatonpassError):
+                self._tell_parent()
+
+    def _tell_parent(self) -> None:
+        if self.parent is not None and self.handoff is not None:
+            self.parent._ended.add(self.handoff.id)  # noqa: SLF001 - of the same class
 
     def _report(self, run: LiveRun, result: str) -> None:
         flags = tuple(self._ledger.uncovered)

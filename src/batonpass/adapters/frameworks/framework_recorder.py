@@ -16,7 +16,7 @@ from batonpass.handoff.live.run_scope import find_current
 from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.ids import AgentId, PrincipalId, SessionId, as_agent, require_principal, session_named
 from batonpass.model.base.kinds import Mode
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import Carrier, State
 
 _TRIED_AGAIN: Final = frozenset({State.FAILED, State.REFUTED, State.DECLINED})
 _GO_ON: Final = _TRIED_AGAIN | {State.OFFERED}
@@ -128,6 +128,7 @@ def resume_work(ledger: FrameworkLedger, run: LiveRun) -> AgentWork:
     """Return the work of an agent that goes on with a run: a root that was resumed, or the next attempt."""
     handoff = None if run.parent is None else ledger.relay.handoff(run.baton.handoff)
     work = AgentWork(ledger, run.agent, lambda: run, enforced=True, handoff=handoff)
+    work.resumed = True
     work.open()
     return work
 
@@ -136,12 +137,16 @@ def reopen(ledger: FrameworkLedger, which: str) -> LiveRun:
     """Return the run that goes on: the next attempt at a handoff, or a root run whose process is gone.
 
     Name either by its id or the end of its id. The name of an agent means its only handoff that can go on, and `last`
-    the latest of all. Raises `NotFoundError`, `AmbiguousIdError`, and `InvalidValueError` if nothing of it can go on.
+    the latest of all. An attempt that is still open is taken over: whoever asks says that its process is gone. Raises
+    `NotFoundError`, `AmbiguousIdError`, and `InvalidValueError` if nothing of it can go on.
     """
     relay = ledger.relay
     named = None if which == LAST else AgentId(which)
     with relay.store.view() as view:
         waiting = [one.id for one in view.find_handoffs(states=_GO_ON, to=named)]
+        if not waiting and named is not None:
+            running = view.find_handoffs(states={State.RUNNING}, to=named)
+            waiting = [one.id for one in running if one.carrier is Carrier.CALLER]
     if waiting and (which == LAST or len(waiting) == 1):
         return _next_attempt(ledger, relay.handoff(waiting[0]))
     try:
@@ -153,6 +158,9 @@ def reopen(ledger: FrameworkLedger, which: str) -> LiveRun:
 
 def _next_attempt(ledger: FrameworkLedger, handoff: LiveHandoff) -> LiveRun:
     state = handoff.state()
+    if state is State.RUNNING:
+        # Only who handed it off can take it over, so that one is resumed; a process that still holds it is fenced.
+        return ledger.relay.resume(handoff.info().parent).handoff(handoff.id).accept()
     if state not in _GO_ON:
         raise InvalidValueError("which", f"{handoff.id} is {state}: nothing of it can go on")
     return _next(ledger, handoff)

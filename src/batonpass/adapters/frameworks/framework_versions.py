@@ -19,16 +19,15 @@ class FrameworkVersions(Struct, frozen=True, kw_only=True):
     package: str  # as it is installed
     module: str  # as it is imported
     extra: str
-    oldest: tuple[int, int]
-    below: tuple[int, int]
+    oldest: tuple[int, ...]
+    below: tuple[int, ...]
 
     def require(self) -> None:
         """Require the framework. Warns about a release that was not tried. Raises `MissingExtraError`."""
         if not self._is_installed():
             raise MissingExtraError(f"recorded agents of {self.package}", self.extra)
         found = importlib.metadata.version(self.package)
-        major, minor, *_ = (*_NUMBER.findall(found), "0", "0")
-        if not self.oldest <= (int(major), int(minor)) < self.below:
+        if not self.oldest <= tuple(map(int, _NUMBER.findall(found)[:3])) < self.below:
             oldest, below = (".".join(map(str, bound)) for bound in (self.oldest, self.below))
             warnings.warn(
                 f"{self.package} {found} was not tried: {oldest} to below {below} were. It is recorded as far as that "
