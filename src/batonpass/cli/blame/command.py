@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from batonpass.accounts.blame.blame_text import Blame, render_blame
 from batonpass.accounts.blame.blame_values import LedgerPlace
-from batonpass.accounts.blame.blame_words import BlameRow, quoted, spelled, who
+from batonpass.accounts.blame.blame_words import quoted, spelled, who
 from batonpass.accounts.blame.file_blame import Lines
 from batonpass.accounts.blame.hunk_blame import hunk_row
 from batonpass.accounts.blamed_lines.line_author import AuthorKind
 from batonpass.accounts.blamed_lines.line_rows import ListedLine, find_legend, list_lines
-from batonpass.accounts.trail.receipt_lines import Tone
 from batonpass.adapters.line_blame import (
     blame_by_git,
     blame_in,
@@ -38,6 +37,7 @@ from batonpass.cli.blame.blame_facts import blame_facts, hunk_facts
 from batonpass.cli.input.options import checked, given_ledger, ledger_and_json
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.pager import page
+from batonpass.cli.output.painted_rows import paint_row
 from batonpass.cli.output.progress import progress_bar
 from batonpass.cli.output.terminal import Painted, columns, cut, paint, say, say_json, table, tell, width
 from batonpass.cli.output.units import counted
@@ -47,7 +47,6 @@ from batonpass.model.base.visible import visible
 from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore, LedgerView
 
-_COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
 _MOST: Final = 20
 _FROM_NOTES: Final = "no ledger here: git notes answer, which other machines signed"
@@ -225,7 +224,7 @@ def _of_span(span: CommitSpan, *, full: bool, as_json: bool) -> list[Blame]:
             told = with_ways(view, blame) if blame and view and full and sessions is None else blame
             hunks.append(replace(hunk, blame=told))
             if not as_json:
-                say(_painted(hunk_row(hunks[-1])))
+                say(paint_row(hunk_row(hunks[-1])))
     if as_json:
         say_json([hunk_facts(hunk) for hunk in hunks])
     elif not hunks:
@@ -298,12 +297,7 @@ def _answer(blame: Blame, layout: Layout) -> None:
     elif not blame.lines and not blame.calls and not blame.notes:
         say(f"nothing recorded here has {blame.asked}")
     for row in render_blame(blame, full=full):
-        say(_painted(row))
-
-
-def _painted(row: BlameRow) -> Painted:
-    parts = (paint(part.text, _COLOURS.get(part.tone), dim=part.tone is Tone.QUIET) for part in row.parts)
-    return Painted(paint(row.indent) + "".join(parts).rstrip())
+        say(paint_row(row))
 
 
 def _say_listing(blame: Blame, layout: Layout) -> None:

@@ -39,6 +39,7 @@ _FORMS: Final = ("md", "html", "sarif")
 @click.command()
 @click.argument("given", metavar="RUN|HANDOFF|SESSION|last", required=False, type=REVIEWED_ID)
 @click.option("--since", metavar="WHEN", callback=read_moment, help="Review all trees since then: 12h, 1d, 2026-11-15.")
+@click.option("--diff", "span", metavar="BASE..HEAD", help="Review a pull request: whose work each hunk is.")
 @click.option(
     "--severity",
     type=click.Choice([str(severity) for severity in Severity]),
@@ -57,6 +58,7 @@ def command(
     given: str | None,
     *,
     since: datetime | None,
+    span: str | None,
     severity: str,
     part: str | None,
     form: str | None,
@@ -68,8 +70,13 @@ def command(
     Reviews the latest tree, or what you name. Each finding says why it matters, which receipts prove it, and how to go
     on. Exits with 1 if there are findings.
     """
-    _refuse(given, since, part=part, form=form, as_json=as_json, output=output)
+    _refuse([given, since, span], part=part, form=form, as_json=as_json, output=output)
     now = datetime.now(UTC)
+    if span is not None:
+        from batonpass.cli.review.diff import review_pull_request  # noqa: PLC0415 - loads all of blame
+
+        review_pull_request(span, severity=Severity(severity), form=form, as_json=as_json, now=now)
+        return
     with opened_view() as view:
         if part is not None:
             _say_part(view, _root_of(view, given), part, now, as_json=as_json)
@@ -89,15 +96,14 @@ def command(
         click.get_current_context().exit(1)
 
 
-def _refuse(
-    given: str | None, since: datetime | None, *, part: str | None, form: str | None, as_json: bool, output: Path | None
-) -> None:
-    """Refuse combinations that mean nothing."""
-    if given is not None and since is not None:
-        raise click.UsageError("give either an id or --since")
+def _refuse(named: list[object], *, part: str | None, form: str | None, as_json: bool, output: Path | None) -> None:
+    """Refuse combinations that mean nothing. `named` are the ways to say what is reviewed."""
+    _, *several = named
+    if len(named) - named.count(None) > 1:
+        raise click.UsageError("give one of them: an id, --since or --diff")
     if as_json and form is not None:
         raise click.UsageError(f"give either --json or --{form}")
-    if part is not None and (form is not None or since is not None or output is not None):
+    if part is not None and (form is not None or output is not None or any(several)):
         raise click.UsageError(f"--{part} is about one tree, as text or --json")
     if output is not None and form is None:
         raise click.UsageError(f"-o needs one of {', '.join(f'--{one}' for one in _FORMS)}")

@@ -34,7 +34,7 @@ def _say_root(root: ReviewedRoot) -> None:
         _say_row(row)
     for finding in root.findings:
         say()
-        _say_finding(finding)
+        say_finding(finding)
     say()
 
 
@@ -57,7 +57,8 @@ def _say_row(row: ChecklistRow) -> None:
     table([[paint(name, dim=True), words] for name, words in lines if words], indent="  ", fold=True)
 
 
-def _say_finding(finding: Finding) -> None:
+def say_finding(finding: Finding) -> None:
+    """Print one finding: what happened, why it matters, how to go on, and the evidence."""
     numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
     numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
     head = paint(f"{finding.severity} · {finding.kind.title}", _COLOURS[finding.severity], bold=True)

@@ -28,7 +28,7 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
     about = [str(root.root.principal), f"{root.root.agent}", f"{root.receipts} receipts", str(root.root.id)]
     yield inert(" · ".join([*about, *([root.mark] if root.mark else [])]))
     for finding in root.findings:
-        yield from _finding(finding)
+        yield from finding_lines(finding)
     if root.rows:
         yield ""
         yield "| sub-agent | task | granted | used | decided | effects | open |"
@@ -36,7 +36,8 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
         yield from (_row(row) for row in root.rows)
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def finding_lines(finding: Finding) -> Iterator[str]:
+    """Yield a finding as an item of a list."""
     numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
     numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
     yield ""

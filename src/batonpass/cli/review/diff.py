@@ -1,0 +1,110 @@
+"""`batonpass review --diff`: a whole pull request, by whose work each hunk is."""
+
+from datetime import datetime
+from typing import Any, Final
+
+import click
+
+from batonpass.accounts.blame.blame_sheet import BlameSheet
+from batonpass.accounts.blame.blame_words import who
+from batonpass.accounts.blamed_lines.span_summary import summary_facts, summary_markdown, tell_doubts, tell_sum
+from batonpass.cli.git.summary import asked_ledger, find_hunks, get_span, title_of
+from batonpass.cli.input.ledger_access import viewed
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.painted_rows import paint_row
+from batonpass.cli.output.terminal import paint, say, say_json, tell
+from batonpass.cli.output.units import counted
+from batonpass.cli.review.review_lines import finding_facts, say_finding
+from batonpass.records.shape import exact, text_shape
+from batonpass.review.finding import Severity
+from batonpass.review.report.review_markdown import finding_lines, inert
+from batonpass.review.reviewed_diff import DiffWork, ReviewedDiff, review_diff
+
+_MOST: Final = 20  # places that are listed
+
+
+def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_json: bool, now: datetime) -> None:
+    """Print the review of a commit or a span of commits; exit with 1 if there are findings or broken receipts."""
+    if form not in {None, "md"}:
+        raise click.UsageError("--diff is printed as text, --md or --json")
+    span = get_span(asked)
+    with asked_ledger() as (store, sessions), viewed(store) as view:
+        diff = review_diff(view, find_hunks(view, span, sessions), now)
+    findings = diff.review.at_least(severity).findings
+    if as_json:
+        facts = _facts(diff)
+        say_json({"base": span.base, "head": span.head, **facts, "findings": [finding_facts(one) for one in findings]})
+    elif form == "md":
+        click.echo(summary_markdown(diff.summary, title_of(span)), nl=False)
+        for line in _markdown(diff, heard=sessions is not None):
+            click.echo(line)
+        for finding in findings:
+            click.echo("\n".join(finding_lines(finding)))
+    else:
+        _say(diff, heard=sessions is not None, now=now)
+        for finding in findings:
+            say()
+            say_finding(finding)
+    if findings or not diff.summary.holds:
+        click.get_current_context().exit(NO)
+
+
+def _say(diff: ReviewedDiff, *, heard: bool, now: datetime) -> None:
+    say(paint(f"{tell_sum(diff.summary)} · {counted(diff.summary.files, 'file')}", bold=True))
+    for doubt in tell_doubts(diff.summary):
+        tell(paint(doubt, dim=True))
+    for work in diff.works:
+        say()
+        say(paint(f"{counted(work.lines, 'line')} · ", dim=True), _listed(work.places))
+        sheet = BlameSheet(maker=work.maker, ways=work.ways, group=(), heard=heard, now=now)
+        for row in sheet.rows():
+            say(paint_row(row, "  "))
+    for title, places in (("perhaps by an agent", diff.perhaps), ("unexplained", diff.unexplained)):
+        if places:
+            say()
+            say(paint(f"{title} · ", "yellow"), _listed(places))
+
+
+def _listed(places: tuple[str, ...]) -> str:
+    more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
+    return ", ".join(places[:_MOST]) + more
+
+
+def _markdown(diff: ReviewedDiff, *, heard: bool) -> list[str]:
+    lines = [""]
+    for work in diff.works:
+        task = work.maker.task
+        words = "" if task is None or task.words is None else f": {inert(task.words)}"
+        name = inert(who(work.maker, transcripts=heard))
+        lines.append(f"- {name}{words} ({counted(work.lines, 'line')}: {inert(_listed(work.places))})")
+    if diff.unexplained:
+        lines.append(f"- **unexplained**: {inert(_listed(diff.unexplained))}")
+    return lines
+
+
+def _facts(diff: ReviewedDiff) -> dict[str, Any]:
+    return {
+        "summary": summary_facts(diff.summary),
+        "works": [_work_facts(work) for work in diff.works],
+        "perhaps": diff.perhaps,
+        "unexplained": diff.unexplained,
+    }
+
+
+def _work_facts(work: DiffWork) -> dict[str, Any]:
+    maker = work.maker
+    return {
+        "agent": maker.run.agent,
+        "run": maker.run.id,
+        "root": maker.run.root,
+        "principal": maker.principal,
+        "at": exact(maker.at),
+        "task": text_shape(maker.task),
+        "may": maker.may,
+        "approval": None if maker.leave is None else maker.leave.leave,
+        "credential": None if maker.credential is None else maker.credential.name,
+        "standing": maker.standing,
+        "from_outside": None if work.ways is None else len(work.ways),
+        "lines": work.lines,
+        "places": work.places,
+    }
