@@ -18,6 +18,7 @@ from batonpass.adapters.session_files.readers.opencode import OpenCodeSessions
 from batonpass.adapters.session_files.readers.qwen import QwenSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.trace_files.event_lines import EventLines
+from batonpass.adapters.trace_files.langgraph_checkpoints import LangGraphCheckpoints
 from batonpass.adapters.trace_files.openai_traces import OpenAITraces
 from batonpass.adapters.trace_files.otel_spans import OpenTelemetrySpans
 from batonpass.adapters.trace_files.trace_reader import NamedSource
@@ -26,7 +27,7 @@ _KINDS: Final[tuple[type[SessionReader], ...]] = (
     *(ClaudeCodeSessions, CodexSessions, CopilotSessions, QwenSessions, GeminiSessions, OpenCodeSessions),
     *(CursorSessions, DroidSessions, ClineSessions, GooseSessions, AiderSessions),
 )
-_NAMED: Final[tuple[type[NamedSource], ...]] = (OpenAITraces, OpenTelemetrySpans, EventLines)
+_NAMED: Final[tuple[type[NamedSource], ...]] = (OpenAITraces, LangGraphCheckpoints, OpenTelemetrySpans, EventLines)
 READERS: Final[Mapping[str, type[SessionReader]]] = MappingProxyType({kind.program: kind for kind in _KINDS})
 # These are read only if somebody names them.
 NAMED_READERS: Final[Mapping[str, type[NamedSource]]] = MappingProxyType({kind.program: kind for kind in _NAMED})

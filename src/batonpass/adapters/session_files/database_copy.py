@@ -42,7 +42,7 @@ class DatabaseCopy:
     def _name(self) -> str:
         state = _state(self.path)
         if not any(state[1:]):  # at rest
-            return f"file:{quote(str(self.path))}?immutable=1"
+            return f"file:{quote(str(self.path))}?mode=ro&immutable=1"
         if self._copy is None or state != self._state:
             self._take(state)
         return f"file:{quote(str(self._copy))}?mode=rw"

@@ -10,7 +10,7 @@ from batonpass.adapters.session_files.json_lines import UNREADABLE
 from batonpass.adapters.session_files.told_values import as_arguments, as_mapping, as_objects, as_text
 
 
-class AskedCall(Struct, frozen=True):
+class CallInMessage(Struct, frozen=True):
     """A call that a model asks for."""
 
     id: str
@@ -23,7 +23,7 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
 
     role: str
     text: str = ""
-    calls: tuple[AskedCall, ...] = ()
+    calls: tuple[CallInMessage, ...] = ()
     results: tuple[tuple[str, str], ...] = ()  # of calls, by their ids
 
     @property
@@ -75,11 +75,11 @@ def _message(told: Mapping[str, Any]) -> ChatMessage:
     return ChatMessage(role=role, text=words, calls=tuple(asked), results=tuple(_results(parts)))
 
 
-def _call(told: Mapping[str, Any], name: object) -> Iterator[AskedCall]:
+def _call(told: Mapping[str, Any], name: object) -> Iterator[CallInMessage]:
     tool = as_text(told.get("name"))
     if tool is not None and isinstance(name, str):
         given = told.get("arguments") if "arguments" in told else told.get("args", told.get("input"))
-        yield AskedCall(name, tool, as_arguments({} if given is None else given))
+        yield CallInMessage(name, tool, as_arguments({} if given is None else given))
 
 
 def _results(parts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:

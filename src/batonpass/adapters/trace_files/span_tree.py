@@ -4,7 +4,7 @@ Spans name their parents, and nobody vouches for it: parents may be missing, or 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -193,7 +193,7 @@ class SpanRecords(Struct, kw_only=True):
         call = span.id
         child, is_transfer = self.tree.started_by(span), span.kind is SpanKind.TRANSFER
         arguments = as_arguments({} if span.given is None else span.given)
-        task = self.said if is_transfer else _task_of(arguments)
+        task = self.said if is_transfer else task_of(arguments)
         yield ToolUse(
             agent=run,
             tool=f"transfer_to_{span.name}" if is_transfer else span.name,
@@ -285,7 +285,7 @@ def tell_spans(
     yield telling.info
 
 
-def _task_of(arguments: dict[str, object]) -> str | None:
+def task_of(arguments: Mapping[str, object]) -> str | None:
     """Return the task in the arguments of a tool that starts an agent: the only text, or the one that is called so."""
     texts = {name: one for name, one in arguments.items() if isinstance(one, str)}
     if len(texts) == 1:

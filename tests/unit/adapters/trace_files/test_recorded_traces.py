@@ -29,21 +29,21 @@ def trace(request: pytest.FixtureRequest) -> RecordedTrace:
 def imported(trace: RecordedTrace, tmp_path: Path) -> Iterator[Relay]:
     """Return a relay with the session in it."""
     with Relay.open("memory:") as relay:
-        import_sessions(relay, tmp_path, trace.reader(), by="user:ana")
+        import_sessions(relay, tmp_path, trace.reader(tmp_path), by="user:ana")
         yield relay
 
 
-def conversation_of(trace: RecordedTrace) -> Conversation:
+def conversation_of(trace: RecordedTrace, tmp_path: Path) -> Conversation:
     """Return the only session of a file."""
-    reader = trace.reader()
+    reader = trace.reader(tmp_path)
     (files,) = reader.find(Path("/"))
     assert "chat-7" == files.session
     return read_conversation(reader, files, Path("/"))
 
 
-def test_who_worked_for_whom(trace: RecordedTrace) -> None:
+def test_who_worked_for_whom(trace: RecordedTrace, tmp_path: Path) -> None:
     """Both agents hang below the one that asked them, with the exact task, and the words of the person are known."""
-    told = conversation_of(trace)
+    told = conversation_of(trace, tmp_path)
     names = {run.agent: run.agent_type or told.info.agent for run in told.runs}
     checker, editor = (next(run for run in told.runs if names[run.agent] == name) for name in ("checker", "editor"))
 
@@ -60,14 +60,14 @@ def test_who_worked_for_whom(trace: RecordedTrace) -> None:
     assert [] == list(told.problems)
 
 
-def test_calls_and_their_outcomes(trace: RecordedTrace) -> None:
+def test_calls_and_their_outcomes(trace: RecordedTrace, tmp_path: Path) -> None:
     """Each call belongs to the agent that made it, and one that failed says so."""
-    told = conversation_of(trace)
+    told = conversation_of(trace, tmp_path)
     calls = [(run.agent_type or "lead", call) for run in told.runs for call in run.calls if not call.children]
 
     assert sorted(trace.calls) == sorted((agent, call.use.tool) for agent, call in calls)
-    assert [("src/invoice.py", "half-even")] == [
-        (call.use.input["path"], call.use.input["text"]) for _, call in calls if call.use.tool == "write_file"
+    assert ("editor", "src/invoice.py", "half-even") in [
+        (agent, call.use.input.get("path"), call.use.input.get("text")) for agent, call in calls
     ]
     assert trace.failed == tuple(call.use.tool for _, call in calls if call.result is not None and not call.result.ok)
 
@@ -77,8 +77,8 @@ def test_twice_is_once(trace: RecordedTrace, imported: Relay, tmp_path: Path) ->
     with imported.store.view() as view:
         before = [one.id for one in view.find_receipts(ReceiptQuery())]
 
-    counted = count_sessions(imported.store, tmp_path, trace.reader())
-    again = import_sessions(imported, tmp_path, trace.reader(), by="user:ana")
+    counted = count_sessions(imported.store, tmp_path, trace.reader(tmp_path))
+    again = import_sessions(imported, tmp_path, trace.reader(tmp_path), by="user:ana")
 
     with imported.store.view() as view:
         assert before == [one.id for one in view.find_receipts(ReceiptQuery())]
