@@ -49,12 +49,24 @@ GUIDES: Final = (
         "agents",
     ),
     *("sessions", "review", "policy"),
-    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql"),
+    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "serve"),
 )
 REFERENCE: Final = ("cli", "errors", "findings", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (
     *("receipt", "chain", "content", "keys", "verification", "seal", "bundle", "notes", "baton", "lifecycle"),
-    *("session", "runner", "grant", "policy", "taint", "doors", "claude-code", "coding-agents", "events", "threats"),
+    *(
+        "session",
+        "runner",
+        "grant",
+        "policy",
+        "taint",
+        "doors",
+        "http",
+        "claude-code",
+        "coding-agents",
+        "events",
+        "threats",
+    ),
 )
 PROJECT: Final = ("architecture", "bench", "bench-results", "changelog", "security", "contributing")
 

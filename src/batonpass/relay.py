@@ -17,12 +17,13 @@ from batonpass.clock import Clock, SystemClock
 from batonpass.config import find_settings
 from batonpass.errors import (
     ContentErasedError,
+    InvalidValueError,
     LeaseLostError,
     StoreReadOnlyError,
     StoreRefusedError,
     StreamClosedError,
 )
-from batonpass.model.base.checks import as_member, require_code
+from batonpass.model.base.checks import as_member, require_code, require_text
 from batonpass.model.base.durations import read_duration
 from batonpass.model.base.ids import (
     AgentId,
@@ -37,7 +38,7 @@ from batonpass.model.base.ids import (
     require_agent,
     require_principal,
 )
-from batonpass.model.base.kinds import Mode
+from batonpass.model.base.kinds import AccessRole, Mode
 from batonpass.model.ledger.key import Key, RunKeys, Signer
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.seal import Seal
@@ -58,16 +59,19 @@ if TYPE_CHECKING:
     from batonpass.handoff.sessions.condition_checks import Check
     from batonpass.handoff.taint.left_files import LeftFile
     from batonpass.handoff.transfer.offer_request import GivenItem
+    from batonpass.ledger.access_tokens import AccessTokens, IssuedToken
     from batonpass.ledger.act_receipts import Recording
     from batonpass.model.baton.card import Card
     from batonpass.model.baton.items import ItemValue
     from batonpass.model.grants.grant_request import GrantRequest
     from batonpass.model.ledger.content import Content
     from batonpass.policy.policy_table import AnyPolicy
+    from batonpass.records.access_token import TokenRecord
 
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
 # opens a ledger only to read or verify it never loads them, nor the code that signs.
 
+LONGEST_TOKEN: Final = timedelta(days=366)
 GOOD_FOR: Final = timedelta(hours=1)  # the lifetime of a list of revocations
 
 AnyRunner = TypeVar("AnyRunner", bound="Runner")
@@ -142,6 +146,66 @@ class Admin:
     def revoke_approver(self, principal: str, *, reason: str) -> Key:
         """Revoke the key of an approver and return it. It signs no rulings from now on. Needs the root key."""
         return self._membership().revoke_approver(PrincipalId(principal), reason=reason)
+
+    def add_token(
+        self,
+        principal: str,
+        role: AccessRole | str,
+        *,
+        by: str,
+        lasts: timedelta,
+        agents: Sequence[str] = (),
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+    ) -> "IssuedToken":
+        """Add a token with which somebody comes in through a server. Its text is returned this once, and kept nowhere.
+
+        Runs that are started with it are the principal's, for one of these agents, and within what `may` and
+        `may_delegate` say. Raises `InvalidValueError`, also for a token of an agent that says neither.
+        """
+        from batonpass.ledger.access_tokens import AccessCeiling  # noqa: PLC0415 - as above
+        from batonpass.model.grants.scope_text import read_scope  # noqa: PLC0415 - as above
+
+        known = as_member("role", role, AccessRole)
+        if known is AccessRole.AGENT and not may and not may_delegate:
+            raise InvalidValueError("may", "is missing: a token of an agent says what its runs may use or delegate")
+        if not timedelta(0) < lasts <= LONGEST_TOKEN:
+            raise InvalidValueError("lasts", f"is between a moment and {LONGEST_TOKEN.days} days; tokens are replaced")
+        ceiling = AccessCeiling(may=read_scope(may).lines, may_delegate=read_scope(may_delegate).lines)
+        return self._tokens().add(
+            require_principal("principal", PrincipalId(principal)),
+            known,
+            until=self._clock.now() + lasts,
+            by=require_principal("by", PrincipalId(by)),
+            agents=tuple(require_agent("agents", AgentId(agent)) for agent in dict.fromkeys(agents)),
+            ceiling=ceiling if may or may_delegate else None,
+        )
+
+    def tokens(self) -> "tuple[TokenRecord, ...]":
+        """Return every token, the latest first, also those that are over."""
+        from batonpass.records.access_token import find_tokens  # noqa: PLC0415 - as above
+
+        with self._store.view() as view:
+            return tuple(find_tokens(view))
+
+    def revoke_token(self, token: str, *, by: str, reason: str) -> "TokenRecord":
+        """Revoke a token from now on, in every process, and return it.
+
+        Name it by its id or the end of its id. Raises `NotFoundError` and `AmbiguousIdError`.
+        """
+        from batonpass.audit.meant_ids import get_meant_token  # noqa: PLC0415 - as above
+
+        require_text("reason", reason)
+        with self._store.view() as view:
+            found = get_meant_token(view, token)
+        self._tokens().revoke(found.id, by=require_principal("by", PrincipalId(by)), reason=reason)
+        return found
+
+    def _tokens(self) -> "AccessTokens":
+        from batonpass.ledger.access_tokens import AccessTokens  # noqa: PLC0415 - as above
+
+        ledger, identity = self._membership().join()
+        return AccessTokens(self._store, ledger, identity, self._clock)
 
     def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
         """Return everything that is revoked, as a signed list for tool servers that verify offline. Needs the root key.
@@ -599,6 +663,11 @@ class Relay:
 def desk_of(relay: Relay) -> "Desk":
     """Return the desk of a relay: how packages inside batonpass reach the use cases of runs and handoffs."""
     return relay._furnished()  # noqa: SLF001 - the one way in for other packages
+
+
+def cards_of(relay: Relay) -> "Mapping[AgentId, Card]":
+    """Return the cards to which agents are held, for packages inside that tell of them."""
+    return relay._cards  # noqa: SLF001 - as above
 
 
 def home_of(relay: Relay) -> Path | None:

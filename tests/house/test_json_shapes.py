@@ -1,6 +1,7 @@
 """One JSON shape for all commands: what docs/reference/json.md says is what records print, field by field."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from batonpass.records.shape import (
     leave_shape,
     run_shape,
     text_shape,
+    token_shape,
     verdict_shape,
 )
 from batonpass.relay import Relay
@@ -54,6 +56,8 @@ def shapes() -> dict[str, Shape]:
         handoff.approve(by="user:ben")
         handoff.wait()
         handoff.verify(by=ANA, check=lambda: True)
+        relay.admin.add_token(ANA, "auditor", by=ANA, lasts=timedelta(days=1))
+        (token,) = relay.admin.tokens()
         with relay.store.view() as view:
             record = read_handoff(view, view.get_handoff(HandoffId(handoff.id)))
             run = view.get_run(record.handoff.run or lead.id)
@@ -69,6 +73,7 @@ def shapes() -> dict[str, Shape]:
         "Decision": approval_shape(hold.approvals[0]),
         "Hold": hold_shape(hold),
         "Approval of a call": leave_shape(leave),
+        "Token": token_shape(token, token.added_at),
         "Verdict": verdict_shape(record.verdicts(run.attempt)[0]),
     }
 

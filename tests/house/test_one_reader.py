@@ -6,7 +6,7 @@ from tests.house.tree import ROOT
 
 BODIES = frozenset({"ToolCached", "ToolCompleted", "ToolDenied", "ToolFailed", "ToolHeld", "ToolRequested"})
 # Who tells of what is recorded, and so may not read a receipt of a call itself.
-TELLERS = ("accounts", "adapters", "agents", "aio", "cli", "demo", "dispatch", "policy")
+TELLERS = ("accounts", "adapters", "agents", "aio", "cli", "demo", "dispatch", "policy", "server")
 # It makes receipts of transcripts, and so names what it makes.
 IMPORTER = "adapters/importer/session_drafts.py"
 

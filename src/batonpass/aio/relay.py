@@ -36,6 +36,9 @@ class AsyncAdmin(Face[Admin]):
     revoke_approver = twin(Admin.revoke_approver)
     revocations = twin(Admin.revocations)
     import_ = twin(Admin.import_)
+    add_token = twin(Admin.add_token)
+    tokens = twin(Admin.tokens)
+    revoke_token = twin(Admin.revoke_token)
 
     async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Return the lines of a bundle: the whole tree of a run. All of them are read before it returns."""

@@ -23,6 +23,7 @@ from batonpass.model.base.ids import (
     RECEIPT,
     RUN,
     SESSION,
+    TOKEN,
     AgentId,
     CallId,
     ContentId,
@@ -41,6 +42,7 @@ from batonpass.model.bodies.body import ToolCached, ToolHeld
 from batonpass.model.ledger.key import Key, KeyStatus
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.run import Handoff, HeldCall, Run, RunState
+from batonpass.records.access_token import TokenRecord, find_tokens
 from batonpass.records.call import Asked
 from batonpass.records.lineage import Tasks, read_task
 from batonpass.records.text import read_receipt
@@ -139,6 +141,18 @@ def get_receipt(view: LedgerView, given: str) -> StoredReceipt:
 def get_session(view: LedgerView, given: str) -> SessionId:
     """Return the session that is meant: by its id or name, a root, or its series. Raises as `choose` does."""
     return SessionId(get_meant(view, given, (SESSION,)).id)
+
+
+def get_meant_token(view: LedgerView, given: str) -> TokenRecord:
+    """Return the token that is meant, by its id or the end of its id. Raises as `choose` does."""
+    known = list(find_tokens(view))
+    return choose(
+        given,
+        TOKEN,
+        named=lambda name: [one for one in known if one.id == name],
+        ended=lambda end: [one for one in known if one.id.endswith(end)],
+        lines=lambda found: [f"{one.id} {one.role} of {one.principal}" for one in found],
+    )
 
 
 def find_erasable(view: LedgerView, given: str) -> tuple[str, tuple[ContentId, ...]]:

@@ -27,6 +27,8 @@ _NOUNS: Final = {
     "ledger": "Verify, seal, export and erase.",
     "key": "Manage the keys of relays.",
     "approver": "Manage the keys of people who approve.",
+    "serve": "Let others work with this ledger over HTTP.",
+    "token": "Manage the tokens of those who come in over HTTP.",
     "worker": "Run handoffs that wait for an agent.",
     "notify": "Run your command whenever something waits for a person.",
     "mcp-proxy": "Record every call between an MCP client and a server.",
@@ -51,8 +53,10 @@ _MODULES: Final = {
     "ledger": "ledger.command",
     "mcp-proxy": "mcp_proxy",
     "review": "review.command",
+    "serve": "server.serve",
     "session": "session.command",
     "taint": "taint.command",
+    "token": "server.token",
     "trail": "trail.command",
 }  # for nouns whose module has another name
 

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -24,7 +23,7 @@ from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.seal import Seal
 from batonpass.records.lineage import Tasks
-from batonpass.records.shape import exact, text_shape
+from batonpass.records.receipt_shape import receipt_shape, signed_body
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
@@ -50,7 +49,7 @@ def show(receipt: str, *, dsse: bool, as_json: bool) -> None:
         if dsse:
             say_json(encode_envelope(stored, read), line=True)
         elif as_json:
-            say_json(_facts(view, stored, read))
+            say_json(receipt_shape(view, stored, read))
         else:
             _say_receipt(view, stored, read)
 
@@ -138,40 +137,12 @@ def _proof_text(view: LedgerView, stored: StoredReceipt, seal: Seal) -> str:
     return format_proof(SealProof(index, tuple(inclusion_proof(leaves, index)), seal.note))
 
 
-def _facts(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> dict[str, object]:
-    return {
-        "id": receipt.id,
-        "kind": receipt.kind,
-        "at": exact(receipt.at),
-        "stream": receipt.stream,
-        "seq": receipt.seq,
-        "epoch": receipt.epoch,
-        "position": stored.position,
-        "digest": digest(stored.payload),
-        "previous": receipt.previous,
-        "mode": receipt.mode,
-        "relay": receipt.relay,
-        "relay_key": receipt.relay_key,
-        "cosigner": receipt.cosigner,
-        "root": receipt.root,
-        "session": receipt.session,
-        "body": _body(stored),
-        "content": {name: text_shape(text) for name, text in read_texts(view, receipt).items()},
-    }
-
-
-def _body(stored: StoredReceipt) -> dict[str, Any]:
-    # From the signed bytes, not from our values: they include fields that this version does not know.
-    body: dict[str, Any] = msgspec.json.decode(stored.payload)["predicate"]["body"]
-    return body
-
-
 def _say_receipt(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> None:
     say(
         paint(f"{receipt.kind} {ending(receipt.id, 6)}", bold=True),
         f" · {moment(receipt.at)} · {_whose(view, receipt)}",
     )
-    rows = [[name, _inline(value)] for name, value in _body(stored).items()]
+    rows = [[name, _inline(value)] for name, value in signed_body(stored).items()]
     rows += [
         ["mode", receipt.mode],
         ["stream", f"{receipt.stream} · seq {receipt.seq} · epoch {receipt.epoch}"],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from batonpass.accounts.run_facts import find_children, find_report, run_facts
 from batonpass.audit.meant_ids import get_run
 from batonpass.audit.short_ids import telling_length
 from batonpass.cli.input.id_types import AGENT_NAME, RUN_ID
@@ -17,9 +18,9 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.call import find_calls
 from batonpass.records.lineage import Tasks, find_ancestors
-from batonpass.records.shape import call_shape, run_shape, text_shape
+from batonpass.records.shape import run_shape
 from batonpass.records.source import run_between, timed, timed_run
-from batonpass.records.text import Text, read_receipt, read_texts
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _LINES = 20
@@ -88,30 +89,13 @@ def show(run: str, *, as_json: bool) -> None:
         if told.receipts:
             found = run_between(found, told.receipts[0], told.receipts[-1])
         if as_json:
-            say_json(_facts(view, found, told.receipts, told.mark))
+            say_json(run_facts(view, found, told.receipts, told.mark))
         else:
             _say_run(view, found, told.receipts, told.mark)
 
 
 def _marked(state: Painted, mark: str | None) -> Painted:
     return state if mark is None else Painted(state + paint(f" ({mark.partition(',')[0]})", dim=True))
-
-
-def _facts(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str | None) -> dict[str, object]:
-    tasks = Tasks(view)
-    report = _last_texts(view, receipts).get("report")
-    return {
-        **run_shape(run, tasks.find(run)),
-        "imported": mark,
-        "mode": receipts[0].mode if receipts else None,
-        "session": receipts[0].session if receipts else None,
-        "epoch": receipts[-1].epoch if receipts else None,
-        "receipts": [receipt.id for receipt in receipts],
-        "ancestors": [run_shape(ancestor, tasks.find(ancestor)) for ancestor in find_ancestors(view, run)],
-        "children": [run_shape(child, tasks.find(child)) for child in _children(view, run)],
-        "calls": [call_shape(call) for call in find_calls(receipts, [run]).values()],
-        "report": text_shape(report),
-    }
 
 
 def _say_run(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str | None) -> None:
@@ -129,14 +113,14 @@ def _say_run(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str 
     _say_part(counted(len(calls), "call"), calls)
     children = [
         [name_of(child), state_of(child), took(timed_run(view, child)[0]), tasks.first_line(child)]
-        for child in _children(view, run)
+        for child in find_children(view, run)
     ]
     _say_part(counted(len(children), "child", plural="children"), children)
     task = tasks.find(run)
     if task is not None and task.words is not None and task.first_line != f'"{task.words.strip()}"':
         say()
         say_content(task, at_most=_LINES)
-    for text in _last_texts(view, receipts).values():
+    for text in find_report(view, receipts).values():
         say()
         say_content(text, at_most=_LINES)
     say()
@@ -149,14 +133,3 @@ def _say_part(title: str, rows: list[list[str]]) -> None:
         say()
         say(paint(title, bold=True))
         table(rows, indent="  ")
-
-
-def _children(view: LedgerView, run: Run) -> list[Run]:
-    return sorted(view.find_runs(parent=run.id), key=lambda child: child.id)
-
-
-def _last_texts(view: LedgerView, receipts: Sequence[Receipt]) -> dict[str, Text]:
-    """Return the report of a run."""
-    if not receipts:
-        return {}
-    return {name: text for name, text in read_texts(view, receipts[-1]).items() if name == "report"}

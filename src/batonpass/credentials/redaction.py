@@ -52,6 +52,7 @@ _LOOKS: Final = (
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     r"\bAIza[A-Za-z0-9_-]{35}",
     r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",
+    r"\btoken_[0-9a-hjkmnp-tv-z]{26}\.[A-Za-z0-9_-]{20,}",
     r"\bnpm_[A-Za-z0-9]{36}\b",
     r"\bpypi-[A-Za-z0-9_-]{50,}",
     r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",

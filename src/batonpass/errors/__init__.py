@@ -109,6 +109,24 @@
     │   ├── ForkedError            store.forked
     │   ├── StoreShutError         store.shut
     │   └── OutcomeUnknownError    store.outcome_unknown
+    ├── AccessError
+    │   ├── UnknownTokenError      access.unknown_token
+    │   ├── RoleRefusedError       access.role
+    │   ├── OutOfReachError        access.out_of_reach
+    │   ├── RunProofError          access.run_proof
+    │   ├── AnotherPrincipalError  access.principal
+    │   ├── LockedOutError         access.locked_out
+    │   ├── WrongHostError         access.host
+    │   ├── WrongOriginError       access.origin
+    │   └── TooManyRequestsError   access.too_many
+    ├── RequestError
+    │   ├── NoSuchRouteError       http.no_route
+    │   ├── WrongMethodError       http.method
+    │   ├── MediaTypeError         http.media_type
+    │   ├── RequestTooLargeError   http.too_large
+    │   ├── RepeatedKeyError       http.key_reused
+    │   └── InternalFaultError     http.internal
+    ├── ServerNotStartedError      server.not_started
     └── VerificationError          verify.* (one code for each kind of damage)
 
 The code is stable and is for programs. The sentence is for people: it ends with what to do next.
@@ -116,6 +134,7 @@ Exit codes and HTTP statuses belong to the doors and are not listed here.
 """
 
 # ruff: noqa: F403 - each of these modules holds errors and nothing else, and every one of them is public
+from batonpass.errors.access import *
 from batonpass.errors.base import *
 from batonpass.errors.call import *
 from batonpass.errors.grant import *

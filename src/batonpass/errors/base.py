@@ -9,6 +9,12 @@ class BatonpassError(Exception):
     code: ClassVar[str] = "batonpass.error"
 
 
+def error_shape(error: BatonpassError) -> dict[str, object]:
+    """Return an error for programs: its code, its sentence and its facts. Every door has this one shape."""
+    facts = {name: value for name, value in vars(error).items() if isinstance(value, str | int | tuple)}
+    return {"code": error.code, "message": str(error), **facts}
+
+
 class InvalidValueError(BatonpassError):
     """A field of a value is not valid."""
 

@@ -14,6 +14,7 @@ from batonpass.model.base.ids import time_of
 from batonpass.model.base.label import Label
 from batonpass.model.baton.contradiction import Contradiction
 from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.access_token import TokenRecord
 from batonpass.records.call import CallRecord
 from batonpass.records.handoff import ResultVerdict
 from batonpass.records.hold import Approval, CallLeave, HoldRecord
@@ -52,6 +53,25 @@ def text_shape(text: Text | None) -> Shape | None:
     if text.body is not None and text.words is None:
         facts["base64"] = b64encode(text.body).decode("ascii")
     return facts
+
+
+def token_shape(token: TokenRecord, at: datetime) -> Shape:
+    """Return an access token, without anything that would let somebody in."""
+    return {
+        "id": token.id,
+        "receipt": token.receipt,
+        "principal": token.principal,
+        "role": token.role,
+        "agents": list(token.agents),
+        "may": list(token.may),
+        "may_delegate": list(token.may_delegate),
+        "valid": token.is_valid(at),
+        "added_by": token.added_by,
+        "added_at": exact(token.added_at),
+        "until": exact(token.until),
+        "revoked_by": token.revoked_by,
+        "revoked_at": exact(token.revoked_at),
+    }
 
 
 def contradiction_shape(found: Contradiction) -> Shape:

@@ -44,6 +44,16 @@ class DocumentReader(Generic[Document]):
         _require_known(document, value, where)
         return value
 
+    def read_texts(self, texts: Mapping[str, str]) -> Document:
+        """Return a value from texts, such as the parameters of a URL: `"7"` is a number where one is wanted.
+
+        Raises as `read` does.
+        """
+        try:
+            return msgspec.convert(dict(texts), self._kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidValueError("query", str(error)) from None
+
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
     """The role of an author, and the phase of the work, when something was written."""

@@ -20,8 +20,9 @@ from batonpass.model.base.ids import (
     RunId,
     SessionId,
     StreamId,
+    TokenId,
 )
-from batonpass.model.base.kinds import CarriedFate, ItemFate, Mode
+from batonpass.model.base.kinds import AccessRole, CarriedFate, ItemFate, Mode
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import (
@@ -90,6 +91,8 @@ from batonpass.model.bodies.body import (
     SessionResumed,
     SessionSaved,
     Settlement,
+    TokenAdded,
+    TokenRevoked,
     ToolApproved,
     ToolBacked,
     ToolCached,
@@ -126,6 +129,7 @@ CALL: Final = CallId(an_id("call"))
 CONTENT: Final = ContentId(an_id("content"))
 RECEIPT: Final = ReceiptId(an_id("receipt"))
 SESSION: Final = SessionId(an_id("session"))
+TOKEN: Final = TokenId(an_id("token"))
 DIGEST: Final = Digest("ab" * 32)
 COMMIT: Final = "cd" * 20
 RELAY_KEY: Final = KeyId("cd" * 32)
@@ -385,6 +389,16 @@ BODIES: Final[dict[Kind, Body]] = {
         FileEndorsed(holds=(DIGEST,), by=ANA),
         SessionPruned(root=PARENT, by=ANA, count=2),
         GrantRevoked(account=StreamId(HANDOFF), by=ANA),
+        TokenAdded(
+            token=TOKEN,
+            secret=DIGEST,
+            principal=ANA,
+            role=AccessRole.AGENT,
+            until=AT,
+            by=ANA,
+            agents=(AgentId("editor"),),
+        ),
+        TokenRevoked(token=TOKEN, by=ANA),
     )
 }
 
@@ -401,7 +415,7 @@ def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
         case (
-            ("relay" | "approver" | "content" | "grant" | "file", *_)
+            ("relay" | "approver" | "content" | "grant" | "file" | "token", *_)
             | ("tool", _, "backed" | "approved" | "refused")
             | ("session", _, "pruned")
         ):

@@ -334,5 +334,15 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "holds": ((), [DIGEST], (DIGEST, DIGEST), (COMMIT,), None),
         "by": NOT_PRINCIPALS,
     },
+    Kind.TOKEN_ADDED: {
+        "token": NOT_IDS,
+        "secret": NOT_DIGESTS,
+        "principal": NOT_PRINCIPALS,
+        "role": NOT_MEMBERS,
+        "until": NOT_TIMES,
+        "by": NOT_PRINCIPALS,
+        "agents": (["editor"], ("editor", "editor"), ("the editor",), None),
+    },
+    Kind.TOKEN_REVOKED: {"token": NOT_IDS, "by": NOT_PRINCIPALS},
     Kind.GRANT_REVOKED: {"account": (*NOT_IDS, f"{HANDOFF}/revoked", f"{HANDOFF}/x"), "by": NOT_PRINCIPALS},
 }

@@ -37,6 +37,7 @@ from batonpass.model.bodies.body import (
     RunRekeyed,
     RunStarted,
     SessionResumed,
+    TokenAdded,
     ToolCompleted,
     ToolFailed,
     ToolRequested,
@@ -234,8 +235,8 @@ class Linker:
                 memory.run_keys[body.run] = body.run_key
             case HandoffInitiated() | HandoffAnswered() | HandoffRevised() | SessionResumed() as body:
                 memory.take_baton(body, digest)
-            case ContentErased() as body:
-                memory.erased.update(dict.fromkeys(body.contents, receipt.id))
+            case ContentErased() | TokenAdded() as body:
+                memory.take_of_relay(body, receipt.id)
             case UnknownBody():
                 self.unknown_kinds += 1
         if change.key_added is not None:

@@ -25,11 +25,13 @@ from batonpass.model.base.ids import (
     RelayId,
     RunId,
     StreamId,
+    TokenId,
 )
 from batonpass.model.bodies.body import (
     ApproverEnrolled,
     ApproverRevoked,
     ChildHead,
+    ContentErased,
     HandoffAccepted,
     HandoffAnswered,
     HandoffCompleted,
@@ -49,6 +51,8 @@ from batonpass.model.bodies.body import (
     SessionPruned,
     SessionResumed,
     SessionSaved,
+    TokenAdded,
+    TokenRevoked,
     ToolCached,
     ToolCompleted,
     ToolFailed,
@@ -77,6 +81,7 @@ class ReceiptMemory(Struct):
     public_keys: dict[KeyId, bytes] = field(default_factory=dict)
     in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, at its start
     holds: Holds = field(default_factory=Holds)
+    tokens: set[TokenId] = field(default_factory=set)  # that were added
     whole: bool = True  # False in a bundle: other trees are not available for comparison
 
     def take_call(self, body: ToolRequested | ToolCompleted | ToolFailed) -> None:
@@ -85,6 +90,13 @@ class ReceiptMemory(Struct):
             self.calls.setdefault(body.run, set()).add(body.call)
         else:
             self.calls[body.run].discard(body.call)
+
+    def take_of_relay(self, body: ContentErased | TokenAdded, receipt: ReceiptId) -> None:
+        """Remember what was erased and by which receipt, and which tokens there are."""
+        if isinstance(body, TokenAdded):
+            self.tokens.add(body.token)
+        else:
+            self.erased.update(dict.fromkeys(body.contents, receipt))
 
     def take_baton(
         self, body: HandoffInitiated | HandoffAnswered | HandoffRevised | SessionResumed, digest: Digest
@@ -232,6 +244,11 @@ def _require_pruned(facts: Facts, body: SessionPruned) -> None:
         raise UnlinkedError(f"{body.by} is no person, and takes something out of a session", field="by")
 
 
+def _require_added(facts: Facts, body: TokenRevoked) -> None:
+    if facts.memory.whole and body.token not in facts.memory.tokens:
+        raise UnlinkedError(f"{body.token} was never added", field="token")
+
+
 def _require_rotated(facts: Facts, body: RelayRotated) -> None:
     _require_owner(facts, body.old_key, body.relay)
 
@@ -332,6 +349,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffRevised: _require_revised,
     RunAcknowledged: _require_acknowledged,
     SessionPruned: _require_pruned,
+    TokenRevoked: _require_added,
     HandoffLate: _require_late,
     RunRecorded: _require_items,
     RunRelaxed: _require_items,

@@ -8,8 +8,9 @@ import click
 
 from batonpass.accounts.grant_suggestions import suggest
 from batonpass.accounts.handoff.grant_chain import find_revocation, find_widened, read_chain
+from batonpass.accounts.handoff.grant_facts import chain_facts, mode_of
 from batonpass.attribution.changes.sides import find_root
-from batonpass.cli.grant.grant_screen import chain_facts, mode_of, name_of, revoked_by, say_chain, say_ungranted
+from batonpass.cli.grant.grant_screen import name_of, revoked_by, say_chain, say_ungranted
 from batonpass.cli.input.id_types import WORK_ID
 from batonpass.cli.input.ledger_access import opened_relay, opened_view, viewed
 from batonpass.cli.input.options import ledger_and_json, read_lines, read_moment, reason_option

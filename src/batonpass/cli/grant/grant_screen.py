@@ -9,16 +9,13 @@ from batonpass.audit.short_ids import ending
 from batonpass.cli.output.sheet import quoted, words_of
 from batonpass.cli.output.terminal import Painted, paint, say
 from batonpass.cli.output.units import moment
-from batonpass.guard.grants.limit_accounts import find_left, spelled_amount
-from batonpass.ledger.position import mode_of_child
+from batonpass.guard.grants.limit_accounts import find_left
 from batonpass.model.base.ids import HANDOFF, HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.grants.charge import Charged
 from batonpass.model.grants.limits import Limits
 from batonpass.model.grants.permit import Permit
 from batonpass.model.grants.scope import Scope
-from batonpass.records.shape import exact
-from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _LABEL: Final = 14
@@ -59,50 +56,12 @@ def revoked_by(revocation: Revocation) -> str:
     return f"by {revocation.by} · {moment(revocation.at)} · {quoted(words_of(revocation.reason))}"
 
 
-def mode_of(view: LedgerView, account: StreamId) -> Mode:
-    """Return whether a handoff or a root run is observed or enforced."""
-    if not account.startswith(HANDOFF):
-        return read_receipt(view.get_receipt_at(account, 1)).mode
-    handoff = view.get_handoff(HandoffId(account))
-    return mode_of_child(read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq)))
-
-
 def say_ungranted(view: LedgerView, account: StreamId, mode: Mode) -> None:
     """Print what is allowed without a grant."""
     known = account.startswith(HANDOFF)
     agent = view.get_handoff(HandoffId(account)).to if known else view.get_run(RunId(account)).agent
     say(paint(f"{agent} {ending(account)}", bold=True), f" · no grant · {mode}")
     say("  ", _WITHOUT[mode])
-
-
-def chain_facts(chain: tuple[HeldGrant, ...]) -> list[dict[str, object]]:
-    """Return a chain for programs."""
-    return [
-        {
-            "agent": terms.agent,
-            "principal": terms.principal,
-            "granted_by": held.by,
-            "at": exact(terms.at),
-            "account": held.account,
-            "terms": held.terms.digest,
-            "may": list(terms.may.lines),
-            "may_delegate": list(terms.may_delegate.lines),
-            "limits": str(terms.limits) or None,
-            "until": exact(terms.until),
-            "max_depth": terms.max_depth,
-            "used": _amounts(held.used),
-            "permits": {permit: _amounts(used) for permit, used in held.permits.items()},
-            "revoked": None if held.revoked is None else revocation_facts(held.revoked),
-        }
-        for held in chain
-        for terms in (held.terms.said,)
-    ]
-
-
-def revocation_facts(revoked: Revocation) -> dict[str, object]:
-    """Return a revocation for programs."""
-    reason = None if revoked.reason is None else revoked.reason.words
-    return {"by": revoked.by, "at": exact(revoked.at), "reason": reason, "receipt": revoked.receipt}
 
 
 def _standing(held: HeldGrant, above: tuple[HeldGrant, ...], at: datetime) -> Painted:
@@ -130,10 +89,6 @@ def _used(limits: Limits, charged: Iterable[Charged], since: datetime | None, at
     """Return how much of each limit is used, such as `3 of 20 calls`."""
     told = ", ".join(f"{one.used} of {one.most} {one.unit}" for one in find_left(limits, charged, since=since, at=at))
     return told and f"{told} used"
-
-
-def _amounts(charged: Iterable[Charged]) -> dict[str, int | str]:
-    return {str(one.unit): spelled_amount(one.unit, one.used) for one in charged}
 
 
 def _row(label: str, text: str) -> None:

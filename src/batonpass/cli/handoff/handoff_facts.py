@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, Child, HandoffAct
+from batonpass.accounts.handoff.grant_facts import revocation_facts
 from batonpass.accounts.handoff.reasoning import Reasoning
-from batonpass.cli.grant.grant_screen import revocation_facts
 from batonpass.cli.handoff.carriage_proof import fidelity_facts
 from batonpass.cli.handoff.scope_use import scope_used_facts, use_of
 from batonpass.model.base.lifecycle import State

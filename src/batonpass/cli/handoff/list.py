@@ -7,9 +7,10 @@ from typing import Final
 
 import click
 
+from batonpass.accounts.held_calls import read_waiting_calls, waiting_facts
 from batonpass.audit.meant_ids import get_handoff, get_run
 from batonpass.audit.short_ids import ending, telling_length
-from batonpass.cli.handoff.held_calls import read_waiting_calls, say_waiting, waiting_facts
+from batonpass.cli.handoff.held_calls import say_waiting
 from batonpass.cli.input.id_types import HANDOFF_ID, RUN_ID
 from batonpass.cli.input.ledger_access import opened_store, opened_view, viewed
 from batonpass.cli.input.options import ledger_and_json, limit_option

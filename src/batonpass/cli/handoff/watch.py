@@ -5,9 +5,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
+from batonpass.accounts.held_calls import WaitingCall, read_waiting_calls, waiting_facts
 from batonpass.audit.feed import Feed
 from batonpass.audit.short_ids import ending
-from batonpass.cli.handoff.held_calls import WaitingCall, read_waiting_calls, waiting_facts
 from batonpass.cli.output.list_rows import handoff_state_of
 from batonpass.cli.output.terminal import paint, say, say_json
 from batonpass.cli.output.units import moment

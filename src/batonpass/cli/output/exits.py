@@ -22,6 +22,7 @@ from batonpass.errors import (
     UnknownFieldError,
     VerificationError,
 )
+from batonpass.errors.base import error_shape
 
 DEBUG: Final = "BATONPASS_DEBUG"
 
@@ -91,7 +92,7 @@ def answered(context: click.Context) -> Iterator[None]:
         yield
     except BatonpassError as error:
         if context.meta.get(_JSON):
-            say_json({"error": describe(error)})
+            say_json({"error": error_shape(error)})
         else:
             tell_error(error)
         context.exit(exit_code(error))
@@ -119,12 +120,6 @@ def answered(context: click.Context) -> Iterator[None]:
             f"please report it, with the output of the same command under {DEBUG}=1",
         )
         context.exit(BROKEN)
-
-
-def describe(error: BatonpassError) -> dict[str, object]:
-    """Return an error for programs: its code, its sentence and its attributes."""
-    facts = {name: value for name, value in vars(error).items() if isinstance(value, str | int | tuple)}
-    return {"code": error.code, "message": str(error), **facts}
 
 
 def tell_error(error: BatonpassError) -> None:

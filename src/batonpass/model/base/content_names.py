@@ -37,3 +37,4 @@ EFFECT: Final = "effect."  # prefix, followed by a number: one other effect
 TERMS: Final = "terms"
 CERTIFICATE: Final = "certificate"
 USE: Final = "use"
+CEILING: Final = "ceiling"  # of a token: what runs that are started with it may use and delegate

@@ -80,6 +80,17 @@ class Kind(StrEnum):
     CONTENT_ERASED = "content.erased"
     FILE_ENDORSED = "file.endorsed"
     GRANT_REVOKED = "grant.revoked"
+    TOKEN_ADDED = "token.added"  # noqa: S105 - a kind of receipt
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105 - as above
+
+
+class AccessRole(StrEnum):
+    """What somebody who comes in with a token may do. The text is signed, so it is forever."""
+
+    AGENT = "agent"  # starts runs, and acts in its own runs
+    OPERATOR = "operator"  # reads everything, and decides: approve, answer, retry, cancel, revoke
+    AUDITOR = "auditor"  # reads everything, and verifies
+    ADMIN = "admin"  # all of that, and looks after the ledger
 
 
 class Outcome(StrEnum):

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from batonpass.model.base.checks import require_code
 from batonpass.model.base.kinds import (
+    AccessRole,
     Carried,
     ChildHead,
     ErrorType,
@@ -71,6 +72,8 @@ from batonpass.model.bodies.relay_bodies import (
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
+    TokenAdded,
+    TokenRevoked,
 )
 from batonpass.model.bodies.run_bodies import (
     CheckpointSaved,
@@ -100,6 +103,7 @@ from batonpass.model.bodies.tool_bodies import (
 from batonpass.model.grants.charge import Charge
 
 __all__ = [
+    "AccessRole",
     "ApproverEnrolled",
     "ApproverRevoked",
     "Body",
@@ -165,6 +169,8 @@ __all__ = [
     "SessionResumed",
     "SessionSaved",
     "Settlement",
+    "TokenAdded",
+    "TokenRevoked",
     "ToolApproved",
     "ToolBacked",
     "ToolCached",
@@ -253,5 +259,7 @@ Body: TypeAlias = (
     | ContentErased
     | FileEndorsed
     | GrantRevoked
+    | TokenAdded
+    | TokenRevoked
     | UnknownBody
 )

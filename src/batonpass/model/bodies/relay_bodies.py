@@ -1,24 +1,29 @@
-"""The bodies in a relay's own stream: keys that are enrolled or revoked, revoked grants, erasures, endorsed files."""
+"""The bodies in a relay's own stream: keys enrolled or revoked, revoked grants, erasures, endorsed files, tokens."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import require_digest, require_unique
+from batonpass.model.base.checks import require_digest, require_instance, require_member, require_unique, require_utc
 from batonpass.model.base.ids import (
     CONTENT,
     RELAY,
+    TOKEN,
+    AgentId,
     ContentId,
     Digest,
     PrincipalId,
     PublicKey,
     RelayId,
     StreamId,
+    TokenId,
+    require_agent,
     require_id,
     require_principal,
 )
-from batonpass.model.base.kinds import Kind
+from batonpass.model.base.kinds import AccessRole, Kind
 from batonpass.model.grants.charge import require_account, whole_of
 
 
@@ -125,4 +130,40 @@ class ContentErased(Struct, frozen=True, kw_only=True, omit_defaults=True):
         for content in self.contents:
             require_id("contents", content, CONTENT)
         require_unique("contents", self.contents)
+        require_principal("by", self.by)
+
+
+class TokenAdded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody may come in with a token: as whom, in which role, and until when. Its ceiling is content."""
+
+    kind: ClassVar = Kind.TOKEN_ADDED
+    token: TokenId
+    secret: Digest  # sha256 of the secret, which is random and long: nobody finds it from this
+    principal: PrincipalId
+    role: AccessRole
+    until: datetime
+    by: PrincipalId
+    agents: tuple[AgentId, ...] = ()  # as which agents it may work; none: as any
+
+    def __post_init__(self) -> None:
+        require_id("token", self.token, TOKEN)
+        require_digest("secret", self.secret)
+        require_principal("principal", self.principal)
+        require_member("role", self.role, AccessRole)
+        require_utc("until", self.until)
+        require_principal("by", self.by)
+        for agent in require_instance("agents", self.agents, tuple):
+            require_agent("agents", agent)
+        require_unique("agents", self.agents)
+
+
+class TokenRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A token lets nobody in any more."""
+
+    kind: ClassVar = Kind.TOKEN_REVOKED
+    token: TokenId
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("token", self.token, TOKEN)
         require_principal("by", self.by)

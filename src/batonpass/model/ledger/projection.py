@@ -54,6 +54,8 @@ from batonpass.model.bodies.body import (
     RunSpent,
     RunStarted,
     SessionPruned,
+    TokenAdded,
+    TokenRevoked,
     ToolApproved,
     ToolBacked,
     ToolCompleted,
@@ -316,6 +318,10 @@ def _pruned(receipt: Receipt, body: SessionPruned, _: Digest) -> Projection:
     return Projection(remarks=(Remark(said=RemarkKind.PRUNED, name=str(body.root), receipt=receipt.id),))
 
 
+def _token(receipt: Receipt, body: TokenAdded | TokenRevoked, _: Digest) -> Projection:
+    return Projection(remarks=(Remark(said=RemarkKind.TOKEN, name=body.token, receipt=receipt.id),))
+
+
 def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
     # Only a call that waits while its run goes on is a row of its own: one of a root, or one that `stays`. Any other
     # ends its attempt, and the `handoff.held` receipt holds the handoff.
@@ -406,6 +412,8 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     FileEndorsed: _endorsed,
     GrantRevoked: _grant_revoked,
     SessionPruned: _pruned,
+    TokenAdded: _token,
+    TokenRevoked: _token,
 }
 
 

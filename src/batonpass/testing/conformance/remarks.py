@@ -2,7 +2,8 @@
 
 from batonpass.audit.verification.verify import verify_ledger
 from batonpass.ledger.position import Working
-from batonpass.model.base.ids import Digest, ReceiptId, new_call_id
+from batonpass.model.base.ids import Digest, ReceiptId, new_call_id, new_token_id
+from batonpass.model.base.kinds import AccessRole
 from batonpass.model.bodies.body import (
     Body,
     Changed,
@@ -10,6 +11,8 @@ from batonpass.model.bodies.body import (
     RunEndorsed,
     RunTainted,
     SessionPruned,
+    TokenAdded,
+    TokenRevoked,
     ToolCompleted,
     ToolRequested,
 )
@@ -51,7 +54,7 @@ def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = Tru
 
 def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
     """Record something in a run's stream, or in the relay's own, and return its receipt."""
-    if isinstance(body, FileEndorsed | SessionPruned):
+    if isinstance(body, FileEndorsed | SessionPruned | TokenAdded | TokenRevoked):
         return scribe.recording.note(body).receipt.id
     return scribe.recording.record(working, body).receipt.id
 
@@ -113,4 +116,22 @@ class Remarks(WithScribe):
             scribe.store, RemarkKind.PRUNED, root.run.id
         )
         assert 2 == len(remarks(scribe.store, RemarkKind.PRUNED))
+        verify_ledger(scribe.store)
+
+    def test_a_token_is_found_by_its_id(self, scribe: Scribe) -> None:
+        """With its revocation, the latest first; other tokens are not read."""
+        root = scribe.start()
+        one, other = new_token_id(NOW), new_token_id(NOW)
+        added = [
+            recorded(
+                scribe,
+                root,
+                TokenAdded(token=token, secret=ONE, principal=ANA, role=AccessRole.ADMIN, until=NOW, by=ANA),
+            )
+            for token in (one, other)
+        ]
+        revoked = recorded(scribe, root, TokenRevoked(token=one, by=ANA))
+
+        assert [revoked, added[0]] == [remark.receipt for remark in remarks(scribe.store, RemarkKind.TOKEN, one)]
+        assert 3 == len(remarks(scribe.store, RemarkKind.TOKEN))
         verify_ledger(scribe.store)

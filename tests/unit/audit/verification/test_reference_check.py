@@ -22,6 +22,7 @@ from batonpass.model.base.ids import (
     new_call_id,
     new_handoff_id,
     new_run_id,
+    new_token_id,
 )
 from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Method, Part
 from batonpass.model.base.label import SourceType
@@ -49,6 +50,7 @@ from batonpass.model.bodies.body import (
     RunAcknowledged,
     Sanitising,
     SessionPruned,
+    TokenRevoked,
     ToolHeld,
     VerificationFailed,
     WaitUntil,
@@ -242,6 +244,11 @@ def prunes_what_is_no_root(hand: Hand) -> None:
     """Take something out of what a child leaves."""
     child = hand.accept(hand.offer())
     hand.forger.scribe.recording.note(SessionPruned(root=child.run.id, by=ANA, count=1))
+
+
+def revokes_a_token_of_nobody(hand: Hand) -> None:
+    """Revoke a token that nobody added."""
+    hand.forger.scribe.recording.note(TokenRevoked(token=new_token_id(NOON), by=ANA))
 
 
 def prunes_as_an_agent(hand: Hand) -> None:
@@ -484,6 +491,7 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a revision that there is not": (acknowledges_what_nobody_revised, Kind.RUN_ACKNOWLEDGED, "baton"),
     "a revision of another": (acknowledges_the_revision_of_another, Kind.RUN_ACKNOWLEDGED, "baton"),
     "a child whose session is pruned": (prunes_what_is_no_root, Kind.SESSION_PRUNED, "root"),
+    "a token that nobody added": (revokes_a_token_of_nobody, Kind.TOKEN_REVOKED, "token"),
     "an agent that prunes": (prunes_as_an_agent, Kind.SESSION_PRUNED, "by"),
     "a baton revised with a gap": (revises_with_a_gap, Kind.HANDOFF_REVISED, "revision"),
     "an acceptance of the unrevised offer": (takes_the_offer_though_it_was_revised, Kind.HANDOFF_ACCEPTED, "baton"),

@@ -66,6 +66,7 @@ from tests.unit.model.examples import (
     REVIEWER,
     RUN_KEY,
     SESSION,
+    TOKEN,
     WORDS,
     a_receipt,
     an_id,
@@ -235,6 +236,8 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.APPROVER_REVOKED: Projection(key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.REVOKED)),
     Kind.CONTENT_ERASED: Projection(erased=(CONTENT,)),
     Kind.FILE_ENDORSED: Projection(remarks=(remark(RemarkKind.ENDORSED, DIGEST),)),
+    Kind.TOKEN_ADDED: Projection(remarks=(remark(RemarkKind.TOKEN, TOKEN),)),
+    Kind.TOKEN_REVOKED: Projection(remarks=(remark(RemarkKind.TOKEN, TOKEN),)),
     Kind.GRANT_REVOKED: Projection(
         charges=(Charge(account=part_of(StreamId(HANDOFF), REVOKED), unit=Unit.CALLS, amount=1),)
     ),

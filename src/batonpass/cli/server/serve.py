@@ -1,0 +1,115 @@
+"""`batonpass serve`: let others work with this ledger over HTTP."""
+
+import getpass
+import logging
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from batonpass.cli.input.ledger_access import settings
+from batonpass.cli.input.options import ledger_option
+from batonpass.cli.output.terminal import paint, tell
+from batonpass.errors import MissingExtraError
+from batonpass.records.access_token import find_tokens
+
+if TYPE_CHECKING:
+    from batonpass.relay import Relay
+    from batonpass.server.listener import ServerPlace
+
+_PORT: Final = 7420
+
+
+@click.command()
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="The port; 0 for any that is free."
+)
+@click.option("--host-name", "names", metavar="NAME", multiple=True, help="A name that clients call it by.")
+@click.option("--certificate", metavar="FILE", type=click.Path(path_type=Path), help="The certificate, for TLS.")
+@click.option("--key", metavar="FILE", type=click.Path(path_type=Path), help="The certificate's key.")
+@click.option("--proxy", "proxies", metavar="ADDRESS", multiple=True, help="A proxy in front of it that does TLS.")
+@click.option("--insecure", is_flag=True, help="Let other machines in without TLS.")
+@click.option("--link/--no-link", default=True, show_default=True, help="Print a link that lets you in, once.")
+@click.option(
+    "--address-file", metavar="FILE", type=click.Path(path_type=Path), help="Write the address there once it listens."
+)
+@click.option("--pid-file", metavar="FILE", type=click.Path(path_type=Path), help="Write the id of the process there.")
+@ledger_option
+def command(
+    *,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    certificate: Path | None,
+    key: Path | None,
+    proxies: tuple[str, ...],
+    insecure: bool,
+    link: bool,
+    address_file: Path | None,
+    pid_file: Path | None,
+) -> None:
+    """Serve this ledger over HTTP until a signal, on this machine alone unless told otherwise.
+
+    Whoever comes in needs a token, also from this machine: `batonpass token add` makes one. The first SIGTERM or
+    Ctrl-C lets requests under way finish.
+    """
+    try:
+        from batonpass.server.listener import ServerPlace, bound, listen  # noqa: PLC0415 - needs the extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"starlette", "uvicorn", "anyio", "sse_starlette"}:
+            raise
+        raise MissingExtraError("servers", "server") from None
+    place = ServerPlace(host=host, port=port, certificate=certificate, key=key, proxies=proxies, insecure=insecure)
+    logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
+    with bound(place) as (opened, address), closing(_relay()) as relay:
+        from batonpass.server.app import make_app  # noqa: PLC0415 - as above
+        from batonpass.server.boundary import hosts_for  # noqa: PLC0415 - as above
+        from batonpass.server.control_plane import ControlPlane  # noqa: PLC0415 - as above
+
+        plane = ControlPlane.over(relay)
+        app = make_app(plane, hosts=hosts_for(host, names))
+
+        def ready() -> None:
+            code = plane.entrance.open(f"user:{_user()}") if link and _is_own(place) else None
+            _tell_ready(relay, address, code)
+            if pid_file is not None:
+                pid_file.write_text(f"{os.getpid()}\n", encoding="utf-8")
+            if address_file is not None:
+                address_file.write_text(f"{address}\n", encoding="utf-8")
+
+        listen(app, place, opened, ready=ready)
+    tell("stopped")
+
+
+def _relay() -> "Relay":
+    from batonpass.relay import Relay  # noqa: PLC0415 - only after the address is known to be free
+
+    found = settings()
+    # The programs that work on runs are elsewhere and outlive this process, so the keys of runs do too.
+    relay = Relay.open(found.ledger, home=found.home, policy=found.policy, keys_in_files=True)
+    relay.admin.identity()
+    return relay
+
+
+def _is_own(place: "ServerPlace") -> bool:
+    from batonpass.server.boundary import is_loopback  # noqa: PLC0415 - needs the extra
+
+    return is_loopback(place.host)
+
+
+def _user() -> str:
+    return os.environ.get("USER") or getpass.getuser()
+
+
+def _tell_ready(relay: "Relay", address: str, code: str | None) -> None:
+    with relay.store.view() as view:
+        has_tokens = relay.store.founded() and next(find_tokens(view), None) is not None
+    tell(f"serving {relay.store.url} at ", paint(address, bold=True))
+    if code is not None:
+        tell(f"  come in once, within ten minutes:  {address}/enter#{code}")
+    if not has_tokens:
+        tell("  let an agent in:  batonpass token add service:NAME --role agent --may 'read:**'")
+    tell(f"  what there is:  {address}/openapi.json")

@@ -1,0 +1,252 @@
+"""The application: the HTTP interface, and whatever is mounted beside it, behind one boundary.
+
+Each endpoint is a function of values that runs in a worker thread, because the use cases are synchronous. Reading the
+request and sending the answer is done here, once for all.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final
+
+import anyio
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from batonpass.errors import (
+    BatonpassError,
+    InvalidValueError,
+    MediaTypeError,
+    NoSuchRouteError,
+    RequestTooLargeError,
+    WrongMethodError,
+)
+from batonpass.server.access import AccessCaller
+from batonpass.server.answer import JSON, etag_of, is_known, json_bytes
+from batonpass.server.boundary import Boundary, refused
+from batonpass.server.control_plane import ControlPlane
+from batonpass.server.endpoint import ApiRequest, Endpoint, RawAnswer
+from batonpass.server.idempotency import GivenAnswer
+from batonpass.server.openapi import make_document
+from batonpass.server.pages import docs_page, enter_page, policy_for
+from batonpass.server.routes import ENDPOINTS
+from batonpass.wire.documents import DocumentReader
+
+PROOF: Final = "batonpass-proof"
+KEY: Final = "idempotency-key"
+_REPLAYED: Final = "Idempotent-Replayed"
+_LONGEST_KEY: Final = 255
+_THREADS: Final = 40
+_NOT_FOUND: Final = 404
+_NOT_ALLOWED: Final = 405
+_SAME: Final = 304
+_CREATED: Final = 201
+
+_BODIES: Final = {one.name: DocumentReader(one.body) for one in ENDPOINTS if one.body is not None}
+_QUERIES: Final = {one.name: DocumentReader(one.query) for one in ENDPOINTS if one.query is not None}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(plane: ControlPlane, *, hosts: Collection[str], mounts: Sequence[BaseRoute] = ()) -> ASGIApp:
+    """Return the application of a control plane. `mounts` are other doors: they are behind the same boundary.
+
+    Whoever mounts a door asks `plane.doorkeeper` who comes in, as the endpoints here do.
+    """
+    threads = anyio.CapacityLimiter(_THREADS)
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in ENDPOINTS:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    routes: list[BaseRoute] = [
+        Route(path, _handler(plane, known, threads), methods=[*known]) for path, known in by_path.items()
+    ]
+    own = [
+        Route("/v1/enter", _enter(plane, threads), methods=["POST"]),
+        Route("/enter", _page(enter_page, script=True)),
+        Route("/docs", _page(docs_page, script=False)),
+        Route("/openapi.json", _document_of_all),
+    ]
+    return Boundary(_Doors([*routes, *own, *mounts]), hosts=hosts)
+
+
+class _Doors:
+    """All routes. What fails in one is left to the boundary, which says nothing of it to the client."""
+
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        self._app = ExceptionMiddleware(Router(routes), handlers={HTTPException: _no_route})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = self  # a router that stands alone would answer what it does not know in its own words
+        await self._app(scope, receive, send)
+
+
+class EnterRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The code of a one-time link."""
+
+    code: str
+
+
+_ENTERS: Final = DocumentReader(EnterRequest)
+
+
+def _enter(plane: ControlPlane, threads: anyio.CapacityLimiter) -> Handler:
+    async def handle(request: Request) -> Response:
+        try:
+            body = await read_body(request, plane.limits.body_bytes)
+            code = _ENTERS.read(_document(body), "body").code
+            address = "" if request.client is None else request.client.host
+            issued = await in_thread(threads, partial(plane.doorkeeper.exchange, plane.entrance, code, address))
+        except BatonpassError as error:
+            return refused(error)
+        return Response(json_bytes({"id": issued.id, "token": issued.text}), _CREATED, None, JSON)
+
+    return handle
+
+
+def _page(make: Callable[[], str], *, script: bool) -> Handler:
+    async def handle(_: Request) -> Response:
+        return Response(make(), headers={"Content-Security-Policy": policy_for(script=script)}, media_type="text/html")
+
+    return handle
+
+
+async def _document_of_all(_: Request) -> Response:
+    return Response(json_bytes(make_document()), media_type=JSON)
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else _NOT_FOUND
+    if status == _NOT_ALLOWED and isinstance(error, HTTPException):
+        allowed = tuple(one.strip() for one in (error.headers or {}).get("Allow", "").split(",") if one.strip())
+        return refused(WrongMethodError(request.method, tuple(sorted(allowed))))
+    return refused(NoSuchRouteError(request.url.path[:200]))
+
+
+def _handler(plane: ControlPlane, known: Mapping[str, Endpoint], threads: anyio.CapacityLimiter) -> Handler:
+    async def handle(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        endpoint = known[method]
+        try:
+            # Before the body is read: whoever is not let in sends nothing large.
+            caller = await in_thread(threads, partial(let_in, plane, request))
+            caller.require_role(endpoint.roles)
+            body = b"" if endpoint.body is None else await read_body(request, plane.limits.body_bytes)
+            given = GivenRequest(
+                endpoint=endpoint, caller=caller, http=request, body=body, reader=_BODIES.get(endpoint.name)
+            )
+            answered: Response = await in_thread(threads, partial(_serve, plane, given))
+        except BatonpassError as error:
+            return refused(error)
+        return answered
+
+    return handle
+
+
+def let_in(plane: ControlPlane, request: Request) -> AccessCaller:
+    """Return who sent a request. Every door of the server asks this way."""
+    address = "" if request.client is None else request.client.host
+    return plane.doorkeeper.let_in(request.headers.get("authorization"), address)
+
+
+async def in_thread(threads: anyio.CapacityLimiter, act: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it returns
+    """Run something synchronous in a worker thread. It is not abandoned when the client goes: it may be writing."""
+    with anyio.CancelScope(shield=True):
+        return await anyio.to_thread.run_sync(act, limiter=threads)
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return the body of a request, which is JSON and has at most so many bytes."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != JSON:
+        raise MediaTypeError(given)
+    read = bytearray()
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > most:
+            raise RequestTooLargeError(most)
+    return bytes(read)
+
+
+class GivenRequest(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A request of somebody who was let in, before it is read."""
+
+    endpoint: Endpoint
+    caller: AccessCaller
+    http: Request
+    body: bytes
+    reader: DocumentReader[Any] | None
+
+
+def _serve(plane: ControlPlane, given: GivenRequest) -> Response:
+    endpoint, caller, request, body, reader = given.endpoint, given.caller, given.http, given.body, given.reader
+    key = _key(request)
+    asked = ApiRequest(
+        plane=plane,
+        caller=caller,
+        names=request.path_params,
+        query=_query(endpoint, request),
+        body=None if reader is None else reader.read(_document(body), "body"),
+        proof=request.headers.get(PROOF),
+        key=key,
+    )
+    if endpoint.is_read:
+        return _read(endpoint, asked, request.headers.get("if-none-match"))
+
+    def act() -> GivenAnswer:
+        return GivenAnswer(endpoint.status, json_bytes(endpoint.act(asked)))
+
+    if key is None:
+        told, again = act(), False
+    else:
+        said = b"\n".join((endpoint.method.encode(), request.url.path.encode(), sha256(body).digest()))
+        told, again = plane.answers.once(caller.token.id, key, said, act)
+    return Response(told.body, told.status, {_REPLAYED: "true"} if again else None, JSON)
+
+
+def _read(endpoint: Endpoint, asked: ApiRequest, known: str | None) -> Response:
+    found = endpoint.act(asked)
+    raw = found if isinstance(found, RawAnswer) else RawAnswer(body=json_bytes(found), media_type=JSON)
+    etag = etag_of(raw.body)
+    # A client may keep it and has to ask each time whether it still holds: it may not be let in any more.
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Batonpass-Proof"}
+    if isinstance(found, RawAnswer):
+        headers["Content-Disposition"] = "attachment"
+    if is_known(known, etag):
+        return Response(status_code=_SAME, headers=headers)
+    return Response(raw.body, endpoint.status, headers, raw.media_type)
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get(KEY)
+    if key is not None and not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
+        raise InvalidValueError("Idempotency-Key", f"has 1 to {_LONGEST_KEY} printable ASCII characters")
+    return key
+
+
+def _query(endpoint: Endpoint, request: Request) -> object:
+    given = request.query_params.multi_items()
+    names = [name for name, _ in given]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise InvalidValueError(min(repeated), "is given more than once")
+    if endpoint.query is None:
+        if names:
+            raise InvalidValueError(names[0], "there is no such parameter here")
+        return None
+    return _QUERIES[endpoint.name].read_texts(dict(given))
+
+
+def _document(body: bytes) -> object:
+    try:
+        return json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValueError("body", f"is not JSON: {error}") from None
+
+
+def _no_number(text: str) -> object:
+    raise ValueError(f"{text} is no number")

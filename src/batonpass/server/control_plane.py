@@ -1,0 +1,36 @@
+"""What all doors of one server share: the relay, who may come in, and the runs that are open through it."""
+
+from msgspec import Struct
+
+from batonpass.clock import Clock, SystemClock
+from batonpass.relay import Relay
+from batonpass.server.access import AccessLimits, Doorkeeper
+from batonpass.server.entrance import OneTimeEntrance
+from batonpass.server.idempotency import AnswerMemory
+from batonpass.server.open_runs import OpenRuns
+
+
+class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
+    """What all doors of one server share."""
+
+    relay: Relay
+    clock: Clock
+    limits: AccessLimits
+    doorkeeper: Doorkeeper
+    runs: OpenRuns
+    answers: AnswerMemory
+    entrance: OneTimeEntrance
+
+    @classmethod
+    def over(cls, relay: Relay, *, clock: Clock | None = None, limits: AccessLimits | None = None) -> "ControlPlane":
+        """Return the control plane of a relay."""
+        at, most = clock or SystemClock(), limits or AccessLimits()
+        return cls(
+            relay=relay,
+            clock=at,
+            limits=most,
+            doorkeeper=Doorkeeper(relay.store, at, most),
+            runs=OpenRuns(relay),
+            answers=AnswerMemory(),
+            entrance=OneTimeEntrance(relay, at),
+        )

@@ -1,0 +1,70 @@
+"""One way into the HTTP interface: its path, who may use it, what it takes and what it answers.
+
+The table of endpoints is the only place where these are said. The routes, the OpenAPI document and the tests that go
+through every endpoint and every role are made from it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from msgspec import Struct
+
+from batonpass.model.base.kinds import AccessRole
+from batonpass.server.access import AccessCaller
+from batonpass.server.control_plane import ControlPlane
+from batonpass.server.reach import CallerReach
+from batonpass.store.port import LedgerView
+
+EVERYBODY: Final = frozenset(AccessRole)
+PEOPLE: Final = EVERYBODY - {AccessRole.AGENT}  # who read the whole ledger
+DECIDERS: Final = frozenset({AccessRole.OPERATOR, AccessRole.ADMIN})
+AUDITORS: Final = frozenset({AccessRole.AUDITOR, AccessRole.ADMIN})
+ADMINS: Final = frozenset({AccessRole.ADMIN})
+AGENTS: Final = frozenset({AccessRole.AGENT})
+
+
+class ApiRequest(Struct, frozen=True, kw_only=True, eq=False):
+    """A request of somebody who was let in, with everything in it read and checked."""
+
+    plane: ControlPlane
+    caller: AccessCaller
+    names: Mapping[str, str]  # the parts of the path
+    query: Any  # of the type that the endpoint says
+    body: Any  # as above
+    proof: str | None = None  # of the run in whose name an agent acts
+    key: str | None = None  # the idempotency key
+
+    @contextmanager
+    def looking(self) -> Iterator[tuple[LedgerView, CallerReach]]:
+        """Open a view of the ledger, and what the caller reaches in it."""
+        with self.plane.relay.store.view() as view:
+            yield view, CallerReach(view, self.caller, self.proof)
+
+
+class RawAnswer(Struct, frozen=True, kw_only=True):
+    """An answer that is not JSON: bytes that somebody attached."""
+
+    body: bytes
+    media_type: str
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """One way into the HTTP interface."""
+
+    method: str
+    path: str  # with its parts in braces
+    name: str  # of the operation, unique
+    about: str  # one sentence
+    roles: frozenset[AccessRole]
+    act: Callable[[ApiRequest], object]
+    answers: Any  # the type of the answer, for the document; `bytes` for raw ones
+    query: type[Struct] | None = None
+    body: type[Struct] | None = None
+    status: int = 200
+    needs_proof: bool = True  # of an agent: that the run in question is its own
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether it changes nothing."""
+        return self.method == "GET"

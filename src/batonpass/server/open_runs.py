@@ -1,0 +1,89 @@
+"""The runs that are open through this server. The programs that work on them are elsewhere, and go on when it restarts.
+
+A run is kept here while it is open. One that another process of this server began is read back from its receipts: its
+key is in a file beside the ledger, so nobody is fenced, and the client goes on with the proof that it has.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from batonpass.errors import HandoffEndedError, KeyMissingError
+from batonpass.handoff.calls.pending_call import Begun
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.sessions.resume import follow_run
+from batonpass.handoff.tools.foreign_call import ForeignCall
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import CallId, RunId, StreamId
+from batonpass.model.ledger.run import RunState
+from batonpass.records.text import read_receipt
+from batonpass.relay import Relay, desk_of
+
+Told = TypeVar("Told")
+
+
+class OpenRun(Struct, kw_only=True, eq=False):
+    """A run that is open through this server, and its calls that have no outcome yet."""
+
+    live: LiveRun
+    turn: threading.RLock = field(default_factory=threading.RLock)  # one act of a run at a time
+    calls: dict[CallId, tuple[Begun, ForeignCall]] = field(default_factory=dict)
+
+
+class OpenRuns:
+    """Keeps the open runs of a server. Safe to use from many threads."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._lock = threading.Lock()
+        self._open: dict[RunId, OpenRun] = {}
+
+    def add(self, live: LiveRun) -> OpenRun:
+        """Keep a run that was begun just now. Its program goes on while a call is held, and may outlive this server."""
+        holding = live._holding  # noqa: SLF001 - a door inside the package
+        holding.stays_open = True
+        # No epoch: whichever process of this server has the key may write, as with hooks.
+        holding.working = replace(holding.working, epoch=None)
+        with self._lock:
+            return self._open.setdefault(live.id, OpenRun(live=live))
+
+    @contextmanager
+    def turn_of(self, run: RunId) -> Iterator[OpenRun]:
+        """Open a run for one act. Raises `HandoffEndedError` if it is over, and `KeyMissingError`."""
+        found = self._find(run)
+        with found.turn:
+            yield found
+
+    def forget(self, run: RunId) -> None:
+        """Forget a run that is over."""
+        with self._lock:
+            self._open.pop(run, None)
+
+    def act(self, run: RunId, act: Callable[[OpenRun], Told]) -> Told:
+        """Do one act in a run."""
+        with self.turn_of(run) as found:
+            return act(found)
+
+    def _find(self, run: RunId) -> OpenRun:
+        with self._lock:
+            known = self._open.get(run)
+        return known or self._follow(run)
+
+    def _follow(self, run: RunId) -> OpenRun:
+        desk = desk_of(self._relay)
+        with desk.store.view() as view:
+            known = view.get_run(run)
+            if known.state is not RunState.OPEN:
+                raise HandoffEndedError(run, known.state)
+            first = read_receipt(view.get_receipt_at(StreamId(run), 1))
+            desk.secrets.fetch(known.root)
+            holding = follow_run(view, Working(run=known, mode=first.mode, session=first.session))
+        try:
+            desk.run_keys.get(run)
+        except KeyMissingError:
+            raise KeyMissingError(f"the key of {run} is with another relay; ask the server that began it") from None
+        return self.add(LiveRun(desk, holding, self._relay.runners))

@@ -1,0 +1,99 @@
+"""What a caller reaches: people reach the whole ledger, an agent only a run that it proves, and what is below that."""
+
+from batonpass.errors import NotFoundError, OutOfReachError, RunProofError
+from batonpass.model.base.ids import HANDOFF, RUN, HandoffId, RunId
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.lineage import find_ancestors
+from batonpass.server.access import AccessCaller
+from batonpass.server.run_proof import proven_run
+from batonpass.store.port import LedgerView
+
+
+class CallerReach:
+    """What one request reaches, at one moment of the ledger.
+
+    An agent is told the same of what it may not see and of what there is not.
+    """
+
+    def __init__(self, view: LedgerView, caller: AccessCaller, proof: str | None) -> None:
+        self._view = view
+        self._caller = caller
+        self._own = self._proven(proof) if caller.is_agent else None
+        self._known: dict[RunId, bool] = {}
+
+    @property
+    def own(self) -> Run:
+        """Return the run in whose name an agent acts. Raises `RunProofError` for anybody else."""
+        if self._own is None:
+            raise RunProofError(None)
+        return self._own
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether the caller reaches only a part of the ledger."""
+        return self._own is not None
+
+    def run(self, given: str) -> Run:
+        """Return a run that is within reach. Raises `OutOfReachError` or, for people, `NotFoundError`."""
+        try:
+            found = self._view.get_run(RunId(given))
+        except NotFoundError:
+            raise self._nothing(given) from None
+        if not self.covers(found):
+            raise OutOfReachError(given)
+        return found
+
+    def handoff(self, given: str) -> Handoff:
+        """Return a handoff of a run that is within reach. Raises as `run` does."""
+        try:
+            found = self._view.get_handoff(HandoffId(given))
+            parent = self._view.get_run(found.parent)
+        except NotFoundError:
+            raise self._nothing(given) from None
+        if not self.covers(parent):
+            raise OutOfReachError(given)
+        return found
+
+    def readable_handoff(self, given: str) -> Handoff:
+        """Return a handoff that may be read: also the one that the caller's own run works on."""
+        if self._own is not None and self._own.handoff == given:
+            return self._view.get_handoff(HandoffId(given))
+        return self.handoff(given)
+
+    def covers(self, run: Run) -> bool:
+        """Return whether a run is within reach."""
+        if self._own is None or run.id == self._own.id:
+            return True
+        if run.root != self._own.root:
+            return False
+        known = self._known.get(run.id)
+        if known is None:
+            known = any(above.id == self._own.id for above in find_ancestors(self._view, run))
+            self._known[run.id] = known
+        return known
+
+    def covers_receipt(self, receipt: Receipt) -> bool:
+        """Return whether a receipt is within reach: it stands in the stream of such a run, or of its handoff."""
+        if self._own is None:
+            return True
+        try:
+            if receipt.stream.startswith(f"{RUN}_"):
+                return self.covers(self._view.get_run(RunId(receipt.stream)))
+            if receipt.stream.startswith(f"{HANDOFF}_"):
+                return self.covers(self._view.get_run(self._view.get_handoff(HandoffId(receipt.stream)).parent))
+        except NotFoundError:
+            return False
+        return False
+
+    def _nothing(self, given: str) -> Exception:
+        if self._own is not None:
+            return OutOfReachError(given)
+        return NotFoundError("run or handoff", given)
+
+    def _proven(self, proof: str | None) -> Run:
+        run = self._view.get_run(proven_run(self._view, proof, self._caller.token.id))
+        # The key alone is not enough: the run must be one that this token could have begun.
+        if run.principal != self._caller.principal or not self._caller.may_work_as(run.agent):
+            raise RunProofError(run.id)
+        return run

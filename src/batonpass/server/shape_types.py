@@ -1,0 +1,229 @@
+"""The shapes of answers as types, from which the OpenAPI document is made. `records.shape` makes the values.
+
+A test compares the two, field by field, so neither can change alone.
+"""
+
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Meta, Struct
+
+from batonpass.model.base.kinds import AccessRole, Mode
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.ledger.run import RunState
+
+Item = TypeVar("Item")
+Moment: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Document: TypeAlias = dict[str, Any]
+
+
+class Page(Struct, Generic[Item], frozen=True, kw_only=True):
+    """A part of a list, and where the next part begins; null if this is the last."""
+
+    items: list[Item]
+    next: str | None
+
+
+class WordsShape(Struct, frozen=True, kw_only=True):
+    """Text that somebody wrote, as far as it is still there."""
+
+    id: str
+    digest: str
+    size: int
+    media_type: str
+    state: str
+    text: str | None
+    whole: bool
+    base64: str = ""
+
+
+class RunShape(Struct, frozen=True, kw_only=True):
+    """One agent working once on one task."""
+
+    id: str
+    agent: str
+    state: RunState
+    principal: str
+    task: WordsShape | None
+    root: str
+    parent: str | None
+    handoff: str | None
+    attempt: int
+    started_at: Moment
+    ended_at: Moment | None
+
+
+class RunDetailShape(RunShape, frozen=True, kw_only=True):
+    """A run with its calls, its children, its report, and every run above it."""
+
+    imported: str | None
+    mode: Mode | None
+    session: str | None
+    epoch: int | None
+    receipts: list[str]
+    ancestors: list[RunShape]
+    children: list[RunShape]
+    calls: list[Document]
+    report: WordsShape | None
+
+
+class HandoffShape(Struct, frozen=True, kw_only=True):
+    """One task that a run delegated to an agent."""
+
+    id: str
+    to: str
+    state: State
+    attempt: int
+    task: WordsShape | None
+    root: str
+    parent: str
+    run: str | None
+    carrier: Carrier
+    deadline: Moment | None
+    offered_at: Moment
+
+
+class HandoffDetailShape(HandoffShape, frozen=True, kw_only=True):
+    """A handoff with its attempts, the holds and the rulings on them, and the verdicts on its results."""
+
+    mode: Mode
+    attempts: list[RunShape]
+    holds: list[Document]
+    verdicts: list[Document]
+    acts: list[str]
+
+
+class ReceiptShape(Struct, frozen=True, kw_only=True):
+    """One signed record, with the words beside it."""
+
+    id: str
+    kind: str
+    at: Moment
+    stream: str
+    seq: int
+    epoch: int
+    position: int | None
+    digest: str
+    previous: str
+    mode: Mode
+    relay: str
+    relay_key: str
+    cosigner: str | None
+    root: str | None
+    session: str | None
+    body: Document
+    content: dict[str, WordsShape]
+
+
+class ArtifactShape(Struct, frozen=True, kw_only=True):
+    """A content that a receipt of a run names."""
+
+    receipt: str
+    name: str
+    content: str
+    digest: str
+    size: int
+    media_type: str
+    state: str
+
+
+class GrantShape(Struct, frozen=True, kw_only=True):
+    """The grant of a run or a handoff: every hop from the root down."""
+
+    account: str
+    mode: Mode
+    chain: list[Document]
+
+
+class ApprovalShape(Struct, frozen=True, kw_only=True):
+    """Something that waits for a person: a held handoff, or a held call of a run that goes on meanwhile."""
+
+    id: str
+    kind: str
+    run: str
+    agent: str
+    rule: str | None
+    gate: str | None
+    people: int | None
+    proven: bool
+    tool: str | None
+    target: str | None
+    since: Moment | None
+
+
+class QuestionShape(Struct, frozen=True, kw_only=True):
+    """A question that a receiver asked before it acts."""
+
+    handoff: str
+    run: str
+    agent: str
+    question: WordsShape | None
+    asked_at: Moment
+
+
+class CardShape(Struct, frozen=True, kw_only=True):
+    """An agent that this server knows."""
+
+    agent: str
+    description: str
+    skills: list[str] | None
+    tools: list[str] | None
+    accepts: list[str] | None
+    ceiling: list[str] | None
+    runs_here: bool
+
+
+class WorkerShape(Struct, frozen=True, kw_only=True):
+    """A lease: which worker works on which handoff, and until when."""
+
+    holder: str
+    handoff: str
+    until: Moment
+
+
+class SealShape(Struct, frozen=True, kw_only=True):
+    """A signed Merkle root over all receipts up to a position."""
+
+    size: int
+    previous: int
+    root: str
+    note: str
+
+
+class TokenShape(Struct, frozen=True, kw_only=True):
+    """An access token, without anything that would let somebody in."""
+
+    id: str
+    receipt: str
+    principal: str
+    role: AccessRole
+    agents: list[str]
+    may: list[str]
+    may_delegate: list[str]
+    valid: bool
+    added_by: str
+    added_at: Moment
+    until: Moment
+    revoked_by: str | None
+    revoked_at: Moment | None
+
+
+class LedgerShape(Struct, frozen=True, kw_only=True):
+    """The ledger behind this server."""
+
+    id: str
+    root_key: str
+    position: int
+    version: str
+
+
+class ErrorShape(Struct, frozen=True, kw_only=True):
+    """An error: a stable code for programs, and a sentence for people. Some carry further facts."""
+
+    code: str
+    message: str
+
+
+class RefusalShape(Struct, frozen=True, kw_only=True):
+    """What every failed request is answered with."""
+
+    error: ErrorShape

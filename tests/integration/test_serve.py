@@ -1,0 +1,102 @@
+"""A real server in a process of its own: it says where it is, answers, drains and ends."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batonpass.relay import Relay
+
+PATIENCE = 60
+PROGRAM = str(Path(sys.executable).with_name("batonpass"))
+
+
+class Served:
+    """A server that was started, and how to ask it."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self.directory = directory
+        self.address = directory / "address"
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--port", "0", "--address-file", "address", *options],
+            cwd=directory,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "USER": "ana"},
+        )
+        until = time.monotonic() + PATIENCE
+        while not (self.address.exists() and self.address.read_text()):
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        self.port = int(self.address.read_text().rpartition(":")[2])
+
+    def get(self, path: str, token: str | None) -> tuple[int, Any]:
+        """Ask it, and return the status and the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request("GET", path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def end(self) -> tuple[int, str]:
+        """Ask it to end; return its exit code and all that it said."""
+        self.process.send_signal(signal.SIGTERM)
+        _, said = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Start a server in an empty directory."""
+    server = Served(tmp_path)
+    yield server
+    if server.process.poll() is None:
+        server.process.kill()
+        server.process.communicate()
+
+
+@pytest.mark.slow
+def test_it_says_where_it_is_answers_and_ends(served: Served, tmp_path: Path) -> None:
+    """A token that was added while it runs lets in at once, and the one-time link is printed."""
+    with Relay.open(tmp_path / ".batonpass" / "ledger.db") as relay:
+        from datetime import timedelta  # noqa: PLC0415 - only here
+
+        token = relay.admin.add_token("user:ana", "auditor", by="user:ana", lasts=timedelta(hours=1)).text
+    status, ledger = served.get("/v1/ledger", token)
+    without, _ = served.get("/v1/ledger", None)
+    code, said = served.end()
+
+    assert (200, 401, 0) == (status, without, code)
+    assert ledger["id"].startswith("ledger_")
+    assert ("/enter#" in said, said.rstrip().endswith("stopped")) == (True, True)
+    assert token.partition(".")[2] not in said
+
+
+@pytest.mark.slow
+def test_a_taken_port_gets_one_sentence(tmp_path: Path) -> None:
+    """It names the port and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [PROGRAM, "serve", "--port", str(port)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    assert (1, 1) == (done.returncode, done.stderr.count("\n"))
+    assert f"port {port} is taken" in done.stderr
