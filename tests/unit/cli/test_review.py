@@ -105,11 +105,35 @@ def test_suspects_and_the_story(desk: Desk, relay: Relay) -> None:
     assert root == desk.answer("review", "--story")["root"]
 
 
+def test_findings_are_told_as_they_come(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before is not told; what comes is told once, with each tree that it is in."""
+    repeat(relay)
+    lead = relay.start("Fix it again", by=ANA)
+    looks: list[int] = []
+
+    def act_between_two_looks() -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            for _ in range(3):
+                lead.call(write, "b.py")
+        elif len(looks) == 2:
+            lead.call(write, "c.py")
+        else:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("batonpass.cli.trail.live_events.pause", act_between_two_looks)
+    result = desk.run("review", "--watch", "--json")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+
+    assert [("repeated-step", lead.id)] == [(one["kind"], one["root"]) for one in told]
+
+
 WRONG = {
     "an id and a time": ["last", "--since", "1d"],
     "two forms": ["--json", "--md"],
     "a file without a form": ["-o", "x"],
     "a story as a page": ["--story", "--html"],
+    "a page that never ends": ["--watch", "--html"],
 }
 
 

@@ -13,7 +13,7 @@ from batonpass import __version__
 from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import LAST
 from batonpass.cli.input.id_types import REVIEWED_ID
-from batonpass.cli.input.ledger_access import opened_view
+from batonpass.cli.input.ledger_access import opened_store, opened_view
 from batonpass.cli.input.options import ledger_and_json, read_moment, written
 from batonpass.cli.output.terminal import say, say_json, table, tell
 from batonpass.cli.output.units import counted
@@ -40,6 +40,7 @@ _FORMS: Final = ("md", "html", "sarif")
 @click.argument("given", metavar="RUN|HANDOFF|SESSION|last", required=False, type=REVIEWED_ID)
 @click.option("--since", metavar="WHEN", callback=read_moment, help="Review all trees since then: 12h, 1d, 2026-11-15.")
 @click.option("--diff", "span", metavar="BASE..HEAD", help="Review a pull request: whose work each hunk is.")
+@click.option("--watch", "watches", is_flag=True, help="Keep running and print each finding as it comes, until Ctrl-C.")
 @click.option(
     "--severity",
     type=click.Choice([str(severity) for severity in Severity]),
@@ -59,6 +60,7 @@ def command(
     *,
     since: datetime | None,
     span: str | None,
+    watches: bool,
     severity: str,
     part: str | None,
     form: str | None,
@@ -70,8 +72,16 @@ def command(
     Reviews the latest tree, or what you name. Each finding says why it matters, which receipts prove it, and how to go
     on. Exits with 1 if there are findings.
     """
-    _refuse([given, since, span], part=part, form=form, as_json=as_json, output=output)
+    _refuse([given, since, span, watches or None], part=part, form=form, as_json=as_json, output=output)
     now = datetime.now(UTC)
+    if watches:
+        if form is not None:
+            raise click.UsageError(f"--watch prints findings as they come: leave --{form} out")
+        from batonpass.cli.review.watch import watch  # noqa: PLC0415 - only for --watch
+
+        with opened_store() as store:
+            watch(store, Severity(severity), as_json=as_json)
+        return
     if span is not None:
         from batonpass.cli.review.diff import review_pull_request  # noqa: PLC0415 - loads all of blame
 
@@ -100,7 +110,7 @@ def _refuse(named: list[object], *, part: str | None, form: str | None, as_json:
     """Refuse combinations that mean nothing. `named` are the ways to say what is reviewed."""
     _, *several = named
     if len(named) - named.count(None) > 1:
-        raise click.UsageError("give one of them: an id, --since or --diff")
+        raise click.UsageError("give one of them: an id, --since, --diff or --watch")
     if as_json and form is not None:
         raise click.UsageError(f"give either --json or --{form}")
     if part is not None and (form is not None or output is not None or any(several)):
