@@ -12,6 +12,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
+from batonpass.guard.baton.text_memory import remembered
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import CRITERIA, RATIONALE, Brief
 from batonpass.model.baton.items import (
@@ -84,13 +85,8 @@ def says_nothing(answer: str) -> bool:
 def is_placeholder(text: str, task: str = "") -> bool:
     """Return whether a text says nothing about its part: a placeholder, one letter over and over, or the task again."""
     stripped = text.strip()
-    if len(stripped) <= _LONGEST and (_plain(stripped) in _SAYS_TOO_LITTLE or _is_one_key(stripped)):
-        return True
-    if not _WORDS.search(stripped):
-        return True
-    if (end := _TEMPLATES.get(stripped[0])) is not None and stripped.endswith(end):
-        return " " not in stripped or len(stripped) <= 2 * _LONGEST
-    return bool(task) and _repeats(stripped, task)
+    verdict = _is_placeholder_alone(stripped)
+    return bool(task) and _repeats(stripped, task) if verdict is None else verdict
 
 
 def find_placeholders(texts: Iterable[str], task: str) -> list[str]:
@@ -103,14 +99,26 @@ def find_placeholders(texts: Iterable[str], task: str) -> list[str]:
     found = []
     for text in texts:
         stripped = text.strip()
-        if (
-            len(stripped) <= _LONGEST
-            or stripped[0] in _TEMPLATES
-            or _WORDS.search(stripped) is None
-            or (first is not None and first[0] in stripped.casefold())
-        ) and is_placeholder(stripped, task):
+        verdict = None
+        if len(stripped) <= _LONGEST or stripped[0] in _TEMPLATES or _WORDS.search(stripped) is None:
+            verdict = _is_placeholder_alone(stripped)
+        if verdict is None and first is not None and first[0] in stripped.casefold():
+            verdict = _repeats(stripped, task)
+        if verdict:
             found.append(text)
     return found
+
+
+@remembered
+def _is_placeholder_alone(stripped: str) -> bool | None:
+    """Return whether a text says nothing, whatever the task is; None if that depends on the task."""
+    if len(stripped) <= _LONGEST and (_plain(stripped) in _SAYS_TOO_LITTLE or _is_one_key(stripped)):
+        return True
+    if not _WORDS.search(stripped):
+        return True
+    if (end := _TEMPLATES.get(stripped[0])) is not None and stripped.endswith(end):
+        return " " not in stripped or len(stripped) <= 2 * _LONGEST
+    return None
 
 
 def _is_one_key(text: str) -> bool:
@@ -186,23 +194,10 @@ def _texts(brief: Brief, values: Iterable[ItemValue | None]) -> dict[str, list[s
             # As a sentence, which is its text if it is not typed.
             said.setdefault(value.part, []).append(value.text if value.key is None else value.sentence)
         elif isinstance(value, Report):
-            for part, text in _reported(value):
-                said.setdefault(part, []).append(text)
+            if value.result:
+                said.setdefault(Part.COMPLETED, []).append(value.result)
+            for each in value.values:
+                said.setdefault(each.part, []).append(getattr(each, _TEXT[type(each)]))
         elif (name := _TEXT.get(type(value))) is not None:  # type: ignore[arg-type]  # an erased item has no type there
             said.setdefault(value.part, []).append(getattr(value, name))  # type: ignore[union-attr]  # as above
     return said
-
-
-def _reported(report: Report) -> Iterable[tuple[Part, str]]:
-    if report.result:
-        yield Part.COMPLETED, report.result
-    for values in (
-        report.completed,
-        report.open_questions,
-        report.rejected_paths,
-        report.decisions,
-        report.assumptions,
-        report.claims,
-    ):
-        for value in values:
-            yield value.part, getattr(value, _TEXT[type(value)])

@@ -2,29 +2,17 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
-from types import MappingProxyType
 from typing import Final
 
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
 from batonpass.guard.baton.vague_task import points_only
 from batonpass.model.base.kinds import ErrorType, Part
-from batonpass.model.baton.baton import Baton, within
+from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import (
     Artifact,
-    Assumption,
-    Claim,
-    Constraint,
-    Decision,
-    Exclusion,
-    ItemValue,
-    OpenQuestion,
-    RejectedPath,
-    Report,
-    Statement,
-    WorkItem,
 )
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 
@@ -42,23 +30,6 @@ _SHORTEST_ENDING: Final = 4
 
 _DATE: Final = "%Y-%m-%d"
 _SHA_SHOWN: Final = 8
-
-# The text fields of each item. The content of an artifact is data: references in it are not looked up.
-_TEXTS: Final[Mapping[type[ItemValue], tuple[str, ...]]] = MappingProxyType(
-    {
-        Statement: ("text",),
-        Constraint: ("text",),
-        Exclusion: ("text",),
-        WorkItem: ("what", "how", "evidence"),
-        OpenQuestion: ("text",),
-        RejectedPath: ("what", "why"),
-        Decision: ("what", "why"),
-        Assumption: ("what",),
-        Claim: ("what",),
-        Artifact: (),
-        Report: (),
-    },
-)
 
 
 def find_drift(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
@@ -93,7 +64,7 @@ def find_open_references(baton: Baton) -> dict[str, bool]:
     Look them up for `KnownFacts.resolves`, and pass them on as `KnownFacts.references`.
     """
     needed = [baton.task, *baton.brief.criteria]
-    told = texts_of(baton, rationale=True)
+    told = baton.told if baton.brief.rationale is None else (baton.brief.rationale, *baton.told)
     # All texts at once, because most batons refer to nothing; no reference goes beyond a line.
     if not _may_refer("\n".join((*needed, *told))):
         return {}
@@ -185,21 +156,6 @@ def _clean(kind: str, name: str) -> str | None:
     if kind == "run" and _RUN_ENDING.fullmatch(cleaned) is None:
         return None
     return f"{kind}:{cleaned}"
-
-
-def texts_of(baton: Baton, *, rationale: bool = False) -> list[str]:
-    """Return the texts of all items of a baton, and on request its rationale."""
-    told = [baton.brief.rationale] if rationale and baton.brief.rationale is not None else []
-    for item in baton.items:
-        value = item.value
-        # Only reports contain other items; calling `within` for every item would cost a call each.
-        for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
-            for name in _TEXTS[type(each)]:
-                if text := getattr(each, name):
-                    told.append(text)  # noqa: PERF401 - a comprehension is a call, for each item
-            if isinstance(each, Decision):
-                told += each.conditions
-    return told
 
 
 def _resolved_by(baton: Baton) -> frozenset[str]:

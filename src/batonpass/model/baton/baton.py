@@ -1,7 +1,7 @@
 """The baton: everything that travels with a handoff, and which of its parts are missing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from batonpass.model.base.ids import CONTENT, AgentId, ContentId, Digest, Handof
 from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.fate import KnownFate
 from batonpass.model.baton.items import (
+    TEXT_FIELDS,
     Artifact,
     Assumption,
     Claim,
@@ -37,7 +38,6 @@ from batonpass.model.baton.items import (
     Report,
     Statement,
     WorkItem,
-    parts_of,
 )
 
 RATIONALE: Final = "rationale"
@@ -265,10 +265,26 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
         by_kind: defaultdict[type, list[Any]] = defaultdict(list)
         for item in self.items:
             value = item.value
-            # Only a report contains other values.
-            for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
-                by_kind[type(each)].append(each)
+            if isinstance(value, Report):
+                for each in value.within:
+                    by_kind[type(each)].append(each)
+            elif value is not None:
+                by_kind[type(value)].append(value)
         return {kind: tuple(values) for kind, values in by_kind.items()}
+
+    @cached_property
+    def told(self) -> tuple[str, ...]:
+        """Return the texts of all items, in their order, those in reports too."""
+        told: list[str] = []
+        for item in self.items:
+            value = item.value
+            for each in value.within if isinstance(value, Report) else (value,):
+                for name in TEXT_FIELDS[type(each)] if each is not None else ():
+                    if text := getattr(each, name):
+                        told.append(text)  # noqa: PERF401 - a comprehension is a call, for each item
+                if isinstance(each, Decision):
+                    told += each.conditions
+        return tuple(told)
 
 
 def place_of(item: Item) -> str:
@@ -276,20 +292,11 @@ def place_of(item: Item) -> str:
     return f"{item.part}.{item.id}"
 
 
-def within(value: ItemValue | None) -> Iterator[ItemValue]:
-    """Yield a value; for a report, also each value in it."""
-    if value is None:
-        return
-    yield value
+def within(value: ItemValue | None) -> tuple[ItemValue, ...]:
+    """Return a value; for a report, also each value in it."""
     if isinstance(value, Report):
-        if value.result.strip():
-            yield WorkItem(value.result)
-        yield from value.completed
-        yield from value.open_questions
-        yield from value.rejected_paths
-        yield from value.decisions
-        yield from value.assumptions
-        yield from value.claims
+        return value.within
+    return () if value is None else (value,)
 
 
 def missing_parts(
@@ -307,7 +314,7 @@ def missing_parts(
     said: set[str] = set()
     for item in items:
         if isinstance(item.value, Report):  # one report can have several parts
-            said |= parts_of(item.value)
+            said |= item.value.parts
         else:
             said.add(item.part)
     if brief.rationale is not None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, get_args
 
@@ -237,7 +238,7 @@ class Artifact(Struct, frozen=True):
             require_member("label", self.label, SourceType)
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class Report(Struct, frozen=True, kw_only=True, dict=True):
     """Everything that a run gives back. It travels on as a whole, as completed work that is not verified yet."""
 
     part: ClassVar = Part.COMPLETED
@@ -270,6 +271,31 @@ class Report(Struct, frozen=True, kw_only=True):
         force_setattr(self, "none", require_texts("none", self.none))
         require_codes("none", self.none)
 
+    # A report travels with every later handoff of its parent, and each asks for these several times.
+    @cached_property
+    def values(self) -> "tuple[ReportedValue, ...]":
+        """Return all values that it lists."""
+        return (
+            *self.completed,
+            *self.open_questions,
+            *self.rejected_paths,
+            *self.decisions,
+            *self.assumptions,
+            *self.claims,
+        )
+
+    @cached_property
+    def within(self) -> "tuple[ItemValue, ...]":
+        """Return the report, its result as completed work, and all values that it lists."""
+        result = (WorkItem(self.result),) if self.result.strip() else ()
+        return (self, *result, *self.values)
+
+    @cached_property
+    def parts(self) -> frozenset[Part]:
+        """Return all parts that it covers, including those that it says are empty."""
+        said = {kind.part for name, kind in _REPORTED.items() if getattr(self, name)}
+        return frozenset({Part.COMPLETED, *said, *(part for part in Part if part in self.none)})
+
 
 _REPORTED: Final[Mapping[str, type[Any]]] = MappingProxyType(
     {
@@ -283,6 +309,7 @@ _REPORTED: Final[Mapping[str, type[Any]]] = MappingProxyType(
 )
 
 
+ReportedValue: TypeAlias = WorkItem | OpenQuestion | RejectedPath | Decision | Assumption | Claim
 ItemValue: TypeAlias = (
     Statement
     | Constraint
@@ -299,6 +326,23 @@ ItemValue: TypeAlias = (
 
 VALUE_TYPES: Final[tuple[type[ItemValue], ...]] = get_args(ItemValue)
 
+# The text fields of each kind of value. What an artifact contains is data and no text of the baton.
+TEXT_FIELDS: Final[Mapping[type[ItemValue], tuple[str, ...]]] = MappingProxyType(
+    {
+        Statement: ("text",),
+        Constraint: ("text",),
+        Exclusion: ("text",),
+        WorkItem: ("what", "how", "evidence"),
+        OpenQuestion: ("text",),
+        RejectedPath: ("what", "why"),
+        Decision: ("what", "why"),
+        Assumption: ("what",),
+        Claim: ("what",),
+        Artifact: (),
+        Report: (),
+    },
+)
+
 
 def part_of(value: ItemValue) -> Part:
     """Return the part of a baton to which a value belongs."""
@@ -307,10 +351,7 @@ def part_of(value: ItemValue) -> Part:
 
 def parts_of(value: ItemValue) -> frozenset[Part]:
     """Return all parts that a value covers, including those that a report says are empty."""
-    if not isinstance(value, Report):
-        return frozenset({part_of(value)})
-    said = {kind.part for name, kind in _REPORTED.items() if getattr(value, name)}
-    return frozenset({Part.COMPLETED, *said, *(part for part in Part if part in value.none)})
+    return value.parts if isinstance(value, Report) else frozenset({part_of(value)})
 
 
 class Item(Struct, frozen=True, kw_only=True):

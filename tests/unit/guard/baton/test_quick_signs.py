@@ -20,9 +20,9 @@ from batonpass.guard.baton.prose import (
     references,
     sources,
 )
-from batonpass.guard.baton.prose.prose import LONGEST_REMEMBERED, MOST_REMEMBERED, remembered
 from batonpass.guard.baton.prose.prose_reader import find_signs
 from batonpass.guard.baton.prose.signs import LOCATED
+from batonpass.guard.baton.text_memory import LONGEST_REMEMBERED, MOST_REMEMBERED, remembered
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Decision, ItemValue, RejectedPath, Report, WorkItem
 from tests.unit.guard.baton.labelled_batons import Labelled, read_set

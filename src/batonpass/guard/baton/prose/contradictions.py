@@ -7,8 +7,9 @@ from operator import attrgetter
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, words_of
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.guard.baton.prose.signs import FAILS, GONE, ONLY, RULES_OUT, SUCCEEDS, TextForms, WordSign
+from batonpass.guard.baton.text_memory import remembered
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Constraint, Decision, Exclusion, RejectedPath, WorkItem

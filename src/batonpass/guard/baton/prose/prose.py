@@ -5,40 +5,23 @@ signs, and only where a sign is there are its patterns tried. What travels on an
 through once in a process and not at every hop.
 """
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, wraps
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 from batonpass.guard.baton.problem import Problem, Whom
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.base.value import Value
-
-_Found = TypeVar("_Found")
-
-LONGEST_REMEMBERED: Final = 4096  # characters: what is remembered of texts stays within a few megabytes
-MOST_REMEMBERED: Final = 1024  # texts
 
 
 class Prose(Value, frozen=True):
     """The texts of a baton, and their signs: of each, and of those that belong together."""
 
     orders: list[str]  # the task, its criteria and its rationale
-    told: list[str]  # the texts of the items
+    told: tuple[str, ...]  # the texts of the items
     ordered: str  # the orders, joined by line breaks
     signs: Mapping[str, int]
     order_signs: int
     told_signs: int
-
-
-def remembered(find: Callable[[str], _Found]) -> Callable[[str], _Found]:
-    """Remember what a function finds in texts, for the latest of them. Nobody may change what it returns."""
-    kept = lru_cache(maxsize=MOST_REMEMBERED)(find)
-
-    @wraps(find)
-    def recall(text: str) -> _Found:
-        return kept(text) if len(text) <= LONGEST_REMEMBERED else find(text)
-
-    return recall
 
 
 def a_doubt(error: ErrorType, check: str, about: str, question: str) -> Problem:

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Final
 
 from batonpass.guard.baton.prose import announcements, contradictions, figures, quantities, references, sources
-from batonpass.guard.baton.prose.prose import LONGEST_REMEMBERED, MOST_REMEMBERED, Prose
+from batonpass.guard.baton.prose.prose import Prose
 from batonpass.guard.baton.prose.signs import TextForms, read_forms
-from batonpass.guard.baton.referential_drift import texts_of
+from batonpass.guard.baton.text_memory import LONGEST_REMEMBERED, MOST_REMEMBERED
 from batonpass.model.baton.baton import Baton
 
 _FINDERS: Final[tuple[Callable[[TextForms], int], ...]] = (
@@ -45,7 +45,7 @@ def read_prose(baton: Baton) -> Prose:
     orders = [baton.task, *baton.brief.criteria]
     if baton.brief.rationale is not None:
         orders.append(baton.brief.rationale)
-    told = texts_of(baton)
+    told = baton.told
     signs: dict[str, int] = {}
     order_signs = told_signs = 0
     for text in orders:

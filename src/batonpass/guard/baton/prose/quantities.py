@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.figures import NUMBERS, find_dates
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, sentence_at, words_of
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, sentence_at, words_of
 from batonpass.guard.baton.prose.signs import (
     DATES,
     DIGITS,
@@ -22,6 +22,7 @@ from batonpass.guard.baton.prose.signs import (
     TextForms,
     mark_figures,
 )
+from batonpass.guard.baton.text_memory import remembered
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Decision

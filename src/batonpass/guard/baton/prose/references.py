@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, words_of
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.guard.baton.prose.signs import (
     AGREES,
     DAMAGED,
@@ -23,6 +23,7 @@ from batonpass.guard.baton.prose.signs import (
     mark_figures,
     words_before_numbers,
 )
+from batonpass.guard.baton.text_memory import remembered
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision

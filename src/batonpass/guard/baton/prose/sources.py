@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, remembered, words_of
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.guard.baton.prose.signs import (
     FULL_NAMES,
     GOES_BY,
@@ -22,6 +22,7 @@ from batonpass.guard.baton.prose.signs import (
     fold,
     may_name_people,
 )
+from batonpass.guard.baton.text_memory import remembered
 from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
