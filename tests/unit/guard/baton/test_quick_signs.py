@@ -123,7 +123,7 @@ def _all_signs(text: str) -> int:
 def by_patterns(baton: Baton, known: KnownFacts) -> list[Problem]:
     """Return what the slow patterns find in prose, each tried on each text, with nothing remembered."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("find_signs", "_recall_signs"):
+        for name in ("find_signs", "find_told_signs", "_recall_signs", "_recall_told_signs"):
             patch.setattr(prose_reader, name, _all_signs)
         for module in (contradictions, quantities, references, sources):
             for name, found in vars(module).items():

@@ -121,14 +121,14 @@ _PROMISING: Final = WordSign(
     "not & decided|chosen|agreed",
     "still & open|unknown|unclear|missing",
     "'to be ' & decided|determined|defined|announced|confirmed|agreed",
-    "'has not '|'have not '|'did not '"
+    "'has not '|'have not '|'did not ' & not"
     "& answer|answered|reply|replied|decide|decided|confirm|confirmed|say|said|sent|chosen|told",
     "come|comes|arrive|arrives & tomorrow|later|soon|next",
     "still & has|have & choose|decide|answer|confirm|send",
-    "'will be '|'will follow'|'will come' & separately|later|soon|tomorrow|next|in",
-    "' not been '|' not yet been '"
+    "'will be '|'will follow'|'will come' & will & separately|later|soon|tomorrow|next|in",
+    "' not been '|' not yet been ' & been"
     "& fixed|set|defined|given|named|agreed|settled|specified|determined|approved|received",
-    "'to decide'|'to choose'|'to say' & is|are & up|for",
+    "'to decide'|'to choose'|'to say' & decide|choose|say & is|are & up|for",
     "get|receive|have & we|i|you & should|will|going|hope|expect & tomorrow|later|soon|next|on|in|by",
     "coming|preparation|being & is|are",
     "way & on & its|their|the",

@@ -90,15 +90,19 @@ SIGN_WORDS: Final = frozenset({b"only"}).union(_RULING_OUT, _FAILED, _FAILING.wo
 
 def find_signs(forms: TextForms) -> int:
     """Return the signs of the checks below that a text has."""
+    signs = SUCCEEDS if _SUCCEEDING.is_in(forms) else 0
+    if _LEAVING.is_in(forms):
+        signs |= GONE
+    return signs
+
+
+def find_told_signs(forms: TextForms) -> int:
+    """Return the signs that only the texts of items need."""
     signs = 0 if forms.words.isdisjoint(_RULING_OUT) else RULES_OUT
     if b"only" in forms.words:
         signs |= ONLY
-    if _SUCCEEDING.is_in(forms):
-        signs |= SUCCEEDS
     if _FAILING.is_in(forms) or (not forms.words.isdisjoint(_FAILED) and _says_failed(forms)):
         signs |= FAILS
-    if _LEAVING.is_in(forms):
-        signs |= GONE
     return signs
 
 

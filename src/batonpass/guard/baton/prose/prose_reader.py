@@ -18,6 +18,7 @@ _FINDERS: Final[tuple[Callable[[TextForms], int], ...]] = (
     references.find_signs,
     sources.find_signs,
 )
+_TOLD_FINDERS: Final = (*_FINDERS, contradictions.find_told_signs, sources.find_told_signs)
 _WORDS: Final = frozenset().union(
     announcements.SIGN_WORDS,
     contradictions.SIGN_WORDS,
@@ -29,7 +30,7 @@ _WORDS: Final = frozenset().union(
 
 
 def find_signs(text: str) -> int:
-    """Return the signs that a text has."""
+    """Return the signs that a text of the orders has."""
     forms = read_forms(text, _WORDS)
     signs = 0
     for find in _FINDERS:
@@ -37,7 +38,17 @@ def find_signs(text: str) -> int:
     return signs
 
 
+def find_told_signs(text: str) -> int:
+    """Return the signs that a text of an item has."""
+    forms = read_forms(text, _WORDS)
+    signs = 0
+    for find in _TOLD_FINDERS:
+        signs |= find(forms)
+    return signs
+
+
 _recall_signs: Final = lru_cache(maxsize=MOST_REMEMBERED)(find_signs)
+_recall_told_signs: Final = lru_cache(maxsize=MOST_REMEMBERED)(find_told_signs)
 
 
 def read_prose(baton: Baton) -> Prose:
@@ -52,6 +63,7 @@ def read_prose(baton: Baton) -> Prose:
         signs[text] = found = _recall_signs(text) if len(text) <= LONGEST_REMEMBERED else find_signs(text)
         order_signs |= found
     for text in told:
-        signs[text] = found = _recall_signs(text) if len(text) <= LONGEST_REMEMBERED else find_signs(text)
+        found = _recall_told_signs(text) if len(text) <= LONGEST_REMEMBERED else find_told_signs(text)
+        signs[text] = found
         told_signs |= found
     return Prose(orders, told, "\n".join(orders), signs, order_signs, told_signs)

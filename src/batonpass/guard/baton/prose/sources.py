@@ -149,9 +149,12 @@ def find_signs(forms: TextForms) -> int:
         signs |= OTHERS
     if _AS_USUAL.is_in(forms):
         signs |= USUAL
-    if may_name_people(forms.text):
-        signs |= FULL_NAMES
     return signs
+
+
+def find_told_signs(forms: TextForms) -> int:
+    """Return the signs that only the texts of items need."""
+    return FULL_NAMES if may_name_people(forms.text) else 0
 
 
 _ENUMERATED: Final = re.compile(r"(?:^|\s)(?:[-*•]|\d[.)]|\(\d\)|[A-D][.):]) \S|\bstep 1\b", re.IGNORECASE)
