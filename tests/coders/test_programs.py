@@ -3,6 +3,7 @@
 `make test-coders` installs those that anybody may install, and runs this. Copilot CLI is tried if it is there.
 """
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -89,3 +90,29 @@ def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
     assert edited.run.id == changed.run.id == below.run.parent
     assert below.hops[0].task is not None
     assert CHILD_TASK == below.hops[0].task.words
+
+
+@pytest.mark.parametrize("coder", [Coder.CODEX])
+def test_a_program_reads_the_servers_that_we_put_behind_the_proxy(coder: Coder, tmp_path: Path) -> None:
+    """Added by its own command, changed by ours, told by its own again; and back."""
+    if not is_there(coder):
+        pytest.skip(f"{coder} is not installed in {PLACE}")
+    home, project = tmp_path / "home", tmp_path / "shop"
+    (home / ".codex").mkdir(parents=True)
+    project.mkdir()
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+
+    def told(*words: str) -> str:
+        command = [PROGRAMS[coder].command(PLACE)[0], "mcp", *words]
+        return subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, text=True).stdout
+
+    told("add", "time", "--env", "TOKEN=x", "--", "mcp-server-time", "--utc")
+    before = (home / ".codex" / "config.toml").read_bytes()
+    assert (
+        0 == batonpass_in(project, "init", "mcp", "--client", str(coder), "--user", environment=environment).returncode
+    )
+    (server,) = json.loads(told("list", "--json"))
+    assert ["--", "mcp-server-time", "--utc"] == server["transport"]["args"][-3:]
+    assert {"TOKEN": "x"} == server["transport"]["env"]
+    undone = batonpass_in(project, "init", "mcp", "--client", str(coder), "--user", "--undo", environment=environment)
+    assert (0, before) == (undone.returncode, (home / ".codex" / "config.toml").read_bytes())

@@ -122,6 +122,8 @@ def _tell(
 def _why_left(entry: ServerEntry) -> str:
     if "url" in entry.value:
         return "only its client can sign in there, or it uses the older transport"
+    if "command" in entry.value:
+        return "it is written as an inline table; give it a table of its own to have it recorded"
     return "its settings do not say how to start it"
 
 

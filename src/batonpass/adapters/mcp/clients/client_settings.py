@@ -9,7 +9,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.adapters.mcp.clients.wrapped_servers import Keys, ServerEntry, Wrapper, find_entries, unwrap, wrap
+from batonpass.adapters.mcp.clients.wrapped_servers import (
+    JSON,
+    TOML,
+    Keys,
+    ServerEntry,
+    SettingsForm,
+    Wrapper,
+    find_entries,
+    unwrap,
+    wrap,
+)
 from batonpass.adapters.settings_edit import Edit, read_settings
 from batonpass.errors import InvalidValueError
 
@@ -17,6 +27,7 @@ BACKUPS: Final = "mcp"  # in the ledger's home: settings before our change
 _SERVERS: Final = ("mcpServers",)
 _OF_VSCODE: Final = ("servers",)
 _OF_OPENCODE: Final = ("mcp",)
+_OF_CODEX: Final = ("mcp_servers",)
 
 
 class Client(StrEnum):
@@ -24,6 +35,7 @@ class Client(StrEnum):
 
     CLAUDE_CODE = "claude-code"
     CLINE = "cline"
+    CODEX = "codex"
     COPILOT = "copilot"
     CURSOR = "cursor"
     DROID = "droid"
@@ -40,27 +52,34 @@ class Config(Struct, frozen=True):
     places: tuple[Keys, ...]
     bare_url: bool = True  # a URL without a type is one of HTTP, not of the older transport
 
+    @property
+    def form(self) -> SettingsForm:
+        """Return how it is written."""
+        return TOML if self.path.suffix == ".toml" else JSON
+
     def read(self) -> str | None:
         """Return the content; None if the file does not exist. Raises `InvalidValueError` if it cannot be read."""
         return read_settings(self.path)
 
     def entries(self, text: str) -> list[ServerEntry]:
-        """Return the servers in the text. Raises `InvalidValueError` if it is not JSON."""
+        """Return the servers in the text. Raises `InvalidValueError` if it is not of its form."""
         try:
-            return list(find_entries(text, self.places, bare_url=self.bare_url))
+            return list(find_entries(text, self.places, bare_url=self.bare_url, form=self.form))
         except (ValueError, RecursionError) as error:
-            raise InvalidValueError(str(self.path), f"is not valid JSON: {error}; correct it first") from None
+            name = "TOML" if self.form is TOML else "JSON"
+            raise InvalidValueError(str(self.path), f"is not valid {name}: {error}; correct it first") from None
 
 
 def config_of(path: Path) -> Config:
     """Return a settings file that the user named."""
-    return Config(path, (_SERVERS, _OF_VSCODE))
+    return Config(path, (_SERVERS, _OF_VSCODE, _OF_CODEX))
 
 
 def find_configs(project: Path, home: Path, client: Client | None = None, *, user: bool = False) -> Iterator[Config]:
     """Yield the settings files of one client or of all: of a project, or of the user."""
     of_project = {
         Client.CLAUDE_CODE: Config(project / ".mcp.json", (_SERVERS,)),
+        Client.CODEX: Config(project / ".codex" / "config.toml", (_OF_CODEX,)),
         Client.COPILOT: Config(project / ".github" / "mcp.json", (_SERVERS,)),
         Client.CURSOR: Config(project / ".cursor" / "mcp.json", (_SERVERS,)),
         Client.DROID: Config(project / ".factory" / "mcp.json", (_SERVERS,)),
@@ -72,6 +91,7 @@ def find_configs(project: Path, home: Path, client: Client | None = None, *, use
     of_person = {
         Client.CLAUDE_CODE: Config(home / ".claude.json", (_SERVERS, ("projects", str(project), *_SERVERS))),
         Client.CLINE: Config(home / ".cline" / "data" / "settings" / "cline_mcp_settings.json", (_SERVERS,)),
+        Client.CODEX: Config(home / ".codex" / "config.toml", (_OF_CODEX,)),
         Client.COPILOT: Config(home / ".copilot" / "mcp-config.json", (_SERVERS,)),
         Client.CURSOR: Config(home / ".cursor" / "mcp.json", (_SERVERS,)),
         Client.DROID: Config(home / ".factory" / "mcp.json", (_SERVERS,)),
@@ -117,8 +137,10 @@ def plan(config: Config, backup: Backup, wrapper: Wrapper | None) -> tuple[Edit,
     """
     text = config.read() or ""
     config.entries(text)
-    before = unwrap(text, config.places, backup.before, backup.after)
-    after = before if wrapper is None else wrap(before, config.places, wrapper, bare_url=config.bare_url)
+    form = config.form
+    before = unwrap(text, config.places, backup.before, backup.after, form=form)
+    after = before if wrapper is None else wrap(before, config.places, wrapper, bare_url=config.bare_url, form=form)
+    config.entries(after)  # whatever else is in the file, it is still read as it was
     return Edit(path=config.path, before=text, after=after), Backup(path=config.path, before=before, after=after)
 
 

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from batonpass.adapters import jsonc
+from batonpass.adapters import jsonc, toml_text
 from batonpass.adapters.mcp.server_declaration import distinct_name
 from batonpass.errors import InvalidValueError
 
@@ -36,6 +36,18 @@ class Wrapper(Struct, frozen=True, kw_only=True):
     options: tuple[str, ...] = ()
 
 
+class SettingsForm(Struct, frozen=True, kw_only=True):
+    """How settings are written. Strings, and lists of them on one line, are the same in both forms."""
+
+    read: Callable[[str], jsonc.Node]
+    between: str  # stands between a command and its arguments, where there were none
+    takes_urls: bool = True  # a server at a URL can be put behind the proxy
+
+
+JSON: Final = SettingsForm(read=jsonc.read, between=', "args": ')
+TOML: Final = SettingsForm(read=toml_text.read, between="\nargs = ", takes_urls=False)
+
+
 class ServerEntry(Struct, frozen=True):
     """A server in a client's settings."""
 
@@ -43,6 +55,7 @@ class ServerEntry(Struct, frozen=True):
     keys: Keys
     node: jsonc.Node
     bare_url: bool = True  # a URL without a type is one of HTTP
+    form: SettingsForm = JSON
 
     @property
     def value(self) -> Mapping[str, Any]:
@@ -52,6 +65,8 @@ class ServerEntry(Struct, frozen=True):
     @property
     def words(self) -> list[str]:
         """Return the command that starts it; nothing if it is not started by a command."""
+        if "command" not in self.node.members:
+            return []  # an inline table of TOML, which has no places for us to write to
         command, arguments = self.value.get("command"), self.value.get("args", [])
         if isinstance(command, list) and self.value.get(_TYPE) == _LOCAL:
             return list(map(str, command))  # OpenCode has one list for both
@@ -78,31 +93,35 @@ class ServerEntry(Struct, frozen=True):
         alone.
         """
         url, kind = self.value.get("url"), self.value.get(_TYPE, "http" if self.bare_url else "sse")
-        if not isinstance(url, str) or kind not in _HTTP:
+        if not isinstance(url, str) or kind not in _HTTP or not self.form.takes_urls:
             return None
         headers = self.value.get("headers")
         signed = isinstance(headers, dict) and any(name.lower() == "authorization" for name in headers)
         return url if signed or urlsplit(url).hostname in _LOOPBACK else None
 
 
-def find_entries(text: str, places: Sequence[Keys], *, bare_url: bool = True) -> Iterator[ServerEntry]:
-    """Yield the servers in settings. Raises `ValueError` if they are not JSON."""
+def find_entries(
+    text: str, places: Sequence[Keys], *, bare_url: bool = True, form: SettingsForm = JSON
+) -> Iterator[ServerEntry]:
+    """Yield the servers in settings. Raises `ValueError` if they are not of their form."""
     if not text.strip():
         return
-    document = jsonc.read(text)
+    document = form.read(text)
     for keys in places:
         servers = document.find(*keys)
         for name, node in ({} if servers is None else servers.members).items():
-            yield ServerEntry(name, (*keys, name), node, bare_url)
+            yield ServerEntry(name, (*keys, name), node, bare_url, form)
 
 
-def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper, *, bare_url: bool = True) -> str:
+def wrap(
+    text: str, places: Sequence[Keys], wrapper: Wrapper, *, bare_url: bool = True, form: SettingsForm = JSON
+) -> str:
     """Return settings with every possible server behind the proxy.
 
     A server that the user put there stays as it is. Those that we put there must be taken out first.
     """
     spans: list[Span] = []
-    for entry in find_entries(text, places, bare_url=bare_url):
+    for entry in find_entries(text, places, bare_url=bare_url, form=form):
         words = [COMMAND, MARK, "--name", distinct_name(entry.name), *wrapper.options]
         if entry.is_wrapped:
             continue
@@ -113,22 +132,22 @@ def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper, *, bare_url: bool 
     return _replaced(text, spans)
 
 
-def unwrap(text: str, places: Sequence[Keys], before: str, after: str) -> str:
+def unwrap(text: str, places: Sequence[Keys], before: str, after: str, *, form: SettingsForm = JSON) -> str:
     """Return settings without the proxy: byte for byte as before, where nobody changed them since.
 
     `before` and `after` are the texts when the servers were put behind the proxy. Servers that the user put there stay.
     """
     if text == after:
         return before
-    old = {entry.keys: entry.node for entry in find_entries(before, places)}
-    new = {entry.keys: entry.node for entry in find_entries(after, places)}
+    old = {entry.keys: entry.node for entry in find_entries(before, places, form=form)}
+    new = {entry.keys: entry.node for entry in find_entries(after, places, form=form)}
     spans: list[Span] = []
-    for entry in find_entries(text, places):
+    for entry in find_entries(text, places, form=form):
         if not entry.is_wrapped:
             continue
         was, became = old.get(entry.keys), new.get(entry.keys)
-        here = text[entry.node.start : entry.node.end]
-        if was is not None and became is not None and after[became.start : became.end] == here:
+        here = text[entry.node.start : entry.node.end]  # nothing for a table of TOML, which has no place of its own
+        if here and was is not None and became is not None and after[became.start : became.end] == here:
             spans.append((entry.node.start, entry.node.end, before[was.start : was.end]))
         elif entry.is_ours:
             spans += _restored(text, entry)
@@ -159,7 +178,8 @@ def _with_command(text: str, entry: ServerEntry, command: str, arguments: list[s
         yield node.start, node.end, _dumped(text, node, words) if is_long else json.dumps(words, ensure_ascii=False)
         return
     if given is None:
-        written = f'{json.dumps(command, ensure_ascii=False)}, "args": {json.dumps(arguments, ensure_ascii=False)}'
+        between = entry.form.between
+        written = f"{json.dumps(command, ensure_ascii=False)}{between}{json.dumps(arguments, ensure_ascii=False)}"
         yield node.start, node.end, written
         return
     yield node.start, node.end, json.dumps(command, ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 import json
 import stat
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batonpass.adapters import jsonc
+from batonpass.adapters import jsonc, toml_text
 from batonpass.adapters.mcp.clients.client_settings import (
     Backup,
     Client,
@@ -20,7 +21,7 @@ from batonpass.adapters.mcp.clients.client_settings import (
     find_wrapped,
     plan,
 )
-from batonpass.adapters.mcp.clients.wrapped_servers import Wrapper, find_entries, unwrap, wrap
+from batonpass.adapters.mcp.clients.wrapped_servers import TOML, Wrapper, find_entries, unwrap, wrap
 from batonpass.adapters.mcp.server_declaration import require_name
 from batonpass.errors import InvalidValueError
 
@@ -199,7 +200,7 @@ def test_each_client_has_its_files(tmp_path: Path) -> None:
     own = list(find_configs(project, home, Client.CLAUDE_CODE, user=True))
 
     of_agents = (".github/mcp.json", ".cursor/mcp.json", ".factory/mcp.json", ".gemini/settings.json")
-    names = (".mcp.json", *of_agents, "opencode.json", ".qwen/settings.json", ".vscode/mcp.json")
+    names = (".mcp.json", ".codex/config.toml", *of_agents, "opencode.json", ".qwen/settings.json", ".vscode/mcp.json")
     assert [project / name for name in names] == shared
     assert [(home / ".claude.json", ("projects", str(project), "mcpServers"))] == [
         (config.path, config.places[1]) for config in own
@@ -336,3 +337,105 @@ def test_a_bare_address_of_these_is_the_older_transport(client: str, tmp_path: P
     config.path.write_text('{"mcpServers": {"here": {"url": "http://127.0.0.1:9/sse"}}}', encoding="utf-8")
 
     assert not plan(config, Backup(path=config.path), WRAPPER)[0].is_change
+
+
+CODEX = (
+    """model = "gpt-6" # kept
+[mcp_servers.time]
+command = 'mcp-server-time'   # no arguments
+startup_timeout_sec = 20
+
+[mcp_servers."files and more"]
+args = [
+  "-y", # yes
+  "server-filesystem",
+]
+command = "npx"
+
+[mcp_servers."files and more".env]
+TOKEN = """
+    '"""'
+    """
+s3cret = ["x"]"""
+    '"""'
+    """
+
+[mcp_servers.remote]
+url = "https://mcp.example/mcp"
+bearer_token_env_var = "TOKEN"
+
+[mcp_servers]
+short = { command = "x", args = [] }
+
+[[skills.config]]
+path = "a # b"
+"""
+)
+OF_CODEX = (("mcp_servers",),)
+
+
+def test_servers_of_codex_are_started_behind_the_proxy_and_the_rest_keeps_its_bytes() -> None:
+    """A command with or without arguments; an address, and what is written on one line, stay as they are."""
+    wrapped = wrap(CODEX, OF_CODEX, WRAPPER, form=TOML)
+    before, after = (tomllib.loads(text) for text in (CODEX, wrapped))
+    words = ["mcp-proxy", "--from-init", "--name"]
+
+    assert ["/bin/batonpass", [*words, "time", "--enforce", "--", "mcp-server-time"]] == [
+        after["mcp_servers"]["time"].pop(name) for name in ("command", "args")
+    ]
+    named = after["mcp_servers"]["files and more"]
+    assert ("/bin/batonpass", ["--", "npx", "-y", "server-filesystem"]) == (
+        named.pop("command"),
+        named.pop("args")[-4:],
+    )
+    for server, names in (("time", ["command"]), ("files and more", ["command", "args"])):
+        for name in names:
+            del before["mcp_servers"][server][name]
+    assert before == after
+    assert "# kept" in wrapped
+    assert "# no arguments" in wrapped
+    assert wrapped == wrap(wrapped, OF_CODEX, WRAPPER, form=TOML)
+
+
+def test_servers_of_codex_come_back() -> None:
+    """Byte for byte if nobody changed the file since; else as they were started."""
+    wrapped = wrap(CODEX, OF_CODEX, WRAPPER, form=TOML)
+    edited = wrapped.replace('model = "gpt-6"', 'model = "gpt-7"')
+    back = tomllib.loads(unwrap(edited, OF_CODEX, CODEX, wrapped, form=TOML))["mcp_servers"]
+
+    assert CODEX == unwrap(wrapped, OF_CODEX, CODEX, wrapped, form=TOML)
+    assert ("mcp-server-time", [], 20) == tuple(
+        back["time"][name] for name in ("command", "args", "startup_timeout_sec")
+    )
+    assert ("npx", ["-y", "server-filesystem"]) == tuple(back["files and more"][name] for name in ("command", "args"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "a = ", "[a", "a = [1", 'a = "', "a = 1\na = 2", "[mcp_servers.x]\ncommand = ", "a = " + "[" * 5000],
+)
+def test_what_is_not_toml_is_refused(tmp_path: Path, text: str) -> None:
+    """The file is not touched."""
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InvalidValueError, match="is not valid TOML"):
+        plan(config_of(path), Backup(path=path), WRAPPER)
+
+
+TOML_VALUES = st.recursive(
+    st.text(alphabet="a\"'\\#[]{}=,.\n ", max_size=8) | st.integers() | st.booleans(),
+    lambda one: st.lists(one, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(alphabet='ab."# ', min_size=1, max_size=4), TOML_VALUES, max_size=4))
+def test_every_value_is_found_where_it_is(document: dict[str, Any]) -> None:
+    """Whatever quotes, brackets and comment signs are inside of it."""
+    text = "".join(f"{json.dumps(key)} = {json.dumps(value)} # {key}\n" for key, value in document.items())
+    node = toml_text.read(text)
+
+    for key, value in document.items():
+        found = node.members[key]
+        assert value == tomllib.loads(f"x = {text[found.start : found.end]}")["x"]
