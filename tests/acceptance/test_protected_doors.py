@@ -37,6 +37,8 @@ AIMS: Final = {
     ".mcp.json": {(True, False)},
     ".git/config": {(True, False)},
     ".git/hooks/pre-commit": {(True, False)},
+    "batonpass-keys.toml": {(True, False)},  # whose notes count for everybody
+    ".config/batonpass/keys.toml": {(True, False)},  # and for whoever works here
 }
 MODES: Final = [(enforced, reads) for enforced in (False, True) for reads in (False, True)]
 
@@ -136,9 +138,12 @@ class Doors:
 
 @pytest.fixture(scope="module")
 def doors(tree: Path) -> Iterator[Doors]:
-    """Return the doors of one relay."""
-    with Relay(open_store("memory:"), home=tree / ".batonpass", work_tree=tree) as relay:
-        yield Doors(tree, relay)
+    """Return the doors of one relay, whose user lives in the tree."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HOME", str(tree))
+        patched.delenv("XDG_CONFIG_HOME", raising=False)
+        with Relay(open_store("memory:"), home=tree / ".batonpass", work_tree=tree) as relay:
+            yield Doors(tree, relay)
 
 
 FOR_TEXTS: Final = ("pure", "call", "shell", "proxy", "hook", "hooked_shell", "hooked_tool")
