@@ -43,6 +43,7 @@ GUIDES: Final = (
         "langgraph",
         "crewai",
         "pydantic-ai",
+        "google-adk",
         "own-loop",
         "mcp",
         "handoffs",

@@ -19,6 +19,7 @@ PATIENCE: Final = 120
 # Pages about frameworks, whose programs run in the environment of that framework.
 FRAMEWORKS: Final = {
     "crewai.md": "crewai",
+    "google-adk.md": "google_adk",
     "langgraph.md": "langgraph",
     "openai-agents.md": "openai_agents",
     "pydantic-ai.md": "pydantic_ai",

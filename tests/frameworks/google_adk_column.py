@@ -1,21 +1,46 @@
 """Google ADK with scripted models of its own kind."""
 
 import asyncio
+import contextlib
+import copy
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+import warnings
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from google.adk.agents import BaseAgent, LlmAgent
+from google.adk.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App
+from google.adk.code_executors import UnsafeLocalCodeExecutor
 from google.adk.events import Event
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.plugins import BasePlugin
 from google.adk.runners import InMemoryRunner
-from google.adk.tools import AgentTool
-from google.genai.types import Content, FunctionCall, Part
+from google.adk.tools import AgentTool, FunctionTool, google_search
+from google.adk.tools.set_model_response_tool import SetModelResponseTool
+from google.genai.types import Content, FunctionCall, FunctionResponse, Part
+from pydantic import BaseModel
 
+from batonpass import current_run
+from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.google_adk import record
+from batonpass.adapters.google_adk.adk_call import record_tool
+from batonpass.adapters.google_adk.adk_invocation import AdkInvocation, AgentSeat
+from batonpass.model.bodies.body import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    RunClosed,
+    RunStarted,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
 from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors import Door, DoorConformance, Ending, HandoffConformance, Listener, Opened
 from batonpass.testing.doors import Stage as DoorStage
@@ -24,6 +49,7 @@ from tests.doors.test_python import PythonDoor
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
 from tests.frameworks.suite import (
+    ENOUGH,
     PERSON,
     WORDS,
     Delegate,
@@ -37,6 +63,7 @@ from tests.frameworks.suite import (
     Told,
     Transfer,
     Use,
+    write,
 )
 
 APP = "office"
@@ -325,3 +352,544 @@ class TestDoorOnHandoff(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return AdkDoorOnHandoff()
+
+
+# What only this framework has.
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """Return a fresh directory, and work there."""
+    monkeypatch.chdir(tmp_path)
+    made = Stage(tmp_path)
+    yield made
+    made.close()
+
+
+def scripted(*turns: Any, name: str = "lead") -> ScriptedLlm:
+    """Return a model with a script of its own."""
+    return ScriptedLlm(name=name, steps=iter(turns), given=[])
+
+
+FORMS = {"tool": GoogleAdk, "single_turn": SingleTurn, "task": TaskMode}
+NO_EDITOR = (
+    '[policy]\nenforce = true\n\n[[rules]]\nname = "no-editor"\non = "handoff"\nagent = "editor"\ngate = "deny"\n'
+)
+
+
+def test_a_refused_transfer_returns_to_its_source(stage: Stage) -> None:
+    """The conversation stays where it is, and the model reads why."""
+    stage.policy = NO_EDITOR
+    script: Script = {"lead": [[Transfer("editor")], Say("I do it myself")], "editor": [Say("ok")]}
+
+    told = GoogleAdk().play(stage, script)
+
+    assert "I do it myself" == told.answer
+    assert "editor" not in told.given
+    assert "Denied, and not made" in told.given["lead"][1]
+    assert "handoff.refused" == stage.recorded(HandoffFailed)[0].error
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_refused_delegation_is_told_to_the_model(stage: Stage, form: str) -> None:
+    """In each form the child does not begin, and the model of its parent reads why and goes on."""
+    stage.policy = NO_EDITOR
+    script: Script = {"lead": [[Delegate("editor")], Say("I do it myself")], "editor": [Say("ok")]}
+
+    told = FORMS[form]().play(stage, script)
+
+    assert "I do it myself" == told.answer
+    assert "editor" not in told.given
+    assert "Denied, and not made" in told.given["lead"][1]
+
+
+SCENES: Mapping[str, Script] = {
+    "transfer": {"lead": [[Transfer("editor")]], "editor": [[write("a")], Say("ok")]},
+    "delegation": {
+        "lead": [[Delegate("editor"), Delegate("checker")], Say("done")],
+        "editor": [[write("a"), write("b")], Say("ok")],
+        "checker": [Say("checked")],
+    },
+    "failure": {"lead": [[Use("write_file", {"path": "a"})], Die()]},
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("streaming", [StreamingMode.NONE, StreamingMode.SSE])
+def test_events_are_the_same(stage: Stage, form: str, scene: str, streaming: StreamingMode) -> None:
+    """With and without us, streamed or not, the same events come in each branch, and the same error."""
+    script = SCENES[scene]
+
+    def play(plugins: list[BasePlugin]) -> tuple[list[Any], str | None]:
+        seen: list[Any] = []
+        error = None
+        config = RunConfig(streaming_mode=streaming)
+        try:
+            asyncio.run(_collect(Tree(stage, script, form).lead, plugins, seen, run_config=config))
+        except Exception as raised:  # noqa: BLE001 - the same with and without us
+            error = repr(raised)
+        return sorted((_event(one) for one in seen), key=lambda one: str(one.get("branch"))), error
+
+    without = play([])
+    recorded = play([record(by=PERSON, relay=stage.relay())])
+
+    assert without == recorded
+    assert len(stage.recorded(RunStarted)) == len(stage.recorded(RunClosed)) == 1
+
+
+async def _collect(agent: BaseAgent, plugins: list[BasePlugin], seen: list[Event], **options: Any) -> None:
+    runner = InMemoryRunner(app=App(name=APP, root_agent=agent, plugins=plugins))
+    session = await runner.session_service.create_session(app_name=APP, user_id="ana")
+    message = Content(role="user", parts=[Part(text=WORDS)])
+    async for event in runner.run_async(user_id="ana", session_id=session.id, new_message=message, **options):
+        seen += [event]  # also those before an error
+
+
+def _event(event: Event) -> Any:
+    told = event.model_dump(mode="json", exclude_none=True)
+    for varying in ("id", "timestamp", "invocation_id"):
+        told.pop(varying, None)
+    return told
+
+
+def test_a_call_is_judged_as_it_is_made(stage: Stage) -> None:
+    """A callback of the program changes the arguments after all plugins: the changed ones are judged."""
+
+    def elsewhere(args: dict[str, Any], **_: Any) -> None:
+        args["path"] = "etc/passwd"
+
+    model = scripted([Use("write_file", {"path": "src/a", "text": "x"})], Say("done"))
+    agent = LlmAgent(name="lead", model=model, tools=[stage.tools()["write_file"]], before_tool_callback=elsewhere)
+    recorded = record(by=PERSON, relay=stage.relay(), grants={"lead": ["write:src/**"]})
+
+    asyncio.run(events_of(agent, [recorded]))
+
+    assert [] == stage.made
+    assert ["grant"] == [body.rule for body in stage.recorded(ToolDenied)]
+    assert "Denied, and not made" in model.given[1]
+
+
+def test_a_call_that_a_callback_answers_was_not_made(stage: Stage) -> None:
+    """What the program answers in place of a tool is no call."""
+    model = scripted([Use("write_file", {"path": "src/a", "text": "x"})], Say("done"))
+    agent = LlmAgent(
+        name="lead",
+        model=model,
+        tools=[stage.tools()["write_file"]],
+        before_tool_callback=lambda **_: {"result": "from a cache"},
+    )
+
+    asyncio.run(events_of(agent, [record(by=PERSON, relay=stage.relay())]))
+
+    assert "from a cache" in model.given[1]
+    assert [] == stage.recorded(ToolRequested)
+
+
+def test_a_call_that_waits_for_a_confirmation_is_judged_when_it_is_made(stage: Stage) -> None:
+    """A tool that the framework has confirmed first is recorded once, after the confirmation."""
+    confirmed = FunctionTool(stage.tools()["write_file"], require_confirmation=True)
+    model = scripted([Use("write_file", {"path": "src/a", "text": "x"})], Say("done"))
+    agent = LlmAgent(name="lead", model=model, tools=[confirmed])
+    recorded = record(by=PERSON, relay=stage.relay())
+
+    async def main() -> list[int]:
+        runner = InMemoryRunner(app=App(name=APP, root_agent=agent, plugins=[recorded]))
+        session = await runner.session_service.create_session(app_name=APP, user_id="ana")
+        options: dict[str, Any] = {"user_id": "ana", "session_id": session.id}
+        asked = [
+            call
+            async for event in runner.run_async(**options, new_message=Content(role="user", parts=[Part(text=WORDS)]))
+            for call in event.get_function_calls()
+            if call.name == "adk_request_confirmation"
+        ]
+        before = len(stage.recorded(ToolRequested))
+        yes = FunctionResponse(id=asked[0].id, name=asked[0].name, response={"confirmed": True})
+        async for _ in runner.run_async(
+            **options, new_message=Content(role="user", parts=[Part(function_response=yes)])
+        ):
+            pass
+        return [before, len(stage.recorded(ToolCompleted))]
+
+    assert [0, 1] == asyncio.run(main())
+    assert ["write src/a"] == stage.made
+
+
+def test_calls_of_one_turn_are_made_in_order(stage: Stage) -> None:
+    """Functions that do not wait run one after the other, as they do without us."""
+    calls = [Use("write_file", {"path": f"src/{number}", "text": "x"}) for number in range(8)]
+    agent = LlmAgent(name="lead", model=scripted(calls, Say("done")), tools=[stage.tools()["write_file"]])
+
+    asyncio.run(events_of(agent, [record(by=PERSON, relay=stage.relay())]))
+
+    assert [f"write src/{number}" for number in range(8)] == stage.made
+    assert 8 == len(stage.recorded(ToolCompleted))
+
+
+def test_other_plugins_are_told_the_same(stage: Stage) -> None:
+    """A plugin after ours sees every callback that it sees without us."""
+
+    def played(ours: list[BasePlugin]) -> list[str]:
+        seen: list[str] = []
+
+        class Listens(BasePlugin):
+            async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> None:
+                seen.append(f"before {tool.name} {tool_args}")
+
+            async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> None:
+                seen.append(f"after {tool.name} {result}")
+
+            async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+                seen.append(f"model {callback_context.agent_name}")
+
+            async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+                seen.append(f"agent {agent.name}")
+
+        tree = Tree(stage, SCENES["delegation"], "single_turn")
+        asyncio.run(events_of(tree.lead, [*ours, Listens(name="listens")]))
+        return sorted(seen)  # children work side by side
+
+    assert played([]) == played([record(by=PERSON, relay=stage.relay())])
+
+
+def test_a_tool_finds_its_run_and_a_failure_is_one(stage: Stage) -> None:
+    """Code in a tool finds the run of its agent; if it raises, the call failed and the run raises as without us."""
+
+    def broken() -> str:
+        """Break."""
+        raise LookupError(current_run().agent)
+
+    agent = LlmAgent(name="lead", model=scripted([Use("broken", {})]), tools=[broken])
+
+    with pytest.raises(LookupError, match="lead"):
+        asyncio.run(events_of(agent, [record(by=PERSON, relay=stage.relay())]))
+
+    assert 1 == len(stage.recorded(ToolFailed))
+    assert "failed" == stage.recorded(RunClosed)[0].outcome
+
+
+def test_a_ledger_that_cannot_be_opened_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Observed, the program works as without us, and is warned once."""
+    (tmp_path / ".batonpass").write_text("this is no directory", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    made: list[str] = []
+
+    def note(text: str) -> str:
+        """Note."""
+        made.append(text)
+        return "noted"
+
+    agent = LlmAgent(name="lead", model=scripted([Use("note", {"text": "a"})], Say("done")), tools=[note])
+
+    with pytest.warns(UserWarning, match="not recorded") as warned:
+        events = asyncio.run(events_of(agent, [record(by=PERSON)]))
+
+    assert ("done", ["a"]) == (answer_of(events), made)
+    assert 1 == len([one for one in warned if "not recorded" in str(one.message)])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("begin_call", "finish_call", "offer_task", "desk_of"),
+        *("AgentWork.checkpoint", "AgentWork.briefing", "AgentWork.finish", "AgentWork.offer", "AgentWork.close"),
+        *("AgentWork.finished", "AgentWork.drop", "AgentWork.end"),
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_recorder_that_fails_stops_nobody(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, form: str, part: str
+) -> None:
+    """Whatever of ours breaks, an observed program gets what it gets without us."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(part)
+
+    script = SCENES["delegation"]
+    with stage.relay().start(WORDS, by=PERSON):
+        without = FORMS[form]().play_unrecorded(stage, script)
+    monkeypatch.setattr(f"batonpass.adapters.frameworks.agent_work.{part}", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recorded = FORMS[form]().play(stage, script)
+
+    assert (without.answer, without.error, without.given) == (recorded.answer, recorded.error, recorded.given)
+
+
+@pytest.mark.parametrize("method", ["open", "checkpoint", "begin", "offer"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_recorder_that_fails_stops_an_enforced_program(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, form: str, method: str
+) -> None:
+    """Whatever of ours breaks, nothing is done that nobody judged."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(method)
+
+    with stage.relay().start(WORDS, by=PERSON):
+        monkeypatch.setattr(AgentWork, method, fail)
+
+    FORMS[form]().play(stage, SCENES["delegation"], grants={"lead": ENOUGH, "editor": ENOUGH, "checker": ENOUGH})
+
+    assert [] == stage.made
+
+
+def test_what_we_cannot_see_is_said(stage: Stage) -> None:
+    """Tools of the provider, code of the model and agents without our plugin: a warning each, and flags at the end."""
+    inner = LlmAgent(name="inner", model=scripted(Say("ok"), name="inner"))
+    model = scripted([Use("inner", {"request": "go"})], Say("done"))
+    model.model = "gemini-3.5-flash"
+    agent = LlmAgent(
+        name="lead",
+        model=model,
+        tools=[google_search, AgentTool(inner, include_plugins=False)],
+        code_executor=UnsafeLocalCodeExecutor(),
+    )
+
+    with pytest.warns(UserWarning, match="neither judged nor recorded"):
+        asyncio.run(events_of(agent, [record(by=PERSON, relay=stage.relay())]))
+
+    assert {"uncovered.google_search", "uncovered.code_executor", "uncovered.inner"} == set(
+        stage.recorded(RunClosed)[0].flags
+    )
+    assert 1 == len(stage.recorded(ToolCompleted))  # the agent without our plugin is a call like any other
+
+
+def test_the_user_of_a_session_is_the_principal(stage: Stage) -> None:
+    """A program that names nobody works for the user whom the framework knows."""
+    agent = LlmAgent(name="lead", model=scripted(Say("done")))
+
+    asyncio.run(events_of(agent, [record(relay=stage.relay())]))
+
+    assert ["user:ana"] == [body.principal for body in stage.recorded(RunStarted)]
+
+
+def test_a_program_says_for_whom_in_one_context(stage: Stage) -> None:
+    """Inside of a run, agents are handed its work: principal and intent are the run's."""
+    agent = LlmAgent(name="lead", model=scripted(Say("done")))
+    relay = stage.relay()
+
+    with relay.start("Close the quarter", by="user:bob", agent="program"):
+        asyncio.run(events_of(agent, [record(relay=relay)]))
+
+    assert [("program", "user:bob")] == [(body.agent, body.principal) for body in stage.recorded(RunStarted)]
+    assert [WORDS] == stage.words(HandoffInitiated, "task")
+
+
+def test_a_conversation_goes_on_where_it_was_passed(stage: Stage) -> None:
+    """Each message of the user is a root run, of the agent to which the conversation was passed."""
+    tree = Tree(stage, {"lead": [[Transfer("editor")]], "editor": [Say("one"), Say("two")]}, "tool")
+    recorded = record(by=PERSON, relay=stage.relay())
+
+    async def main() -> None:
+        runner = InMemoryRunner(app=App(name=APP, root_agent=tree.lead, plugins=[recorded]))
+        session = await runner.session_service.create_session(app_name=APP, user_id="ana")
+        for words in ("first", "second"):
+            message = Content(role="user", parts=[Part(text=words)])
+            async for _ in runner.run_async(user_id="ana", session_id=session.id, new_message=message):
+                pass
+
+    asyncio.run(main())
+
+    assert ["lead", "editor"] == [body.agent for body in stage.recorded(RunStarted)]
+    assert 2 == len(stage.recorded(RunClosed))
+    assert 1 == len(stage.recorded(HandoffCompleted))
+
+
+def test_a_task_that_asks_its_user_is_one_handoff(stage: Stage) -> None:
+    """The child asks the person, and goes on with the answer: its handoff ends when it has finished."""
+    editor = LlmAgent(
+        name="editor",
+        mode="task",
+        description="edits",
+        model=scripted(Say("Which file?"), [Use("finish_task", {"result": "edited"})], name="editor"),
+    )
+    lead = LlmAgent(name="lead", model=scripted([Delegate("editor")], Say("done")), sub_agents=[editor])
+    recorded = record(by=PERSON, relay=stage.relay())
+
+    async def main() -> None:
+        runner = InMemoryRunner(app=App(name=APP, root_agent=lead, plugins=[recorded]))
+        session = await runner.session_service.create_session(app_name=APP, user_id="ana")
+        for words in ("first", "src/invoice.py"):
+            message = Content(role="user", parts=[Part(text=words)])
+            async for _ in runner.run_async(user_id="ana", session_id=session.id, new_message=message):
+                pass
+
+    asyncio.run(main())
+
+    assert (
+        1 == len(stage.recorded(RunStarted)) == len(stage.recorded(RunClosed)) == len(stage.recorded(HandoffCompleted))
+    )
+    assert ["edited" in report for report in stage.words(HandoffCompleted, "report")] == [True]
+
+
+def test_steps_of_workflow_agents_are_handoffs(stage: Stage) -> None:
+    """A sequence, a loop and parallel steps: each step is handed the work, as often as it begins."""
+
+    def step(name: str, *turns: Any) -> LlmAgent:
+        return LlmAgent(name=name, model=scripted(*turns, name=name), tools=list(stage.tools().values()))
+
+    write_it = [Use("write_file", {"path": "src/a", "text": "x"})]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        twice = LoopAgent(name="twice", sub_agents=[step("again", Say("1"), Say("2"))], max_iterations=2)
+        beside = ParallelAgent(name="beside", sub_agents=[step("left", write_it, Say("l")), step("right", Say("r"))])
+        root = SequentialAgent(name="root", sub_agents=[step("first", Say("f")), twice, beside])
+
+    asyncio.run(events_of(root, [record(by=PERSON, relay=stage.relay())]))
+
+    assert ["root"] == [body.agent for body in stage.recorded(RunStarted)]
+    assert sorted(["first", "twice", "again", "again", "beside", "left", "right"]) == sorted(
+        body.to for body in stage.recorded(HandoffInitiated)
+    )
+    assert 7 == len(stage.recorded(HandoffCompleted))
+    assert 1 == len(stage.recorded(ToolCompleted))
+
+
+def test_a_task_given_twice_is_two_handoffs(stage: Stage) -> None:
+    """The same words again are another handoff, once somebody has done the first."""
+    script: Script = {"lead": [[Delegate("editor")], [Delegate("editor")], Say("done")], "editor": [Say("1"), Say("2")]}
+
+    told = GoogleAdk().play(stage, script)
+
+    assert "done" == told.answer
+    assert 2 == len(stage.recorded(HandoffCompleted))
+
+
+def test_a_root_that_goes_on_asks_nobody_twice(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies after the child has finished: the lead goes on with its result, and the child works no more."""
+    monkeypatch.setattr(AdkInvocation, "abort", lambda *_: None)  # as if the process were gone
+    monkeypatch.setattr(AgentSeat, "abort", lambda *_: None)
+    GoogleAdk().play(
+        stage, {"lead": [[Delegate("editor")], Die()], "editor": [[Use("pay", {"to": "b", "amount": 1})], Say("ok")]}
+    )
+
+    stage.relays.pop().close()
+    again = GoogleAdk().resume(stage, {"lead": [[Delegate("editor")], Say("done")], "editor": []}, "lead")
+
+    assert ("done", ["pay b 1"]) == (again.answer, stage.made)
+    assert "editor" not in again.given
+
+
+@pytest.mark.parametrize("end", ["break", "cancel"])
+def test_nothing_stays_open_of_a_run_that_nobody_waits_for(stage: Stage, end: str) -> None:
+    """A stream that is left, and a task that is cancelled, end the runs of their agents."""
+    begun = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        await asyncio.sleep(60)
+        return "late"
+
+    editor = LlmAgent(name="editor", model=scripted([Use("wait", {})], name="editor"), tools=[wait])
+    lead = LlmAgent(name="lead", model=scripted([Delegate("editor")]), tools=[AgentTool(editor)])
+    recorded = record(by=PERSON, relay=stage.relay())
+
+    async def work() -> None:
+        runner = InMemoryRunner(app=App(name=APP, root_agent=lead, plugins=[recorded]))
+        session = await runner.session_service.create_session(app_name=APP, user_id="ana")
+        message = Content(role="user", parts=[Part(text=WORDS)])
+        async with contextlib.aclosing(
+            runner.run_async(user_id="ana", session_id=session.id, new_message=message)
+        ) as events:
+            async for _ in events:
+                if end == "break":
+                    break
+
+    async def main() -> None:
+        working = asyncio.create_task(work())
+        if end == "cancel":
+            await begun.wait()
+            working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+    asyncio.run(main())
+
+    assert len(stage.recorded(RunStarted)) == len(stage.recorded(RunClosed))
+    assert len(stage.recorded(HandoffAccepted)) == len(stage.recorded(HandoffFailed, HandoffCompleted))
+
+
+def test_a_runner_inside_of_a_tool_is_a_handoff(stage: Stage) -> None:
+    """A program that starts a runner in a tool, with the same plugin, hands work on."""
+    recorded = record(by=PERSON, relay=stage.relay())
+
+    async def ask(words: str) -> str:
+        """Ask."""
+        inner = LlmAgent(name="inner", model=scripted(Say("yes"), name="inner"))
+        return answer_of(await events_of(inner, [recorded], words)) or ""
+
+    agent = LlmAgent(name="lead", model=scripted([Use("ask", {"words": "really?"})], Say("done")), tools=[ask])
+    asyncio.run(events_of(agent, [recorded]))
+
+    assert ["really?"] == stage.words(HandoffInitiated, "task")
+    assert 1 == len(stage.recorded(RunStarted)) == len(stage.recorded(ToolCompleted))
+
+
+def test_a_release_that_was_not_tried_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warning, and it goes on."""
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "9.1rc1")
+
+    with pytest.warns(UserWarning, match="google-adk 9.1rc1 was not tried") as warned:
+        record(by=PERSON)
+
+    assert 1 == len(warned)
+
+
+class TestCanaries:
+    """What the adapter leans on beside documented names. A release that changes one of these is noticed here."""
+
+    def test_a_callback_and_its_tool_share_their_context(self) -> None:
+        """Both are given the same object, in the same context of the task: there a call is planned."""
+        seen: list[Any] = []
+        found: ContextVar[Any] = ContextVar("found", default=None)
+
+        class Plans(BasePlugin):
+            async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> None:
+                found.set(tool_context)
+
+        class Looks(FunctionTool):
+            async def run_async(self, *, args: Any, tool_context: Any) -> str:
+                seen.append((found.get(), tool_context))
+                return "seen"
+
+        def left() -> None:
+            """Look."""
+
+        def right() -> None:
+            """Look."""
+
+        tools = [Looks(left), Looks(right)]
+        model = scripted([Use("left", {}), Use("right", {})], Say("done"))
+        asyncio.run(events_of(LlmAgent(name="lead", model=model, tools=tools), [Plans(name="plans")]))
+
+        assert 2 == len(seen)
+        assert all(planned is given for planned, given in seen)
+
+    def test_a_tool_can_have_a_run_of_its_own(self) -> None:
+        """A copy of a tool that we stand before makes its own calls."""
+        tool = FunctionTool(lambda: "x")
+        record_tool(tool)
+        record_tool(tool)
+
+        made = copy.deepcopy(tool)
+
+        assert tool.run_async.__self__ is tool
+        assert made.run_async.__self__ is made
+        assert "x" == asyncio.run(made.run_async(args={}, tool_context=None))
+
+    def test_a_task_defers_its_answer(self) -> None:
+        """So its tool is told from those in which an agent works."""
+        child = LlmAgent(name="child", mode="task", model=scripted())
+        parent = LlmAgent(name="parent", model=scripted(), sub_agents=[child])
+
+        (tool,) = [one for one in parent.tools if getattr(one, "name", None) == "child"]
+        assert tool._defers_response
+        assert not AgentTool(child)._defers_response
+
+    def test_tools_that_answer_keep_their_names(self) -> None:
+        """They are no calls."""
+        child = LlmAgent(name="child", mode="task", model=scripted())
+
+        assert "finish_task" in {getattr(one, "name", None) for one in child.tools}
+        assert "set_model_response" == SetModelResponseTool(BaseModel).name

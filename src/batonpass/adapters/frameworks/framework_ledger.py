@@ -3,12 +3,12 @@
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from batonpass.adapters.frameworks.framework_call import DeclaredTools
 from batonpass.default import default_relay
-from batonpass.errors import BatonpassError
+from batonpass.errors import BatonpassError, CallError, GrantError, HandoffError, PolicyFileError
 from batonpass.handoff.grants.policy_tables import whole_grant
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.transfer.offer_request import GivenItem
@@ -17,6 +17,8 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.relay import Relay, desk_of
+
+Done = TypeVar("Done")
 
 _UNCOVERED: Final = "uncovered"
 _AT_PROVIDER: Final = "runs at the model's provider"
@@ -79,6 +81,26 @@ class FrameworkLedger:
             if flag not in self.uncovered:
                 self.uncovered[flag] = None
                 warnings.warn(f"{tool} {why}: its calls are neither judged nor recorded", stacklevel=2)
+
+    @property
+    def enforces(self) -> bool:
+        """Return whether a program asks for enforcement, so that nothing goes on of which nobody knows whose it is."""
+        return self.mode is Mode.ENFORCED or (self.mode is None and bool(self.grants))
+
+    def attempt(self, act: Callable[[], Done], *, enforced: bool | None = None) -> Done | None:
+        """Do something of ours; if that breaks, an observed program goes on, and None is returned.
+
+        Raises refusals, a policy that cannot be read, and any fault if it is enforced.
+        """
+        try:
+            return act()
+        except (CallError, GrantError, HandoffError, PolicyFileError):
+            raise
+        except Exception as error:
+            if self.enforces if enforced is None else enforced:
+                raise
+            self.complain(error)
+            return None
 
     def miss(self) -> None:
         """Count a call that is made without being recorded."""

@@ -11,7 +11,7 @@ import types
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from google.adk.tools import AgentTool, BaseTool, FunctionTool, ToolContext, exit_loop
 from google.adk.tools.transfer_to_agent_tool import transfer_to_agent
@@ -30,9 +30,11 @@ from batonpass.adapters.google_adk.adk_invocation import (
 )
 from batonpass.agents.shown_result import show_result
 from batonpass.aio.threads import in_thread
-from batonpass.errors import BatonpassError, CallError, GrantError, HandoffError
+from batonpass.errors import BatonpassError, CallError, GrantError, GuardFailedError, HandoffError
 from batonpass.handoff.calls.pending_call import Replayed
 from batonpass.handoff.tools.refusal_sentences import sentence_for
+
+Done = TypeVar("Done")
 
 # How an agent answers or goes elsewhere. They do nothing by themselves, and what follows from them is recorded.
 _ANSWERS: Final = frozenset({"finish_task", "set_model_response"})
@@ -64,8 +66,12 @@ class PlannedCall:
     async def _call(self, tool: BaseTool, args: dict[str, Any], inner: Callable[[], Awaitable[Any]]) -> Any:
         work = self.seat.work
         call = framework_call(self.ledger.tools.find(tool.name, getattr(tool, "func", None)), args)
-        async with self.turn:
-            begun, told = await in_thread(lambda: work.ask(call))
+        try:
+            async with self.turn:
+                asked = await self._safely(lambda: work.ask(call))
+        except Exception as error:  # noqa: BLE001 - only an enforced call comes here
+            return refused(GuardFailedError(tool.name, f"{type(error).__name__}: {error}"))
+        begun, told = asked or (None, None)
         if told is not None:
             return told.value if isinstance(told, Replayed) else refused(told)
         try:
@@ -73,9 +79,16 @@ class PlannedCall:
                 value = await inner()
         except BaseException as error:
             if begun is not None:
-                await in_thread(functools.partial(work.fail, begun, call, error))
+                await self._safely(functools.partial(work.fail, begun, call, error))
             raise
-        return value if begun is None else await in_thread(lambda: work.end(begun, call, value))
+        if begun is None:
+            return value
+        shown = await self._safely(lambda: (work.end(begun, call, value),))
+        return value if shown is None else shown[0]
+
+    async def _safely(self, act: Callable[[], Done]) -> Done | None:
+        """Do something of ours in a thread. An observed program hears of no fault in it."""
+        return await in_thread(lambda: self.ledger.attempt(act, enforced=self.seat.work.enforced))
 
     async def _transferred(self, value: Any) -> Any:
         """Offer the conversation to the agent to which a tool passed it; if that is refused, it stays where it is."""
@@ -86,30 +99,36 @@ class PlannedCall:
         task = actions.transfer_reason or self.invocation.words
         try:
             async with self.turn:
-                offered = await in_thread(lambda: self.seat.offer(to, task, SeatEnd.RUN))
+                offered = await self._safely(lambda: self.seat.offer(to, task, SeatEnd.RUN))
         except (GrantError, HandoffError) as error:
             actions.transfer_to_agent = None
             return refused(error)
-        self.invocation.offered.append(offered)
+        if offered is not None:
+            self.invocation.offered.append(offered)
         return value
 
     async def _ask_agent(self, tool: AgentTool, args: dict[str, Any], inner: Callable[[], Awaitable[Any]]) -> Any:
         task = task_of(args)
         try:
             async with self.turn:
-                child = await in_thread(lambda: self.seat.offer(tool.agent.name, task, SeatEnd.TOOL))
-                known = await in_thread(child.work.finished)
+                child = await self._safely(lambda: self.seat.offer(tool.agent.name, task, SeatEnd.TOOL))
+                known = None if child is None else await self._safely(child.work.finished)
         except (CallError, GrantError, HandoffError) as error:
             return refused(error)
+        if child is None:
+            return await inner()
         if known is not None:
             child.take(task)
             return show_result(child.agent, known)
+        return await self._let_work(child, task, inner)
+
+    async def _let_work(self, child: AgentSeat, task: str, inner: Callable[[], Awaitable[Any]]) -> Any:
         expected = EXPECTED.set(child)
         try:
             with self._within():
                 value = await inner()
         except BaseException as error:
-            await in_thread(functools.partial(child.abort, error))
+            await self._safely(functools.partial(child.abort, error))
             if (refusal := child.refusal or refusal_of(error)) is None:
                 raise
             return await self._tell(refusal)
@@ -122,7 +141,7 @@ class PlannedCall:
         if (refusal := child.work.waits or child.refusal) is not None:
             return await self._tell(refusal)
         try:
-            await in_thread(lambda: child.close(text_of(value)))
+            await self._safely(lambda: child.close(text_of(value)))
         except BatonpassError as error:
             return refused(error)
         return value

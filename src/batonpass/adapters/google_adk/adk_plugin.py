@@ -35,10 +35,9 @@ from batonpass.adapters.google_adk.adk_invocation import (
 )
 from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
-from batonpass.errors import BatonpassError, GrantError, GuardFailedError, HandoffError, NotFoundError, PolicyFileError
+from batonpass.errors import BatonpassError, GrantError, GuardFailedError, HandoffError, NotFoundError
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.model.base.ids import as_agent
-from batonpass.model.base.kinds import Mode
 
 # The framework names its callbacks' parameters, and calls them by name.
 # ruff: noqa: ARG002
@@ -169,7 +168,7 @@ class AdkPlugin(BasePlugin):
             return work.briefing()
 
         try:
-            briefing = await self._safely(prepare)
+            briefing = await self._safely(prepare, enforced=work.enforced)
         except BatonpassError as error:
             if error is not work.waits and seat.ends not in {SeatEnd.TOOL, SeatEnd.TASK}:
                 raise
@@ -196,7 +195,8 @@ class AdkPlugin(BasePlugin):
             call = part.function_call
             if call is not None and call.name in takers:
                 try:
-                    invocation.offered.append(await self._offer_task(seat, call))
+                    if (offered := await self._offer_task(seat, call)) is not None:
+                        invocation.offered.append(offered)
                 except (GrantError, HandoffError) as error:
                     seat.refused.append(sentence_for(error))
                     refusals += 1
@@ -208,11 +208,12 @@ class AdkPlugin(BasePlugin):
             return None
         return llm_response.model_copy(update={"content": content.model_copy(update={"parts": parts})})
 
-    async def _offer_task(self, seat: AgentSeat, call: FunctionCall) -> AgentSeat:
+    async def _offer_task(self, seat: AgentSeat, call: FunctionCall) -> AgentSeat | None:
         name, task = call.name or "", task_of(call.args or {})
 
-        child = await in_thread(lambda: seat.offer(name, task, SeatEnd.TASK))
-        child.take(task)
+        child = await self._safely(lambda: seat.offer(name, task, SeatEnd.TASK), enforced=seat.work.enforced)
+        if child is not None:
+            child.take(task)
         return child
 
     async def before_tool_callback(
@@ -222,7 +223,7 @@ class AdkPlugin(BasePlugin):
         seat = self._find_seat(tool_context)
         invocation = self._invocations.get(tool_context.invocation_id)
         if seat is None or invocation is None:
-            if self._is_enforced():
+            if self._ledger.enforces:
                 return refused(GuardFailedError(tool.name, "nobody knows whose call it is"))
             self._ledger.miss()
             return None
@@ -302,24 +303,9 @@ class AdkPlugin(BasePlugin):
         invocation = self._invocations.get(context.invocation_id)
         return None if invocation is None else invocation.seats.get((context.branch, context.agent_name))
 
-    async def _safely(self, act: Callable[[], Done]) -> Done | None:
-        """Do something of ours in a thread. Only an enforced run, or a policy that cannot be read, hears of a fault."""
-        try:
-            return await in_thread(act)
-        except (PolicyFileError, GrantError, HandoffError):
-            raise
-        except BatonpassError as error:
-            if self._is_enforced():
-                raise
-            self._ledger.complain(error)
-        except Exception as error:
-            if self._is_enforced():
-                raise
-            self._ledger.complain(error)
-        return None
-
-    def _is_enforced(self) -> bool:
-        return self._ledger.mode is Mode.ENFORCED or (self._ledger.mode is None and bool(self._ledger.grants))
+    async def _safely(self, act: Callable[[], Done], *, enforced: bool | None = None) -> Done | None:
+        """Do something of ours in a thread. An observed program hears of no fault in it."""
+        return await in_thread(lambda: self._ledger.attempt(act, enforced=enforced))
 
     def _leave_uncovered(self, seat: AgentSeat, request: LlmRequest) -> None:
         given = request.config.tools or ()
