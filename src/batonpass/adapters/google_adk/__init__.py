@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSIONS", "record"]
 
 VERSIONS: Final = FrameworkVersions(
-    package="google-adk", module="google.adk", extra="google-adk", oldest=(2, 13), below=(3, 0)
+    package="google-adk", module="google.adk", extra="google-adk", oldest=(2, 12), below=(3, 0)
 )
 
 
