@@ -22,7 +22,7 @@ from batonpass.model.baton.card import Card
 from batonpass.relay import Relay
 from tests.children import FORKS
 from tests.integration.cli.shell import PROGRAM, surroundings
-from tests.integration.waiting import PATIENCE, TWO, approve_together, work_too_long
+from tests.integration.waiting import PATIENCE, TWO, approve_together, work_nested, work_too_long
 from tests.postgres_server import Server
 
 TELL: Final = """
@@ -132,6 +132,31 @@ def test_two_people_who_approve_at_the_same_moment_are_enough(
         relay.verify()
 
     assert [f"place {number}" for number in range(ROUNDS)] == made
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parents_that_wait_for_children_finish_with_as_many_workers(tmp_path: Path, workers: int) -> None:
+    """Two parents that each wait for a child of their own, and one or two processes that work."""
+    url, home = f"sqlite:///{tmp_path}/ledger.db", tmp_path / "home"
+    with Relay.open(url, home=home) as relay:
+        for agent in ("parent", "child"):
+            relay.introduce(Card(agent=AgentId(agent)))
+        lead = relay.start("Nest", by="user:ana")
+        parents = [lead.hand_off("parent", name, carrier="worker") for name in ("one", "two")]
+        processes = [FORKS.Process(target=work_nested, args=(url, str(home))) for _ in range(workers)]
+        for process in processes:
+            process.start()
+        try:
+            found = [parent.wait(timedelta(seconds=PATIENCE)).value for parent in parents]
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
+        with relay.store.view() as view:
+            counted = [known.attempt for known in view.find_handoffs() if known.to == "child"]
+        relay.verify()
+
+    assert (["ONE", "TWO"], [1, 1]) == (found, counted)
 
 
 @pytest.mark.postgres

@@ -1,10 +1,13 @@
 """Processes that keep others waiting, or decide at the same moment as another. Run by `test_never_stuck`."""
 
+import threading
 import time
+from datetime import timedelta
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from typing import Final
 
+from batonpass.dispatch.worker import Worker
 from batonpass.model.bodies.body import Gate
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
@@ -36,3 +39,11 @@ def approve_together(url: str, home: str, who: str, together: Barrier, line: Con
             together.wait(PATIENCE)
             held.approve(by=who)
             line.send("done")
+
+
+def work_nested(url: str, home: str) -> None:
+    """Work until killed: a parent waits for its child, which is carried by a worker as well."""
+    with Relay.open(url, home=home) as relay:
+        relay.register("parent", lambda run: run.hand_off("child", run.task, carrier="worker").wait().value)
+        relay.register("child", lambda run: run.task.upper())
+        Worker(relay).run_until(threading.Event(), poll=timedelta(milliseconds=20))

@@ -1,5 +1,6 @@
 """What a person does about a handoff: answer, judge, try again, settle, withdraw."""
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -129,6 +130,30 @@ def test_settling_names_one_call(desk: Desk, relay: Relay) -> None:
         settled.stdout,
     )
     assert 1 == len(desk.answer("handoff", "show", "drafter")["open"]["in_doubt"])
+
+
+def test_problems_are_listed_before_anybody_accepts(desk: Desk, relay: Relay) -> None:
+    """What blocks comes first, with whom it asks; nothing is recorded, and the exit code says whether it blocks."""
+    lead = relay.start("Report it", by="user:ana")
+    sound = lead.hand_off("writer", "Write two pages about the east", criteria=["two pages"])
+    handoff = lead.hand_off("adder", "Add it up", criteria=["a sum"], brief=Brief(inputs=["q3.csv"]))
+    with relay.store.view() as view:
+        before = view.last_position()
+    done = desk.run("handoff", "check", handoff.id[-6:])
+    facts = json.loads(desk.run("handoff", "check", handoff.id[-6:], "--json").stdout)
+
+    assert 1 == done.exit_code
+    assert [True, True] == ["1 blocking" in done.stdout, "q3.csv" in done.stdout.splitlines()[1]]
+    assert (1, "blocking", "producer") == (
+        facts["blocking"],
+        facts["problems"][0]["weight"],
+        facts["problems"][0]["whom"],
+    )
+    assert 0 == desk.run("handoff", "check", sound.id[-6:]).exit_code
+    with relay.store.view() as view:
+        assert before == view.last_position()
+    handoff.waive("not needed", by="user:ana")
+    assert 0 == desk.run("handoff", "check", handoff.id[-6:]).exit_code
 
 
 def test_a_late_outcome_is_taken_by_one_command(desk: Desk, relay: Relay) -> None:
