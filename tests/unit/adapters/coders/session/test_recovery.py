@@ -1,7 +1,8 @@
 """Whoever records may be ended at any time: the next one knows from the ledger all that it needs."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,26 @@ import pytest
 from batonpass.adapters.coders.session.hook_recorder import HookRecorder
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.relay import Relay
+from batonpass.testing import FrozenClock
 from tests.unit.adapters.coders.sessions import SESSION, Session, lines, receipts, told
 
 EVENTS = 33
+
+
+class ForwardClock(FrozenClock):
+    """A clock that goes on whenever somebody looks, and never back as that of a machine may."""
+
+    def now(self) -> datetime:
+        """Return a later time than before: what is compared here stands in the order of its ids, and these of time."""
+        return self.tick(timedelta(milliseconds=1))
+
+
+@pytest.fixture
+def relay(project: Path) -> Iterator[Relay]:
+    """Return a relay whose ledger is whole after every test."""
+    with Relay.open("memory:", work_tree=project, clock=ForwardClock()) as relay:
+        yield relay
+        relay.verify()
 
 
 def play(session: Session) -> None:
@@ -52,7 +70,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """Return what is recorded if nobody is ever ended."""
     folder = tmp_path_factory.mktemp("whole") / "shop"
     folder.mkdir()
-    with Relay.open("memory:", work_tree=folder) as relay:
+    with Relay.open("memory:", work_tree=folder, clock=ForwardClock()) as relay:
         recorder = HookRecorder(relay, folder, by="user:ana", work_tree=_tree(folder))
         session = Session(folder, recorder)
         play(session)
@@ -107,11 +125,12 @@ def test_ended_after_every_event(tmp_path: Path, expected: list[dict[str, Any]])
     folder = tmp_path / "shop"
     folder.mkdir()
     opened: list[Relay] = []
+    clock = ForwardClock()
 
     def start() -> HookRecorder:
         # Not closed: whoever is killed closes nothing.
         url, home = f"sqlite:///{tmp_path}/ledger.db", tmp_path / "home"
-        opened.append(Relay.open(url, home=home, keys_in_files=True, work_tree=folder))
+        opened.append(Relay.open(url, home=home, keys_in_files=True, work_tree=folder, clock=clock))
         return HookRecorder(opened[-1], folder, by="user:ana", work_tree=_tree(folder))
 
     play(Session(folder, start(), after=start))
