@@ -284,6 +284,11 @@ class AgentWork:
             held = [one for one in run.held_work() if one.approved is None]
             self._attempt(lambda: run.fail(held[0].error) if held else run.close())
 
+    def leave(self) -> None:
+        """Leave its run open, because the framework may go on with it later, in any process, and resumes it then."""
+        if self._run is not None:
+            self._ledger.forget_turn(self._run)
+
     def abort(self, error: BaseException) -> None:
         """End its run by an error. If the error says that somebody has to decide, the run waits for that."""
         run = self._run

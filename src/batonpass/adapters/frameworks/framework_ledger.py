@@ -102,6 +102,12 @@ class FrameworkLedger:
             self.complain(error)
             return None
 
+    def forget_turn(self, run: LiveRun) -> None:
+        """Forget that a root run is at work here: whoever goes on with its turn resumes it."""
+        with self.turns_lock:
+            for key in [key for key, known in self.turns.items() if known is run]:
+                del self.turns[key]
+
     def miss(self) -> None:
         """Count a call that is made without being recorded."""
         with self._lock:

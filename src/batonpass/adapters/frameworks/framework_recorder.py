@@ -17,10 +17,12 @@ from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.ids import AgentId, PrincipalId, SessionId, as_agent, require_principal, session_named
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.ledger.run import RunState
 
 _TRIED_AGAIN: Final = frozenset({State.FAILED, State.REFUTED, State.DECLINED})
 _GO_ON: Final = _TRIED_AGAIN | {State.OFFERED}
 _LEFT: Final = _GO_ON | {State.RUNNING, State.HELD}
+_MOST_ABANDONED: Final = 8  # of the last runs of a conversation
 
 
 class ThreadTurn(Struct, frozen=True, kw_only=True):
@@ -82,10 +84,23 @@ def _once(
                 continue
             run = start(turn.session, key)
             # Who goes back to an earlier point of a conversation does everything anew.
-            if not run._holding.replaying:  # noqa: SLF001 - as above
-                ledger.turns[key] = run
-                return run
+            if run._holding.replaying:  # noqa: SLF001 - as above
+                continue
+            ledger.turns[key] = run
+            if not run._holding.resumed:  # noqa: SLF001 - as above
+                _end_abandoned(ledger, turn, agent)
+            return run
     raise AssertionError  # pragma: no cover - numbers do not end
+
+
+def _end_abandoned(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId) -> None:
+    """End the runs of earlier turns that were left open: the conversation went on, so nobody goes on with them."""
+    here = {run.id for run in ledger.turns.values()}
+    with ledger.relay.store.view() as view:
+        latest = [*view.find_runs(session=turn.session, roots=True, limit=_MOST_ABANDONED)]
+    for known in latest:
+        if known.state is RunState.OPEN and known.agent == agent and known.id not in here:
+            ledger.relay.resume(known.id).fail(InterruptedError("the conversation went on with other words"))
 
 
 def find_left(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId, words: str) -> LiveHandoff | None:
@@ -104,17 +119,35 @@ def find_left(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId, words: 
     return None
 
 
-def take_up(ledger: FrameworkLedger, handoff: LiveHandoff, parent: AgentWork | None = None) -> AgentWork:
-    """Return the work on a handoff that was left undone: its next attempt, or the one whose process is gone."""
+def resume_senders(ledger: FrameworkLedger, handoff: LiveHandoff) -> list[AgentWork]:
+    """Resume the runs above a handoff that were left open, and return their work, the nearest first."""
+    with ledger.relay.store.view() as view:
+        known = view.get_handoff(handoff.id)
+        above = [view.get_run(known.parent)]
+        while above[-1].handoff is not None:
+            above.append(view.get_run(view.get_handoff(above[-1].handoff).parent))
+    left = itertools.takewhile(lambda run: run.state is RunState.OPEN, above)
+    return [resume_work(ledger, ledger.relay.resume(run.id)) for run in left]
+
+
+def take_up(ledger: FrameworkLedger, handoff: LiveHandoff, sender: AgentWork | None = None) -> AgentWork:
+    """Return the work on a handoff that was left undone: its next attempt, or the one whose process is gone.
+
+    Its sender gets the result, if it still works.
+    """
     with ledger.relay.store.view() as view:
         known = view.get_handoff(handoff.id)
         offered = read_offer(view, known).offered
     enforced = offered is None or mode_of_child(offered) is Mode.ENFORCED
 
-    def begin() -> LiveRun:
-        return ledger.relay.resume(known.run) if known.run and known.state is State.RUNNING else _next(ledger, handoff)
+    given = handoff if sender is None or sender.run is None else sender.run.handoff(handoff.id)
 
-    return AgentWork(ledger, known.to, begin, enforced=enforced, parent=parent, handoff=handoff)
+    def begin() -> LiveRun:
+        if sender is None and known.run and known.state is State.RUNNING:
+            return ledger.relay.resume(known.run)
+        return _next(ledger, given)
+
+    return AgentWork(ledger, known.to, begin, enforced=enforced, parent=sender, handoff=given)
 
 
 def _within(ledger: FrameworkLedger, run: LiveRun, agent: AgentId, words: str) -> AgentWork:

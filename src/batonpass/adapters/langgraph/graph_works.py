@@ -6,7 +6,7 @@ agent has transferred the conversation, and waits there: if that graph runs it a
 the result of that graph is its result too.
 """
 
-import itertools
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,12 +20,20 @@ from langgraph.errors import GraphInterrupt, ParentCommand
 from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.frameworks.framework_call import FrameworkCall, framework_call
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
-from batonpass.adapters.frameworks.framework_recorder import ThreadTurn, begin_work, find_left, take_up
+from batonpass.adapters.frameworks.framework_recorder import (
+    ThreadTurn,
+    begin_work,
+    find_left,
+    resume_senders,
+    take_up,
+)
 from batonpass.adapters.langgraph.graph_watch import WATCH, GraphPlace, SeenRun
-from batonpass.errors import PolicyFileError
+from batonpass.errors import BatonpassError, PolicyFileError
 from batonpass.model.base.ids import AgentId, as_agent
 
 NO_WORDS: Final = "(no words of a person)"
+_CHECKPOINTER: Final = "__pregel_checkpointer"
+_WAITING: Final = "*"  # in place of a namespace: an agent that has passed the conversation on
 
 
 @dataclass
@@ -35,7 +43,7 @@ class Caller:
     work: AgentWork
     key: str  # the same for the same call, also after the graph was resumed
     offered: AgentWork | None = None  # what the call said itself: accepted by the first agent that begins
-    begun: Iterator[int] = field(default_factory=itertools.count)
+    begun: dict[SeenRun, int] = field(default_factory=dict)  # the number of each graph that asked to begin here
 
 
 CALLER: Final[ContextVar[Caller | None]] = ContextVar("batonpass_langgraph_caller", default=None)
@@ -67,7 +75,7 @@ class GraphScope:
     """A graph whose nodes are agents: who was offered the conversation, and who has passed it on and waits."""
 
     transfers: list[Transfer] = field(default_factory=list)
-    waiting: list[AgentWork] = field(default_factory=list)
+    waiting: list["tuple[GraphMoment, AgentWork]"] = field(default_factory=list)
 
     def take(self, node: str) -> AgentWork | None:
         """Return the work that was offered to a node that begins."""
@@ -79,25 +87,38 @@ class GraphScope:
 
     def go_on(self, agent: AgentId) -> AgentWork | None:
         """Return the work of an agent that had passed the conversation on and is run again."""
-        found = next((one for one in reversed(self.waiting) if one.agent == agent), None)
-        if found is not None:
-            self.waiting.remove(found)
-        return found
+        found = next((one for one in reversed(self.waiting) if one[1].agent == agent), None)
+        if found is None:
+            return None
+        self.waiting.remove(found)
+        return found[1]
 
 
 @dataclass(frozen=True)
 class GraphMoment:
-    """A node of an agent's graph at work: where it is, and what it sees."""
+    """A node of an agent's graph at work, or a node that is an agent: where it is, and what it sees."""
 
     place: GraphPlace
     config: Mapping[str, Any]
     state: Any
     agent: AgentId
+    is_agent: bool = False  # the node itself is the agent, and not its graph
 
     @property
     def space(self) -> str:
-        """Return the namespace of the agent's graph: the same when the graph is resumed."""
-        return str(self.configured.get("checkpoint_ns", "")).rpartition("|")[0]
+        """Return the namespace of the agent: the same when the graph is resumed."""
+        own = str(self.configured.get("checkpoint_ns", ""))
+        return own if self.is_agent else own.rpartition("|")[0]
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether LangGraph keeps what it needs to go on, if the graph pauses or fails."""
+        return self.configured.get(_CHECKPOINTER) not in {None, False}
+
+    @property
+    def around(self) -> GraphPlace | None:
+        """Return the node in which the agent works: the graph around knows whom it runs next."""
+        return self.place if self.is_agent else self.place.around()
 
     @property
     def configured(self) -> Mapping[str, Any]:
@@ -148,71 +169,79 @@ class GraphWorks:
         with self._lock:
             if (known := self._works.get(graph)) is not None:
                 return known
-            work = self._begin(moment, moment.place.around())
+            work = self.begin(moment)
             self._works[graph] = work
-        graph.ended.append(lambda output, error: self._end(moment, work, output, error))
+        graph.ended.append(lambda output, error: self._end_graph(moment, work, output, error))
         return work
 
-    def _begin(self, moment: GraphMoment, around: GraphPlace | None) -> AgentWork:
-        if (known := self._known(moment, around)) is not None:
-            return known
-        name, words = moment.agent, words_of(moment.messages)
+    def begin(self, moment: GraphMoment) -> AgentWork:
+        """Return the work of an agent that begins or goes on here. Raises as `find`."""
+        with self._lock:
+            return self._known(moment) or self._new(moment)
+
+    def _new(self, moment: GraphMoment) -> AgentWork:
+        name, words = moment.agent, words_of(moment.state)
         turn, caller = moment.turn, CALLER.get()
-        left = None if turn is None else self._left(turn, name, words, caller)
-        if left is not None:
-            return left
         if caller is None:
-            return begin_work(self.ledger, name, words, turn=turn)
+            left = None if turn is None else self._left(moment, turn, words)
+            return left or begin_work(self.ledger, name, words, turn=turn)
         if caller.offered is not None:
             offered, caller.offered = caller.offered, None
             return offered
-        return caller.work.offer(name, words, key=f"{caller.key}:{next(caller.begun)}")
+        number = caller.begun.setdefault(moment.place.graph, len(caller.begun))
+        return caller.work.offer(name, words, key=f"{caller.key}:{number}")
 
-    def _known(self, moment: GraphMoment, around: GraphPlace | None) -> AgentWork | None:
+    def _known(self, moment: GraphMoment) -> AgentWork | None:
         """Return the work that somebody here knows to be this one."""
         resumed = RESUMED.get()
         if resumed and resumed[0].agent == moment.agent:
             return resumed.pop()
-        return self._passed(around, moment.agent) or self._unpause(moment)
+        return self._passed(moment.around, moment.agent) or self._unpause(moment)
 
     def _passed(self, around: GraphPlace | None, name: AgentId) -> AgentWork | None:
         """Return the work that the graph around passed to this node, or that goes on now in it."""
         scope = None if around is None else self._scopes.get(around.graph)
         return None if scope is None or around is None else scope.take(around.node) or scope.go_on(name)
 
-    def _left(self, turn: ThreadTurn, name: AgentId, words: str, caller: Caller | None) -> AgentWork | None:
-        """Return the work that an earlier process left undone.
+    def _left(self, moment: GraphMoment, turn: ThreadTurn, words: str) -> AgentWork | None:
+        """Return the work that an earlier process left undone: somebody had transferred the conversation to the agent.
 
-        Without a caller, somebody had transferred the conversation to the agent. With one, its root had failed.
+        Whoever had transferred it waits again.
         """
-        if caller is not None and (caller.offered is not None or caller.work.handoff is not None):
-            return None  # its key finds it
         try:
-            handoff = find_left(self.ledger, turn, name, words)
+            handoff = find_left(self.ledger, turn, moment.agent, words)
+            if handoff is None:
+                return None
+            senders = resume_senders(self.ledger, handoff)
+            for sender in reversed(senders):
+                self.wait(moment, sender)
+            return take_up(self.ledger, handoff, senders[0] if senders else None)
         except PolicyFileError:
             raise
         except Exception as error:  # noqa: BLE001 - whoever begins anew is told in its own way
             self.ledger.complain(error)
             return None
-        return None if handoff is None else take_up(self.ledger, handoff, None if caller is None else caller.work)
 
-    def offer(self, moment: GraphMoment, work: AgentWork, *, to: str, task: str, key: str) -> AgentWork:
-        """Offer the conversation to a node of the graph around. Raises `HandoffError` and `GrantError`."""
-        offered = work.offer(as_agent(to), task, key=key)
-        around = moment.place.around()
-        if around is not None:
-            self.expect(around.graph, offered, to)
+    def offer(
+        self, moment: GraphMoment, work: AgentWork, *, to: str, task: str, key: str, agent: AgentId | None = None
+    ) -> AgentWork:
+        """Offer the conversation to a node of the graph around. Raises `HandoffError` and `GrantError`.
+
+        The agent has the name of the node, unless another is given.
+        """
+        offered = work.offer(agent or as_agent(to), task, key=key)
+        if (around := moment.around) is not None:
+            with self._lock:
+                self._scope(around.graph).transfers.append(Transfer(offered, to, around.graph.nodes[to]))
         return offered
 
-    def expect(self, graph: SeenRun, offered: AgentWork, node: str) -> None:
-        """Expect a node of a graph to take what was offered to it."""
+    def wait(self, moment: GraphMoment, work: AgentWork) -> None:
+        """Let an agent wait that has passed the conversation on in the graph around."""
+        if (around := moment.around) is None:
+            work.leave()
+            return
         with self._lock:
-            self._scope(graph).transfers.append(Transfer(offered, node, graph.nodes[node]))
-
-    def wait(self, graph: SeenRun, work: AgentWork) -> None:
-        """Let an agent wait that has passed the conversation on in a graph."""
-        with self._lock:
-            self._scope(graph).waiting.append(work)
+            self._scope(around.graph).waiting.append((moment, work))
 
     def _scope(self, graph: SeenRun) -> GraphScope:
         known = self._scopes.get(graph)
@@ -225,37 +254,45 @@ class GraphWorks:
         turn = moment.turn
         if turn is None:
             return None
-        said, work = self._paused.pop((turn.thread, moment.space, moment.agent), (None, None))
+        paused, name = self._paused, moment.agent
+        waiting = paused.pop((turn.thread, _WAITING, name), (None, None))
+        said, work = paused.pop((turn.thread, moment.space, name), waiting)
         if work is not None and said != turn.name:
             work.abort(InterruptedError("the conversation went on with other words"))
             return None
         return work
 
-    def _end(self, moment: GraphMoment, work: AgentWork, output: Any, error: BaseException | None) -> None:
+    def _end_graph(self, moment: GraphMoment, work: AgentWork, output: Any, error: BaseException | None) -> None:
         graph = moment.place.graph
         with self._lock:
             self._works.pop(graph, None)
-        around = moment.place.around()
         try:
-            if isinstance(error, ParentCommand) and around is not None:
-                self.wait(around.graph, work)
-            elif _is_paused(graph, output, error):
-                self._pause(moment, work)
-            elif error is not None:
-                work.abort(error)
+            if _is_paused(graph, output, error):
+                self.pause(moment, work, graph.held, moment.space)
             else:
-                work.close(result_of(output))
+                self.end(moment, work, output, error)
         except Exception as failed:  # noqa: BLE001 - LangChain would only log it
             self.ledger.complain(failed)
 
-    def _pause(self, moment: GraphMoment, work: AgentWork) -> None:
+    def end(self, moment: GraphMoment, work: AgentWork, output: Any, error: BaseException | None) -> None:
+        """End the work of an agent, or let it wait if it has passed the conversation on."""
+        if isinstance(error, ParentCommand):
+            self.wait(moment, work)
+        elif error is None:
+            work.close(result_of(output))
+        elif work.handoff is None and moment.is_kept:
+            work.leave()  # LangGraph goes on here if it is invoked again, and nothing of it is done twice
+        else:
+            work.abort(error)
+
+    def pause(self, moment: GraphMoment, work: AgentWork, held: BatonpassError | None, space: str) -> None:
         """Leave an agent that waits for somebody: for a person whom we ask, or for its program."""
-        held, turn = moment.place.graph.held, moment.turn
+        turn = moment.turn
         if held is not None:
             work.abort(held)
         elif turn is not None and work.run is not None:
             with self._lock:
-                self._paused[turn.thread, moment.space, moment.agent] = turn.name, work
+                self._paused[turn.thread, space, work.agent] = turn.name, work
 
     def _end_scope(self, graph: SeenRun, output: Any, error: BaseException | None) -> None:
         with self._lock:
@@ -265,12 +302,13 @@ class GraphWorks:
             for transfer in scope.transfers if error is None and not paused else ():
                 if graph.nodes[transfer.node] == transfer.begun_before:
                     transfer.work.drop()
-            for work in reversed(scope.waiting):
+            for moment, work in reversed(scope.waiting):
                 if paused:
-                    if graph.held is not None:
-                        work.abort(graph.held)
+                    self.pause(moment, work, graph.held, _WAITING)
                 elif error is None or isinstance(error, ParentCommand):
                     work.close(result_of(output))
+                elif moment.is_kept:
+                    work.leave()
                 else:
                     work.abort(error)
         except Exception as failed:  # noqa: BLE001 - as above
@@ -290,10 +328,14 @@ def _is_open(messages: Sequence[AnyMessage]) -> bool:
     return isinstance(last, AIMessage) and bool(last.tool_calls)
 
 
-def moment_of(config: Mapping[str, Any], state: Any, agent: str | None = None) -> GraphMoment | None:
+def moment_of(
+    config: Mapping[str, Any], state: Any, agent: str | None = None, *, is_agent: bool = False
+) -> GraphMoment | None:
     """Return the moment at which a node of an agent's graph runs; None if LangChain told us of no such graph."""
     place = WATCH.find(config)
-    return None if place is None else GraphMoment(place, config, state, as_agent(agent or place.graph.agent))
+    if place is None:
+        return None
+    return GraphMoment(place, config, state, as_agent(agent or place.graph.agent), is_agent)
 
 
 def recognised(ledger: FrameworkLedger, moment: GraphMoment) -> Iterator[FrameworkCall]:
@@ -308,8 +350,11 @@ def messages_of(state: Any) -> Sequence[AnyMessage]:
     return found if isinstance(found, Sequence) and not isinstance(found, str) else ()
 
 
-def words_of(messages: Sequence[Any]) -> str:
-    """Return the last words of a person in messages."""
+def words_of(state: Any) -> str:
+    """Return the last words of a person in a state; if it has no messages, the state itself."""
+    messages = messages_of(state)
+    if not messages and isinstance(state, Mapping) and state:
+        return json.dumps(state, ensure_ascii=False, default=str)
     said = [message for message in messages if isinstance(message, HumanMessage)]
     return (text_of(said[-1]) if said else "") or NO_WORDS
 
@@ -324,6 +369,8 @@ def text_of(message: Any) -> str:
 
 
 def result_of(output: Any) -> str:
-    """Return what an agent gave back: the text of its last message."""
+    """Return what an agent gave back: the text of its last message; if there are no messages, the output itself."""
     messages = messages_of(output)
-    return text_of(messages[-1]) if messages and hasattr(messages[-1], "content") else ""
+    if messages and hasattr(messages[-1], "content"):
+        return text_of(messages[-1])
+    return "" if output is None else json.dumps(output, ensure_ascii=False, default=str)
