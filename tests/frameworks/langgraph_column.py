@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypedDict
 
 import pytest
-from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.language_models import BaseChatModel
@@ -589,6 +588,8 @@ def test_a_supervisor_goes_on_with_its_run(stage: Stage) -> None:
 
 def test_agents_of_deepagents_are_handed_their_tasks(stage: Stage) -> None:
     """The tool `task` is a handoff to the subagent that it names, with its description as the exact task."""
+    from deepagents import create_deep_agent  # noqa: PLC0415 - it imports the packages of providers
+
     recorded = record(by=PERSON, relay=stage.relay(), grants=NARROW)
     editor = {
         "name": "editor",
@@ -615,6 +616,8 @@ def test_agents_of_deepagents_are_handed_their_tasks(stage: Stage) -> None:
 
 def test_a_subagent_that_is_not_recorded_shows_as_offered(stage: Stage) -> None:
     """It has no middleware: nobody accepts what was offered to it."""
+    from deepagents import create_deep_agent  # noqa: PLC0415 - as above
+
     recorded = record(by=PERSON, relay=stage.relay())
     editor = {
         "name": "editor",
