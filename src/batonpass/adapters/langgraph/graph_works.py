@@ -28,7 +28,7 @@ from batonpass.adapters.frameworks.framework_recorder import (
     take_up,
 )
 from batonpass.adapters.langgraph.graph_watch import WATCH, GraphPlace, SeenRun
-from batonpass.errors import BatonpassError, PolicyFileError
+from batonpass.errors import BatonpassError
 from batonpass.model.base.ids import AgentId, as_agent
 
 NO_WORDS: Final = "(no words of a person)"
@@ -208,7 +208,8 @@ class GraphWorks:
 
         Whoever had transferred it waits again.
         """
-        try:
+
+        def find() -> AgentWork | None:
             handoff = find_left(self.ledger, turn, moment.agent, words)
             if handoff is None:
                 return None
@@ -216,11 +217,8 @@ class GraphWorks:
             for sender in reversed(senders):
                 self.wait(moment, sender)
             return take_up(self.ledger, handoff, senders[0] if senders else None)
-        except PolicyFileError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whoever begins anew is told in its own way
-            self.ledger.complain(error)
-            return None
+
+        return self.ledger.attempt(find)
 
     def offer(
         self, moment: GraphMoment, work: AgentWork, *, to: str, task: str, key: str, agent: AgentId | None = None
