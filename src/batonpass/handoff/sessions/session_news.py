@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 
 from batonpass.errors import NotFoundError
 from batonpass.handoff.history.baton_revision import BatonRevision
+from batonpass.handoff.history.offers import author_of
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_items import record_items
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.session_state import read_session
+from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.model.base.ids import ContentId, Digest, ReceiptId, RunId, StreamId
 from batonpass.model.base.kinds import Kind
 from batonpass.model.baton.fate import KnownFate
@@ -60,6 +62,8 @@ def acknowledge_session_news(desk: Desk, holding: Holding, number: int | None) -
         for item in (item for fallen in chosen.values() for item in fallen):
             holding.notes.pop(item, None)
     desk.revised.discard(holding.id)
+    # Whoever it handed off to before it knew, and after the verdict had been written to all others.
+    tell_open(desk, holding.root, by=author_of(holding.agent))
 
 
 def find_acknowledged(view: LedgerView, root: RunId) -> frozenset[ContentId]:

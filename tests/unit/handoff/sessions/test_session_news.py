@@ -194,6 +194,23 @@ def test_another_process_is_told_within_seconds(places: Places) -> None:
         assert () == lead.news()
 
 
+def test_who_was_handed_it_in_between_is_told_when_the_lead_knows(places: Places) -> None:
+    """Another process refuted it, and the lead has not looked yet: its acknowledgement tells its child."""
+    clock = FrozenClock()
+    relay, elsewhere = places.relay(clock=clock), places.relay(clock=clock)
+    with session(relay, 1) as lead:
+        rate = find_rate(lead)
+    with session(relay, 2) as lead:
+        lead.hand_off("early", "Look")
+        refute(elsewhere, rate)
+        child = lead.hand_off("adder", "Add it up").accept()
+        assert child.baton is not None
+        assert ({}, ()) == (child.baton.fates, child.revisions())
+        assert ["adder"] == stale(relay)
+        lead.acknowledge()
+        assert [f'the decision "use 3 %": refuted: {REFUTED}'] == fallen(child)
+
+
 def test_a_process_that_takes_the_session_over_knows_what_was_acknowledged(places: Places) -> None:
     """It does not go by what had fallen, nor is it told again; what is refuted since has the next number."""
     relay = places.relay()
