@@ -12,6 +12,7 @@
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
 #   make docs     build the site of the documentation into dist/docs; a part of test
 #   make pictures       make the pictures in the documents anew, from what the product prints
+#   make frameworks     make the table of what each adapter shows anew, from their tests; COLUMN=langgraph for one
 #   make findings       make the catalogue of findings anew, from the code
 #   make profile        a flame graph of handoffs in .profile/; PROFILE=call, grant, worker or proxy for others
 
@@ -234,6 +235,11 @@ docs: $(READY) $(DOCS_READY)
 .PHONY: findings
 findings: $(READY)
 	$(BIN)/python website/findings.py
+
+# The table of what each adapter shows, from the scenes as they are played; COLUMN=langgraph for one. A house test compares.
+.PHONY: frameworks
+frameworks: $(READY) $(FRAMEWORKS_READY) $(CLAUDE_READY)
+	$(BIN)/python website/frameworks.py $(COLUMN)
 
 .PHONY: pictures
 pictures: $(READY)

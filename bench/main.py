@@ -15,6 +15,7 @@ from bench import (
     blaming,
     chaining,
     enduring,
+    framework_cost,
     granting,
     growth,
     handing,
@@ -62,6 +63,7 @@ PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note | Cost]]]
     "start": starting.measure,
     "hook": hooking.measure,
     "mcp": proxying.measure,
+    "frameworks": framework_cost.measure,
     "hold": holding.measure,
     "injection": injection.measure,
 }

@@ -52,7 +52,7 @@ GUIDES: Final = (
     *("sessions", "review", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "serve"),
 )
-REFERENCE: Final = ("cli", "errors", "findings", "settings", "json", "python", "testing")
+REFERENCE: Final = ("cli", "errors", "findings", "frameworks", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (
     *("receipt", "chain", "content", "keys", "verification", "seal", "bundle", "notes", "baton", "lifecycle"),
     *(

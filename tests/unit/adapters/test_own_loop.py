@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from batonpass import Relay, current_run, tool
+from batonpass import Grant, Relay, current_run, tool
 from batonpass.adapters.own_loop import recorded_agent, recorded_tool
 from batonpass.errors import GrantError, InvalidValueError
+from batonpass.handoff.calls import begin
+from batonpass.model.base.ids import RunId
 from batonpass.model.base.lifecycle import State
 
 
@@ -116,3 +118,76 @@ def test_a_failure_is_the_agents(relay: Relay) -> None:
             broken("it")
         with relay.store.view() as view:
             assert [State.FAILED] == [handoff.state for handoff in view.find_handoffs(parent=lead.id)]
+
+
+def test_an_agent_within_an_agent_is_held_as_well(relay: Relay) -> None:
+    """It gets at most what the one above it may delegate."""
+
+    @recorded_agent("inner", may=["greet:bob"])
+    def inner(task: str) -> str:
+        return greet(task)
+
+    @recorded_agent("outer", grant=Grant(may=["greet:**"], may_delegate=["greet:bob"]))
+    def outer(task: str) -> object:
+        return inner(task)
+
+    with relay.start("Greet", by="user:ana"):
+        assert "hello bob" == outer("bob")
+        with pytest.raises(GrantError):
+            outer("mallory")
+
+
+def test_a_guard_that_crashes_stops_the_call(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An enforced call is not made if nobody could judge it."""
+    made: list[str] = []
+
+    @recorded_tool
+    def write(path: str) -> None:
+        made.append(path)
+
+    @recorded_agent("editor", may=["call:**"])
+    def edit(task: str) -> None:
+        write(task)
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    with relay.start("Write", by="user:ana"):
+        monkeypatch.setattr(begin, "authorise", fail)
+        with pytest.raises(ZeroDivisionError):
+            edit("a.py")
+
+    assert [] == made
+
+
+def test_a_retry_runs_the_agent_only(relay: Relay) -> None:
+    """The program runs the agent's function in the next attempt: what it had finished is not done again."""
+    made: list[str] = []
+
+    @recorded_tool
+    def write(path: str) -> str:
+        made.append(path)
+        return "written"
+
+    def work(task: str, *, dies: bool) -> str:
+        write(task)
+        if dies:
+            raise LookupError(task)
+        return "done"
+
+    with relay.start("Write", by="user:ana") as lead:
+        with pytest.raises(LookupError):
+            recorded_agent("editor")(work)("a.py", dies=True)
+        (found,) = list_handoffs(relay, lead.id)
+        handoff = lead.handoff(found)
+        handoff.retry(reason="again")
+        with handoff.accept() as run:
+            run.report(work(run.task, dies=False))
+
+    assert (["a.py"], State.COMPLETED) == (made, handoff.state())
+
+
+def list_handoffs(relay: Relay, parent: str) -> list[str]:
+    """Return the ids of a run's handoffs."""
+    with relay.store.view() as view:
+        return [str(one.id) for one in view.find_handoffs(parent=RunId(parent))]
