@@ -79,6 +79,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     on_timeout: Failure = Failure.OPEN
     changes_prompts: bool = False  # takes another prompt for a sub-agent
     tells_ends: bool = True  # the end of a sub-agent is an event of its own
+    tells_session_ends: bool = True  # the end of a session is an event; else it is over when nothing happens any more
     has_call_ids: bool = True
     usual: str = "general-purpose"  # the type of sub-agent that it starts if a call names none
     links: tuple[LinkKind, ...] = ()  # the ways in which its sub-agents are found

@@ -57,5 +57,9 @@ OPENCODE = Dialect(
     on_timeout=Failure.CLOSED,
     links=(LinkKind.PARENT, LinkKind.ID, LinkKind.INFERRED),
     started_agent=started_agent,
-    cannot=("a call that fails inside OpenCode is told to no plugin: its outcome stays open until the session ends",),
+    tells_session_ends=False,
+    cannot=(
+        "a call that fails inside OpenCode is told to no plugin: its outcome stays open until the session ends",
+        "OpenCode does not tell the end of a session: a later session closes its run, ten minutes after its last event",
+    ),
 )

@@ -21,5 +21,8 @@ QWEN = Dialect(
     read=read_event,
     second=1000,
     links=(LinkKind.ID, LinkKind.INFERRED),
-    cannot=("`qwen -p` does not tell the end of a session: its run stays open until the next session is recorded",),
+    tells_session_ends=False,
+    cannot=(
+        "`qwen -p` does not tell the end of a session: a later one closes its run, ten minutes after its last event",
+    ),
 )

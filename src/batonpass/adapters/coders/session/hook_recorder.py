@@ -26,6 +26,7 @@ from batonpass.adapters.coders.session.changed_files import Changing
 from batonpass.adapters.coders.session.delegation import Delegating
 from batonpass.adapters.coders.session.event_receipts import Following, RefusedCall
 from batonpass.adapters.coders.session.recovery import remember_session
+from batonpass.adapters.coders.session.silent_end import REASON, find_silent
 from batonpass.adapters.coders.session.state import Going, HookSession, MadeCall
 from batonpass.adapters.coders.session.sub_agent_link import nested_name
 from batonpass.adapters.importer.session_import import principal_of
@@ -173,6 +174,8 @@ class HookRecorder:
                 self._following.say(state, known)
 
     def _handle(self, event: HookEvent, dialect: Dialect) -> dict[str, Any]:
+        if not dialect.tells_session_ends and (event.coder, event.session) not in self._sessions:
+            self._end_silent(event.coder, event.session)
         session = self._session(event.coder, event.session)
         if event.inferred or dialect.nested:
             event = self._completed(session, event, dialect)
@@ -288,6 +291,21 @@ class HookRecorder:
             session.state = None
         with self._lock:
             self._sessions.pop((event.coder, event.session), None)
+
+    def _end_silent(self, coder: Coder, beginning: str) -> None:
+        """End the sessions of an agent that does not tell it, when another one begins and nothing of them goes on."""
+        if not self._relay.store.founded():
+            return
+        with self._relay.store.view() as view:
+            silent = list(find_silent(view, coder, self._now(), besides=beginning))
+        for run, name in silent:
+            session = self._session(coder, name)
+            with session.lock:
+                state = self._state(session, name)
+                under_way = any(made.open for made in state.calls.values()) or any(state.open_offers())
+            if not under_way and state.root is not None and state.root.id == run:
+                with contextlib.suppress(FencedError, KeyMissingError, StreamClosedError):  # somebody else's to end
+                    self._end(session, HookEvent(name="SessionEnd", session=name, coder=coder, reason=REASON))
 
     def _session(self, coder: Coder, name: str) -> _Session:
         with self._lock:

@@ -65,17 +65,19 @@ def remember_session(
     """
     state = HookSession(session=session, coder=coder)
     for run in view.find_runs(series=series_of(coder, session)):
-        if run.state is RunState.OPEN and run.id not in lost and _is_recorded(view, run):
+        if run.state is RunState.OPEN and run.id not in lost and session_of(view, run) is not None:
             _Remembering(view, state, run, mode, place).read()
             break
     return state
 
 
-def _is_recorded(view: LedgerView, run: Run) -> bool:
+def session_of(view: LedgerView, run: Run) -> str | None:
+    """Return the session of a root run that hooks started; None for any other, and if its source was erased."""
     first = decode_receipt(view.get_receipt_at(StreamId(run.id), 1).payload)
     ref = first.content.get(SOURCE)
     source = None if ref is None else as_source(view.get_content(ref.id))
-    return source is not None and source.get("recorded") is True
+    session = source.get("session") if source is not None and source.get("recorded") is True else None
+    return session if isinstance(session, str) else None
 
 
 @dataclass(slots=True)
