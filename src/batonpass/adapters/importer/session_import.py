@@ -30,6 +30,7 @@ from batonpass.store.port import LedgerStore
 
 Progress: TypeAlias = Callable[[int, int], None]
 
+LARGEST_SESSION: Final = 512 * 1024 * 1024  # it is held in memory, at about its size, until it is recorded
 _PROBLEMS_KEPT: Final = 1000
 _GIT_ANSWERS: Final = timedelta(seconds=10)
 
@@ -127,6 +128,11 @@ class _Sessions:
         return known
 
     def _session(self, files: SessionFiles, known: KnownSession | None) -> None:
+        if files.bytes > LARGEST_SESSION:
+            size, most = files.bytes >> 20, LARGEST_SESSION >> 20
+            self._counts.unread += 1
+            self._problem(files.main, f"has {size:,} MiB, and a session above {most} MiB is not read: nothing of it is")
+            return
         sizes = files.sizes  # before reading, so that lines written meanwhile are imported the next time
         conversation = read_conversation(self._reader, files, self._project, without=self._owners)
         self._committed.settle(conversation)

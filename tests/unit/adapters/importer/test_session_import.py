@@ -297,3 +297,18 @@ def test_no_content_is_larger_than_a_store_can_hold(
 
     assert (1, 1) == (bring(relay, history).counts.calls, len(receipts(relay, Kind.TOOL_COMPLETED)))
     assert 2000 >= max(ref.size for receipt in receipts(relay) for ref in receipt.content.values())
+
+
+def test_a_session_that_is_too_large_is_refused_with_a_sentence(relay: Relay, history: History) -> None:
+    """A gigabyte of one session, which a sparse file pretends to have; the others are read."""
+    a_session(history)
+    large = history.main("99999999-2222-4333-8444-555555555555")
+    history.says("Go", large)
+    with large.open("r+b") as file:
+        file.truncate(1_000_000_000)
+    found = bring(relay, history)
+
+    assert (1, 1) == (found.counts.sessions, found.counts.unread)
+    assert [f"{large}:0: has 953 MiB, and a session above 512 MiB is not read: nothing of it is"] == [
+        str(problem) for problem in found.problems
+    ]
