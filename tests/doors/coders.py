@@ -96,6 +96,13 @@ TOOLS: Final[Mapping[Coder, Tools]] = {
         write=lambda act: {"file_path": act.path, "contents": act.text},
         delegate=("Task", "task", "subagent_type"),
     ),
+    Coder.CLINE: Tools(
+        {Write: "editor", Read: "read_files", Fetch: "fetch_web_content", Pay: "bank__pay"},
+        write=lambda act: {"path": act.path, "new_text": act.text},
+        read=lambda act: {"files": [{"path": act.path}]},
+        fetch=lambda act: {"requests": [{"url": act.url, "prompt": "What does it say?"}]},
+        delegate=("spawn_agent", "task", None),
+    ),
     Coder.DROID: Tools(
         {Write: "Create", Read: "Read", Fetch: "FetchUrl", Pay: "bank___pay"},
         write=lambda act: {"file_path": act.path, "content": act.text},
@@ -183,6 +190,33 @@ class OpenedCoder(Opened):
             return DIALECTS[self._coder].answer_denied(str(error)) if asks else {}
 
 
+class OpenedCline(OpenedCoder):
+    """A session of Cline: events with a form of their own, and no way to refuse one call."""
+
+    def _event(self, name: str, **more: object) -> Mapping[str, Any]:
+        self._time += 1
+        kinds = {"UserPromptSubmit": "prompt_submit", "PreToolUse": "tool_call", "PostToolUse": "tool_result"}
+        call = {"id": more.get("tool_use_id"), "name": more.get("tool_name"), "input": more.get("tool_input")}
+        event: dict[str, Any] = {
+            "hookName": kinds.get(name, "session_shutdown"),
+            "taskId": SESSION,
+            "sessionContext": {"rootSessionId": SESSION},
+            "agent_id": "main",
+            "parent_agent_id": None,
+        }
+        if name == "UserPromptSubmit":
+            event["userPromptSubmit"] = {"prompt": more["prompt"]}
+        elif name == "PreToolUse":
+            event["tool_call"] = call
+        elif name == "PostToolUse":
+            event |= {"tool_result": {**call, "output": more.get("tool_response")}, "postToolUse": {"success": True}}
+        try:
+            return self._recorder.handle(event, self._coder)
+        except BatonpassError as error:
+            self._recorder.note_gap(None, str(error), self._coder)
+            return {}
+
+
 class CoderDoor(Door):
     """A session of a coding agent, its main conversation."""
 
@@ -220,4 +254,4 @@ class CoderDoor(Door):
 
     def open(self, stage: Stage) -> Opened:
         """Begin a session."""
-        return OpenedCoder(stage, self.coder)
+        return (OpenedCline if self.coder is Coder.CLINE else OpenedCoder)(stage, self.coder)

@@ -3,7 +3,7 @@
 import pytest
 
 from batonpass.adapters.tool_kinds import Coder
-from batonpass.testing.doors import Door, DoorConformance, HandoffConformance
+from batonpass.testing.doors import Act, Door, DoorConformance, HandoffConformance, Read
 from tests.doors.coders import CoderDoor
 
 
@@ -56,7 +56,19 @@ class DroidDoor(CoderDoor):
     coder = Coder.DROID
 
 
-DOORS = (CodexDoor, CopilotDoor, QwenDoor, GeminiDoor, OpenCodeDoor, CursorDoor, DroidDoor)
+class ClineDoor(CoderDoor):
+    """Cline, which takes no refusal of one call: it is only recorded."""
+
+    agent = "cline"
+    coder = Coder.CLINE
+    refuses = False
+
+    def pattern(self, act: Act) -> str:
+        """Return the tool for a read, which takes several files."""
+        return f"call:{self.tool(act)}" if isinstance(act, Read) else super().pattern(act)
+
+
+DOORS = (CodexDoor, CopilotDoor, QwenDoor, GeminiDoor, OpenCodeDoor, CursorDoor, DroidDoor, ClineDoor)
 
 
 @pytest.mark.parametrize("door", [one() for one in DOORS], ids=[one.agent for one in DOORS], scope="class")
@@ -69,7 +81,11 @@ class TestCoders(DoorConformance):
         return door
 
 
-@pytest.mark.parametrize("door", [one() for one in DOORS], ids=[one.agent for one in DOORS], scope="class")
+# A call of Cline that starts a sub-agent names no agent, which every row of this table does.
+NAMING = [one for one in DOORS if one is not ClineDoor]
+
+
+@pytest.mark.parametrize("door", [one() for one in NAMING], ids=[one.agent for one in NAMING], scope="class")
 class TestCodersHandOff(HandoffConformance):
     """The table of handoffs, for sub-agents of each agent."""
 

@@ -111,6 +111,7 @@ class Door(ABC):
     in_process: ClassVar[bool] = True  # ledger in memory, a frozen clock and a broken guard are possible
     on_handoff: ClassVar[bool] = False  # the caller works on a handoff, not on a root run
     ended_by: ClassVar[frozenset[Ending]] = frozenset()  # events after which the caller is gone
+    refuses: ClassVar[bool] = True  # can keep a call from being made; a door that cannot only records
     policy: ClassVar[str] = ""  # lines for `batonpass.toml` about its tools
     cannot: ClassVar[Mapping[str, str]] = _NOTHING  # situation or need -> why it cannot be played at this door
     unfinished: ClassVar[Mapping[str, str]] = _NOTHING  # case -> how the door still differs from the table

@@ -144,6 +144,11 @@ class Situation:
     bound: tuple[Bound, ...] = ()
     needs: tuple[str, ...] = ()  # abilities of a door; a door without one says why in `Door.cannot`
 
+    @property
+    def refuses_observed(self) -> bool:
+        """Return whether a call is refused even in a run that is only observed."""
+        return any(isinstance(step, Try) and not isinstance(step.observed, Made) for step in self.steps)
+
 
 def near(act: Act, *, outside: bool = False, gap: bool = False) -> Try:
     """Return a near miss: almost the same act, which is made in both modes without flags."""
