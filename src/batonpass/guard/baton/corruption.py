@@ -45,8 +45,9 @@ class _Said(NamedTuple):
 
 def find_corruption(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield every signal corruption of a baton."""
-    yield from find_changed_items(baton, known)
-    if not [item for item in baton.items if isinstance(item.value, _COMPARED)]:
+    if known.contents:
+        yield from find_changed_items(baton, known)
+    if baton.by_kind.keys().isdisjoint(_COMPARED):
         return  # all further checks are about these, and most batons of small tasks carry none
     yield from find_changed_bodies(baton, known)
     yield from find_other_sizes(baton, known)

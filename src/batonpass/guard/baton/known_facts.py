@@ -51,7 +51,8 @@ class KnownFacts(Value, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         require_utc("now", self.now)
-        require_integer("depth", self.depth)
+        if type(self.depth) is not int or self.depth:
+            require_integer("depth", self.depth)
         # The relay makes one for each handoff, of these very types. Then there is no call for each of them.
         if type(self.contents) is not dict:
             require_instance("contents", self.contents, Mapping)

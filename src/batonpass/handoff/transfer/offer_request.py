@@ -139,8 +139,8 @@ def asked_for(
 ) -> OfferRequest:
     """Return the request of a caller. Raises `InvalidValueError` for the first value that is invalid."""
     may = () if grant is None else grant.may
-    written = _checked("brief", brief, BriefRequest)
-    handled = _checked("handling", handling, Handling) or _AS_EVER
+    written = None if brief is None else _checked("brief", brief, BriefRequest)
+    handled = _AS_EVER if handling is None else _checked("handling", handling, Handling)
     recorded = (
         Brief(may=may, criteria=criteria)  # type: ignore[arg-type]  # `Brief` turns them into tuples
         if written is None
@@ -149,11 +149,11 @@ def asked_for(
     return OfferRequest(
         to=AgentId(to),
         task=task,
-        relation=Relation.LEAD_TO_WORKER if written is None else Relation(written.relation),
+        relation=Relation.LEAD_TO_WORKER if written is None else as_member("relation", written.relation, Relation),
         brief=recorded,
         said=given_items(items),
         deadline=deadline,
-        carrier=as_member("carrier", carrier, Carrier),
+        carrier=carrier if type(carrier) is Carrier else as_member("carrier", carrier, Carrier),
         hold=hold,
         key=handled.key,
         again=handled.again,
@@ -168,8 +168,8 @@ def asked_for(
     )
 
 
-def _checked(name: str, given: Kind | None, kind: type[Kind]) -> Kind | None:
-    if given is not None and not isinstance(given, kind):
+def _checked(name: str, given: Kind, kind: type[Kind]) -> Kind:
+    if not isinstance(given, kind):
         raise InvalidValueError(name, f"{shorten(given)} is no {name.capitalize()}; write {name.capitalize()}(…)")
     return given
 

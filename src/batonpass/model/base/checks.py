@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import UnionType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from batonpass.errors import InvalidValueError
 
@@ -65,8 +65,8 @@ def shorten(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-_CODE = Form(r"[a-z][a-z0-9_.-]{0,63}", "a code: lower-case letters, digits, '_', '.' or '-', at most 64")
-_MEDIA_TYPE = Form(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}", "a media type such as text/plain")
+CODE: Final = Form(r"[a-z][a-z0-9_.-]{0,63}", "a code: lower-case letters, digits, '_', '.' or '-', at most 64")
+MEDIA_TYPE: Final = Form(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}", "a media type such as text/plain")
 
 
 def require_digest(field: str, value: Value) -> Value:
@@ -86,12 +86,12 @@ def require_digests(**given: str | None) -> None:
 def require_code(field: str, value: Value) -> Value:
     """Return value if it is a short lower-case name that a program chose."""
     # The set is asked here too, as in all checks of this kind: most values are known, and this saves a call.
-    return value if type(value) is str and value in _CODE.known else _CODE.require(field, value)
+    return value if type(value) is str and value in CODE.known else CODE.require(field, value)
 
 
 def require_media_type(field: str, value: Value) -> Value:
     """Return value if it is a media type without parameters."""
-    return value if type(value) is str and value in _MEDIA_TYPE.known else _MEDIA_TYPE.require(field, value)
+    return value if type(value) is str and value in MEDIA_TYPE.known else MEDIA_TYPE.require(field, value)
 
 
 def require_integer(field: str, value: int, *, least: int = 0) -> int:

@@ -120,12 +120,19 @@ class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
         for name in ("instructions", "config"):
             if (given := getattr(self, name)) is not None:
                 require_digest(name, given)
-        force_setattr(self, "none", require_texts("none", self.none))
-        require_codes("none", self.none)
-        if unknown := sorted(set(self.none) - PARTS):
-            raise InvalidValueError(
-                "none", f"{', '.join(unknown)} is no part of a baton; there are {', '.join(sorted(PARTS))}"
-            )
+        if type(self.none) is not tuple or self.none:
+            force_setattr(self, "none", _require_parts(self.none))
+
+
+def _require_parts(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the parts that a sender says are empty, as a tuple of different ones."""
+    none = require_texts("none", given)
+    require_codes("none", none)
+    if unknown := sorted(set(none) - PARTS):
+        raise InvalidValueError(
+            "none", f"{', '.join(unknown)} is no part of a baton; there are {', '.join(sorted(PARTS))}"
+        )
+    return none
 
 
 # What stands in the place of words that are only quoted.

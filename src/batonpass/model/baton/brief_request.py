@@ -42,7 +42,8 @@ class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
         for name in _LISTS:
             if (checked := getattr(recorded, name)) is not getattr(self, name):
                 force_setattr(self, name, checked)  # a tuple in place of the caller's list, which could still change
-        force_setattr(self, "relation", as_member("relation", self.relation, Relation))
+        if type(self.relation) is not Relation:
+            force_setattr(self, "relation", as_member("relation", self.relation, Relation))
         if self.context is not None:
             require_text("context", self.context)
 

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import (
+    CODE,
+    MEDIA_TYPE,
     require_code,
     require_digest,
     require_instance,
@@ -105,9 +107,11 @@ def new_content(name: str, body: bytes | str, at: datetime, *, media_type: str =
         salt = _SALTS.pop()  # atomic: no two threads get the same salt
     except IndexError:
         salt = _draw_salts()
-    # The other fields were made right here, and need no check.
-    require_code("content.name", name)
-    require_media_type("content.media_type", media_type)
+    # The other fields were made right here, and need no check. Nearly all names and types are known: then no call.
+    if type(name) is not str or name not in CODE.known:
+        require_code("content.name", name)
+    if type(media_type) is not str or media_type not in MEDIA_TYPE.known:
+        require_media_type("content.media_type", media_type)
     digest = Digest(sha256(salt + data).hexdigest())
     ref = _ref(id=ContentId(new_id(CONTENT, at)), digest=digest, size=len(data), media_type=media_type)
     return _content(name=name, ref=ref, salt=salt, body=data)

@@ -4,10 +4,11 @@ Like all checks of prose these ask and never block, and read a text in linear ti
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date
 from itertools import chain, combinations, pairwise
+from operator import methodcaller
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
@@ -205,23 +206,20 @@ def find_signs(forms: TextForms) -> int:
     if b"0" not in figures:
         return signs  # only a count can be spelled
     signs |= DIGITS
+    search = methodcaller("search", figures)
     if (b"-00-0" in figures or not words.isdisjoint(_MONTH_WORDS)) and may_have_date(figures):
         signs |= DATES
-    if not words.isdisjoint(_SUMS) and _has_any(_SUM_AND_FIGURE, figures):
+    if not words.isdisjoint(_SUMS) and any(map(search, _SUM_AND_FIGURE)):
         signs |= SUMS
     if b"%" in figures:
         signs |= SHARES
     if b"from" in words and (b"hour" in words or b"hours" in words):
         signs |= HOURS
-    if b"0:00" in figures or (not words.isdisjoint(_BOUNDED) and _has_any(_BOUNDED_FIGURES, figures)):
+    if b"0:00" in figures or (not words.isdisjoint(_BOUNDED) and any(map(search, _BOUNDED_FIGURES))):
         signs |= IMPOSSIBLE
     if _WITH_UNIT.search(figures) or any(map(forms.lowered.__contains__, _MONEY_SIGNS)):
         signs |= MEASURES
     return signs
-
-
-def _has_any(patterns: Iterable["re.Pattern[bytes]"], figures: bytes) -> bool:
-    return any(pattern.search(figures) for pattern in patterns)
 
 
 def may_have_date(figures: bytes | None) -> bool:
