@@ -9,4 +9,5 @@ FRAMEWORK_MODULES: Final = (
     "batonpass.adapters.langgraph.",
     "batonpass.adapters.openai_agents.",
     "batonpass.adapters.pydantic_ai.",
+    "batonpass.adapters.strands.",
 )

@@ -25,10 +25,11 @@ from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 from pydantic import BaseModel
 
 from batonpass import current_run
+from batonpass.adapters.frameworks.agent_seat import AgentSeat
 from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.google_adk import record
 from batonpass.adapters.google_adk.adk_call import record_tool
-from batonpass.adapters.google_adk.adk_invocation import AdkInvocation, AgentSeat
+from batonpass.adapters.google_adk.adk_invocation import AdkInvocation
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,

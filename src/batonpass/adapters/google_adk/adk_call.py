@@ -16,15 +16,13 @@ from typing import Any, Final, TypeVar
 from google.adk.tools import AgentTool, BaseTool, FunctionTool, ToolContext, exit_loop
 from google.adk.tools.transfer_to_agent_tool import transfer_to_agent
 
+from batonpass.adapters.frameworks.agent_seat import AgentSeat, SeatEnd, refusal_of
 from batonpass.adapters.frameworks.framework_call import framework_call
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.google_adk.adk_invocation import (
     CALLER,
     EXPECTED,
     AdkInvocation,
-    AgentSeat,
-    SeatEnd,
-    refusal_of,
     task_of,
     text_of,
 )

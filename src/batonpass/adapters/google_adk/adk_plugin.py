@@ -17,6 +17,7 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.tools import AgentTool, BaseTool, ToolContext
 from google.genai.types import Content, FunctionCall, Part
 
+from batonpass.adapters.frameworks.agent_seat import AgentSeat, SeatEnd, cause_of, take_offer
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.frameworks.framework_recorder import begin_work, reopen, resume_work
 from batonpass.adapters.google_adk.adk_call import PLAN, PlannedCall, record_tool, refused
@@ -26,9 +27,6 @@ from batonpass.adapters.google_adk.adk_invocation import (
     FRAMEWORK,
     NO_WORDS,
     AdkInvocation,
-    AgentSeat,
-    SeatEnd,
-    cause_of,
     task_of,
     text_of,
     words_of,
@@ -130,7 +128,7 @@ class AdkPlugin(BasePlugin):
         expected = EXPECTED.get()
         if expected is not None and expected.agent == agent.name and expected.source is None:
             return expected
-        offered, dropped = invocation.take_offer(agent.name)
+        offered, dropped = take_offer(invocation.offered, agent.name)
         for other in dropped:
             await self._safely(other.work.drop)
         if offered is not None:
