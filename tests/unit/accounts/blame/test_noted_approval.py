@@ -44,7 +44,10 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
                 lead.call(publish, "a.txt", "published\n")
             relay.held_call(CallId(held.value.call)).approve(by=ben)
             lead.call(publish, "a.txt", "published\n")
-        found = {"relay": next(iter(relay.admin.keys())).public_key, "ben": ben.signer.public_key}
+        found: dict[str, str] = {
+            "relay": next(iter(relay.admin.keys())).public_key,
+            "ben": ben.signer.public_key,
+        }
     commit(root, "Publish")
     assert 0 == CliRunner().invoke(cli, ["git", "note"]).exit_code
     git(tmp_path, "clone", "--quiet", "shop", "clone")
