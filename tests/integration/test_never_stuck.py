@@ -19,6 +19,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import AgentId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.card import Card
+from batonpass.model.baton.items import Decision
 from batonpass.relay import Relay
 from tests.children import FORKS
 from tests.integration.cli.shell import PROGRAM, surroundings
@@ -132,6 +133,40 @@ def test_two_people_who_approve_at_the_same_moment_are_enough(
         relay.verify()
 
     assert [f"place {number}" for number in range(ROUNDS)] == made
+
+
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def test_a_running_session_is_told_what_a_person_refutes_at_a_shell(
+    tmp_path: Path, store: str, request: pytest.FixtureRequest
+) -> None:
+    """Ben refutes a result of last week by a command: the session that builds on it is told, and so is its child."""
+    url = f"sqlite:///{tmp_path}/ledger.db" if store == "sqlite" else request.getfixturevalue("postgres_url")
+    home = tmp_path / "home"
+    with Relay.open(url, home=home) as relay:
+        with relay.start("Bill", by="user:ana", series="weekly") as first:
+            rate = first.hand_off("finder", "Find the rate")
+            with rate as finder:
+                finder.report("3 %", decisions=[Decision("use 3 %")])
+        lead = relay.start("Bill again", by="user:ana", series="weekly")
+        adder = lead.hand_off("adder", "Add it up").accept()
+        arguments = ["handoff", "refute", rate.id, "--reason", "it is 2.5 %", "--by", "user:ben"]
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=tmp_path,
+            env=surroundings(BATONPASS_LEDGER=url, BATONPASS_HOME=str(home)),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        told = [[line for one in run.revisions() for line in one.fallen] for run in (lead, adder)]
+        lead.acknowledge()
+        adder.acknowledge()
+        adder.close()
+        lead.close()
+        relay.verify()
+
+    fallen = 'the decision "use 3 %": refuted: user:ben refuted the result of finder, attempt 1: it is 2.5 %'
+    assert (0, [[fallen], [fallen]]) == (done.returncode, told), done.stderr
 
 
 @pytest.mark.parametrize("workers", [1, 2])
