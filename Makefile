@@ -33,7 +33,7 @@ EDITORS_READY := .venv/editors/.installed
 HOST_READY := .venv/editors-host/.installed
 AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
 # Frameworks cannot share an environment. Each has a lock, an environment in .venv/frameworks, and a column of tests.
-FRAMEWORKS := google_adk langgraph openai_agents pydantic_ai strands
+FRAMEWORKS := agent_framework google_adk langgraph openai_agents pydantic_ai strands
 # What takes 800 MB is played by `make test-adapters` only, its guide included.
 BIG_FRAMEWORKS := crewai
 FRAMEWORKS_READY := $(FRAMEWORKS:%=.venv/frameworks/%/.installed)

@@ -4,6 +4,7 @@ from typing import Final
 
 # Not the packages themselves, which import theirs on demand.
 FRAMEWORK_MODULES: Final = (
+    "batonpass.adapters.agent_framework.",
     "batonpass.adapters.crewai.",
     "batonpass.adapters.google_adk.",
     "batonpass.adapters.langgraph.",

@@ -42,6 +42,7 @@ GUIDES: Final = (
         "openai-agents",
         "langgraph",
         "crewai",
+        "agent-framework",
         "pydantic-ai",
         "google-adk",
         "own-loop",

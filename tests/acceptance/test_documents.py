@@ -18,6 +18,7 @@ DOCUMENTS: Final = sorted(path for path in (*ROOT.glob("*.md"), *(ROOT / "docs")
 PATIENCE: Final = 120
 # Pages about frameworks, whose programs run in the environment of that framework.
 FRAMEWORKS: Final = {
+    "agent-framework.md": "agent_framework",
     "crewai.md": "crewai",
     "google-adk.md": "google_adk",
     "langgraph.md": "langgraph",

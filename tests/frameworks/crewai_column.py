@@ -1,5 +1,6 @@
 """CrewAI with scripted models, which call tools natively as providers do."""
 
+import asyncio
 import json
 import os
 import tempfile
@@ -20,6 +21,13 @@ from crewai import Agent, BaseLLM, Crew, Task
 from crewai.tools import tool as crew_tool
 
 from batonpass.adapters.crewai import record
+from batonpass.testing.doors import PERSON as DOOR_PERSON
+from batonpass.testing.doors import Door, DoorConformance, Ending, HandoffConformance, Listener, Opened
+from batonpass.testing.doors import Stage as DoorStage
+from batonpass.testing.doors.stage import HELPERS
+from tests.doors.test_python import PythonDoor
+from tests.doors.tools import tools_on
+from tests.frameworks.asked_model import OpenedFramework
 from tests.frameworks.suite import (
     PERSON,
     WORDS,
@@ -168,3 +176,97 @@ class TestCrewAI(FrameworkConformance):
     def driver(self) -> Driver:
         """Return the driver."""
         return CrewAI()
+
+
+class OpenedCrew(OpenedFramework):
+    """An agent of a crew."""
+
+    async def main(self) -> None:
+        """Let the agent work for a person, or on a handoff."""
+        await asyncio.to_thread(self._work_in_thread)
+
+    def _work_in_thread(self) -> None:
+        number = 0
+
+        def answer(messages: list[Any], _: Any) -> Any:
+            nonlocal number
+            number += 1
+            returned = [one["content"] for one in messages if one["role"] == "tool"]
+            said = self.turn(returned[-1] if returned else None)
+            if isinstance(said, str):
+                return said
+            tool, arguments = said
+            if tool.startswith("ask_"):
+                arguments = {"task": arguments["input"], "context": "", "coworker": tool.removeprefix("ask_")}
+                tool = "delegate_work_to_coworker"
+            return [a_call(tool, arguments, f"call_{number}")]
+
+        name = "lead" if self.stage.handoff is None else "worker"
+        tools = [crew_tool(one)(function) for one, function in tools_on(self.stage).items()]
+        helpers = [an_agent(helper, lambda *_: "done") for helper in HELPERS]
+        agent = an_agent(name, answer, tools, max_retry_limit=0, max_iter=200)
+        agent.tools += agent.get_delegation_tools(helpers)
+        crew = Crew(agents=[agent, *helpers], tasks=[a_task(agent, "Do it")], cache=False)
+        with record(
+            by=DOOR_PERSON,
+            relay=self.stage.relay(),
+            grants=self.grants() if self.stage.handoff is None else {},
+            items=self.stage.allowed.constraints,
+            mode=self.stage.mode,
+        ) as recording:
+            if self.stage.handoff is None:
+                crew.kickoff()
+            else:
+                recording.resume(crew, self.stage.handoff.id)
+
+
+class CrewDoor(PythonDoor):
+    """An agent of a crew that works for a person."""
+
+    listener = Listener.MODEL
+    cannot: ClassVar = {
+        "interruptions": "a model is not ended in the middle of a call: its process is, as a program's",
+        "rationale": "a coworker is given a task and its context, and no rationale",
+        "may": "the program says what agents may, and not the model that asks them",
+    }
+
+    def open(self, stage: DoorStage) -> Opened:
+        """Start an agent."""
+        if self.on_handoff:
+            stage.offer()
+        return OpenedCrew(stage)
+
+
+class CrewDoorOnHandoff(CrewDoor):
+    """An agent of a crew that works on a handoff; a held call ends its attempt."""
+
+    agent = "worker"
+    on_handoff = True
+    ended_by = frozenset({Ending.HELD})
+
+
+class TestDoor(DoorConformance):
+    """The door suite, for a root."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return CrewDoor()
+
+
+class TestDoorHandsOff(HandoffConformance):
+    """The table of handoffs, for a root."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return CrewDoor()
+
+
+class TestDoorOnHandoff(DoorConformance):
+    """The door suite, for an attempt at a handoff."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return CrewDoorOnHandoff()
