@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from batonpass.model.ledger.content import Content
     from batonpass.policy.policy_table import AnyPolicy
     from batonpass.records.access_token import TokenRecord
+    from batonpass.review.finding import Finding
 
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
 # opens a ledger only to read or verify it never loads them, nor the code that signs.
@@ -604,6 +605,18 @@ class Relay:
         from batonpass.handoff.taint.left_files import endorse_file  # noqa: PLC0415 - as above
 
         return endorse_file(self._furnished(), path, by=by, reason=reason)
+
+    def acknowledge(self, run: str, finding: str, *, by: str, reason: str) -> "Finding":
+        """Acknowledge a finding of the tree that a run belongs to: a person has seen it and answers for leaving it.
+
+        Name it by the beginning of its key, or by its kind if there is one of it. Return it. Raises `NotPersonError`
+        if `by` is no person, `NotFoundError` and `AmbiguousIdError`.
+        """
+        from batonpass.review.acknowledgement import acknowledge  # noqa: PLC0415 - as above
+
+        with self._store.view() as view:
+            root = view.get_run(self._run(run)).root
+        return acknowledge(self._furnished(), root, finding, by=by, reason=reason)
 
     def prune_session(
         self,

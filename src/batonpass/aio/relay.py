@@ -148,6 +148,7 @@ class AsyncRelay(Face[Relay]):
     sweep = twin(Relay.sweep)
     verify = twin(Relay.verify)
     endorse_file = twin(Relay.endorse_file)
+    acknowledge = twin(Relay.acknowledge)
     prune_session = twin(Relay.prune_session)
     read = twin(Relay.read)
     trail = twin(Relay.trail)

@@ -18,6 +18,7 @@ _NOUNS: Final = {
     "session": "List, show and compare sessions.",
     "trail": "Show a whole tree of runs in order.",
     "review": "List what a person should look at after a run.",
+    "acknowledge": "Leave a finding of a review as it is, with a reason.",
     "why": "Explain why something was allowed, denied or held.",
     "taint": "Trace content from outside: where it entered, what it reached.",
     "endorse": "Vouch for a file that a tainted run wrote.",
@@ -42,6 +43,7 @@ _NOUNS: Final = {
 }
 
 _MODULES: Final = {
+    "acknowledge": "review.acknowledge",
     "blame": "blame.command",
     "doctor": "doctor.command",
     "git": "git.command",

@@ -387,7 +387,7 @@ class HoldChangedError(HandoffError):
 
 
 class NotPersonError(HandoffError):
-    """Only a person may endorse content from outside, or take something out of a session."""
+    """Only a person may endorse content from outside, take something out of a session, or acknowledge a finding."""
 
     code = "handoff.not_person"
 

@@ -11,6 +11,7 @@ from batonpass.audit.session_roots import find_roots
 from batonpass.model.base.content_names import INTENT
 from batonpass.model.base.ids import HandoffId, ReceiptId, RunId, SessionId
 from batonpass.model.ledger.run import Run
+from batonpass.records.acknowledged import Acknowledgement, find_acknowledged
 from batonpass.records.source import run_between
 from batonpass.review.catalogue import find_all
 from batonpass.review.checklist import ChecklistRow, find_rows
@@ -27,6 +28,7 @@ class ReviewedRoot(Struct, frozen=True, kw_only=True):
     receipts: int
     rows: tuple[ChecklistRow, ...]
     findings: tuple[Finding, ...]
+    acknowledged: tuple[tuple[Finding, Acknowledgement], ...] = ()  # which somebody has seen and left as they are
     mark: str | None = None  # set if a part of it was imported, and so is unsigned
 
 
@@ -65,12 +67,15 @@ def review_root(view: LedgerView, root: RunId, now: datetime) -> ReviewedRoot:
 def review_tree(tree: ReviewedTree, now: datetime) -> ReviewedRoot:
     """Review a tree that was read already."""
     stream = tree.streams[tree.root]
+    found = find_all(tree, now)
+    seen = find_acknowledged(tree.view, tree.root)
     return ReviewedRoot(
         root=run_between(tree.runs[tree.root], stream[0], stream[-1]),
         intent=tree.words(stream[0], INTENT),
         receipts=len(tree.receipts),
         rows=tuple(find_rows(tree)),
-        findings=tuple(find_all(tree, now)),
+        findings=tuple(one for one in found if one.key not in seen),
+        acknowledged=tuple((one, seen[one.key]) for one in found if one.key in seen),
         mark=tree.mark,
     )
 
@@ -93,6 +98,7 @@ def review_below(view: LedgerView, top: RunId | HandoffId, now: datetime) -> Rev
         whole,
         rows=tuple(row for row in whole.rows if row.handoff in below),
         findings=tuple(one for one in whole.findings if one.subject in below),
+        acknowledged=tuple(pair for pair in whole.acknowledged if pair[0].subject in below),
     )
     return Review(at=now, roots=(part,))
 

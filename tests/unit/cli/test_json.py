@@ -63,9 +63,12 @@ COMMANDS = {
     "doctor": (),
     "endorse": ("notes.txt", *BY),
     "blame": ("--artifact", "rates.csv"),
+    "review": ("last",),
+    "acknowledge": ("unproven-approval", *BY),
     "git note": (),
     "git sync": (),
     **{f"import {name}": () for name in AGENTS},
+    **{f"import {name}": ("notes.txt",) for name in ("jsonl", "langgraph", "openai-agents", "opentelemetry")},
 }
 ELSEWHERE = {"git export", "git summary", "notify", "worker"}  # the first two take a repository, the others print lines
 LINES = {"notify", "worker", "live_events", "watch"}  # what goes on: `notify`, `worker`, `--follow` and `--watch`

@@ -128,6 +128,48 @@ def test_findings_are_told_as_they_come(desk: Desk, relay: Relay, monkeypatch: p
     assert [("repeated-step", lead.id)] == [(one["kind"], one["root"]) for one in told]
 
 
+def test_an_acknowledged_finding_stops_nobody(desk: Desk, relay: Relay) -> None:
+    """It is a receipt of a person, is listed apart, and the exit code is 0."""
+    root = repeat(relay)
+    key = json.loads(desk.run("review", "--json").output)["findings"][0]["finding"]
+    told = desk.words("acknowledge", key[:6], "--by", ANA, "--reason", "a test of mine")
+    result = desk.run("review", root)
+    again = json.loads(desk.run("review", root, "--json").output)
+
+    assert f"repeated-step {key} · acknowledged by user:ana (unproven): a test of mine" == told.strip()
+    assert (0, True) == (result.exit_code, "acknowledged by user:ana on " in result.output)
+    assert ([], [ANA]) == (again["findings"], [one["acknowledged"]["by"] for one in again["acknowledged"]])
+    relay.verify()
+
+
+REFUSED = {
+    "an agent": ("repeated-step", "agent:editor", "handoff.not_person"),
+    "another finding": ("ghost-task", ANA, "id.not_found"),
+    "no finding": ("", ANA, "id.not_found"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_only_a_person_acknowledges_what_is_there(case: str, desk: Desk, relay: Relay) -> None:
+    """The sentence says why, and nothing is recorded."""
+    finding, by, code = REFUSED[case]
+    repeat(relay)
+    result = desk.run("acknowledge", finding, "--by", by, "--reason", "x", "--json")
+
+    assert code == json.loads(result.output)["error"]["code"]
+    assert 1 == desk.run("review").exit_code
+
+
+def test_several_of_a_kind_are_named_by_key(desk: Desk, relay: Relay) -> None:
+    """A kind with two findings in one tree means neither."""
+    with relay.start("Fix it", by=ANA) as lead:
+        for name in ("a.py", "b.py"):
+            for _ in range(3):
+                lead.call(write, name)
+
+    assert "could be any of these" in desk.run("acknowledge", "repeated-step", "--reason", "x").output
+
+
 WRONG = {
     "an id and a time": ["last", "--since", "1d"],
     "two forms": ["--json", "--md"],

@@ -39,6 +39,7 @@ from batonpass.model.bodies.body import (
     EffectKind,
     ErrorType,
     FileEndorsed,
+    FindingAcknowledged,
     Gate,
     GrantRevoked,
     HandoffAccepted,
@@ -387,6 +388,7 @@ BODIES: Final[dict[Kind, Body]] = {
         ApproverRevoked(principal=ANA, public_key=RUN_KEY),
         ContentErased(contents=(CONTENT,), by=ANA),
         FileEndorsed(holds=(DIGEST,), by=ANA),
+        FindingAcknowledged(root=PARENT, finding="0123456789ab", code="ghost-task", by=ANA),
         SessionPruned(root=PARENT, by=ANA, count=2),
         GrantRevoked(account=StreamId(HANDOFF), by=ANA),
         TokenAdded(
@@ -415,7 +417,7 @@ def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
         case (
-            ("relay" | "approver" | "content" | "grant" | "file" | "token", *_)
+            ("relay" | "approver" | "content" | "grant" | "file" | "finding" | "token", *_)
             | ("tool", _, "backed" | "approved" | "refused")
             | ("session", _, "pruned")
         ):

@@ -330,6 +330,12 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "by": NOT_PRINCIPALS,
     },
     Kind.SESSION_PRUNED: {"root": NOT_IDS, "by": NOT_PRINCIPALS, "count": NOT_COUNTS},
+    Kind.FINDING_ACKNOWLEDGED: {
+        "root": NOT_IDS,
+        "finding": ("", "0123456789AB", "0123456789a", "0123456789abc", None, 12),
+        "code": NOT_CODES,
+        "by": NOT_PRINCIPALS,
+    },
     Kind.FILE_ENDORSED: {
         "holds": ((), [DIGEST], (DIGEST, DIGEST), (COMMIT,), None),
         "by": NOT_PRINCIPALS,

@@ -32,6 +32,7 @@ from batonpass.model.bodies.body import (
     ApproverRevoked,
     ChildHead,
     ContentErased,
+    FindingAcknowledged,
     HandoffAccepted,
     HandoffAnswered,
     HandoffCompleted,
@@ -249,6 +250,14 @@ def _require_added(facts: Facts, body: TokenRevoked) -> None:
         raise UnlinkedError(f"{body.token} was never added", field="token")
 
 
+def _require_seen(facts: Facts, body: FindingAcknowledged) -> None:
+    run = facts.derived.runs.get(body.root)
+    if facts.memory.whole and (run is None or run.parent is not None):
+        raise UnlinkedError(f"{body.root} is no root whose tree somebody could review", field="root")
+    if not may_endorse(body.by):
+        raise UnlinkedError(f"{body.by} is no person, and acknowledges a finding", field="by")
+
+
 def _require_rotated(facts: Facts, body: RelayRotated) -> None:
     _require_owner(facts, body.old_key, body.relay)
 
@@ -349,6 +358,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffRevised: _require_revised,
     RunAcknowledged: _require_acknowledged,
     SessionPruned: _require_pruned,
+    FindingAcknowledged: _require_seen,
     TokenRevoked: _require_added,
     HandoffLate: _require_late,
     RunRecorded: _require_items,

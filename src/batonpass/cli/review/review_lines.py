@@ -35,6 +35,10 @@ def _say_root(root: ReviewedRoot) -> None:
     for finding in root.findings:
         say()
         say_finding(finding)
+    for finding, seen in root.acknowledged:
+        say()
+        words = f"{finding.kind.title} · acknowledged by {seen.by} on {moment(seen.at)}: {seen.reason or 'erased'}"
+        table([[paint(words, dim=True)]], fold=True)
     say()
 
 
@@ -114,6 +118,11 @@ def review_facts(review: Review) -> dict[str, object]:
             for root in review.roots
         ],
         "findings": [finding_facts(finding) for finding in review.findings],
+        "acknowledged": [
+            {**finding_facts(finding), "acknowledged": {"by": seen.by, "at": exact(seen.at), "reason": seen.reason}}
+            for root in review.roots
+            for finding, seen in root.acknowledged
+        ],
     }
 
 

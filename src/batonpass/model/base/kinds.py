@@ -80,6 +80,7 @@ class Kind(StrEnum):
     CONTENT_ERASED = "content.erased"
     FILE_ENDORSED = "file.endorsed"
     GRANT_REVOKED = "grant.revoked"
+    FINDING_ACKNOWLEDGED = "finding.acknowledged"
     TOKEN_ADDED = "token.added"  # noqa: S105 - a kind of receipt
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - as above
 

@@ -68,6 +68,7 @@ from batonpass.model.bodies.relay_bodies import (
     ApproverRevoked,
     ContentErased,
     FileEndorsed,
+    FindingAcknowledged,
     GrantRevoked,
     RelayEnrolled,
     RelayRevoked,
@@ -117,6 +118,7 @@ __all__ = [
     "EffectKind",
     "ErrorType",
     "FileEndorsed",
+    "FindingAcknowledged",
     "Gate",
     "GrantRevoked",
     "HandoffAccepted",
@@ -258,6 +260,7 @@ Body: TypeAlias = (
     | ApproverRevoked
     | ContentErased
     | FileEndorsed
+    | FindingAcknowledged
     | GrantRevoked
     | TokenAdded
     | TokenRevoked

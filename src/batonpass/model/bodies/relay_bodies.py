@@ -1,15 +1,24 @@
 """The bodies in a relay's own stream: keys enrolled or revoked, revoked grants, erasures, endorsed files, tokens."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import require_digest, require_instance, require_member, require_unique, require_utc
+from batonpass.model.base.checks import (
+    Form,
+    require_code,
+    require_digest,
+    require_instance,
+    require_member,
+    require_unique,
+    require_utc,
+)
 from batonpass.model.base.ids import (
     CONTENT,
     RELAY,
+    RUN,
     TOKEN,
     AgentId,
     ContentId,
@@ -17,6 +26,7 @@ from batonpass.model.base.ids import (
     PrincipalId,
     PublicKey,
     RelayId,
+    RunId,
     StreamId,
     TokenId,
     require_agent,
@@ -98,6 +108,25 @@ class GrantRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if whole_of(require_account("account", self.account)) != self.account:
             raise InvalidValueError("account", "is a part of one; a grant is revoked as a whole")
+        require_principal("by", self.by)
+
+
+_FINDING: Final = Form(r"[0-9a-f]{12}", "a finding: twelve hexadecimal digits")
+
+
+class FindingAcknowledged(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person has seen a finding of a review and answers for leaving it as it is."""
+
+    kind: ClassVar = Kind.FINDING_ACKNOWLEDGED
+    root: RunId  # of the tree that it is about
+    finding: str  # its key, which follows from the evidence
+    code: str  # its sort
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("root", self.root, RUN)
+        _FINDING.require("finding", self.finding)
+        require_code("code", self.code)
         require_principal("by", self.by)
 
 

@@ -22,6 +22,7 @@ from batonpass.model.bodies.body import (
     ChildHead,
     ContentErased,
     FileEndorsed,
+    FindingAcknowledged,
     GrantRevoked,
     HandoffAccepted,
     HandoffAnswered,
@@ -318,6 +319,10 @@ def _pruned(receipt: Receipt, body: SessionPruned, _: Digest) -> Projection:
     return Projection(remarks=(Remark(said=RemarkKind.PRUNED, name=str(body.root), receipt=receipt.id),))
 
 
+def _acknowledged(receipt: Receipt, body: FindingAcknowledged, _: Digest) -> Projection:
+    return Projection(remarks=(Remark(said=RemarkKind.ACKNOWLEDGED, name=str(body.root), receipt=receipt.id),))
+
+
 def _token(receipt: Receipt, body: TokenAdded | TokenRevoked, _: Digest) -> Projection:
     return Projection(remarks=(Remark(said=RemarkKind.TOKEN, name=body.token, receipt=receipt.id),))
 
@@ -410,6 +415,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     ApproverRevoked: _approver_revoked,
     ContentErased: _content_erased,
     FileEndorsed: _endorsed,
+    FindingAcknowledged: _acknowledged,
     GrantRevoked: _grant_revoked,
     SessionPruned: _pruned,
     TokenAdded: _token,

@@ -2,7 +2,8 @@
 
 A file's bytes, a source and a commit are named by others: by a digest, or by an id. Before a call, the relay asks
 whether a tainted run wrote them, whether a person endorsed them, and whether a recorded call made them. Before an
-offer, it asks which results of the tree were refuted, and before a session what people took out of the one before.
+offer, it asks which results of the tree were refuted, and before a session what people took out of the one before;
+a review asks which findings of a tree somebody has acknowledged.
 Whoever comes in through a server sends a token, which is looked up. Remarks are rows that are found by name, so the
 answer is fast however long the ledger is.
 """
@@ -21,6 +22,7 @@ class RemarkKind(StrEnum):
     ENDORSED = "endorsed"  # a person endorsed a source (the name is its id) or a file (the name is its sha256)
     COMMITTED = "committed"  # a recorded call made this commit, or brought it in; the name is git's
     REFUTED = "refuted"  # a result in this tree was refuted; the name is the root run
+    ACKNOWLEDGED = "acknowledged"  # a person acknowledged a finding in this tree; the name is the root run
     PRUNED = "pruned"  # a person took things out of what this root leaves to the next session; the name is the root run
     TOKEN = "token"  # noqa: S105 - a token was added or revoked; the name is its id
 

@@ -8,6 +8,7 @@ from batonpass.model.bodies.body import (
     Body,
     Changed,
     FileEndorsed,
+    FindingAcknowledged,
     RunEndorsed,
     RunTainted,
     SessionPruned,
@@ -54,7 +55,7 @@ def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = Tru
 
 def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
     """Record something in a run's stream, or in the relay's own, and return its receipt."""
-    if isinstance(body, FileEndorsed | SessionPruned | TokenAdded | TokenRevoked):
+    if isinstance(body, FileEndorsed | FindingAcknowledged | SessionPruned | TokenAdded | TokenRevoked):
         return scribe.recording.note(body).receipt.id
     return scribe.recording.record(working, body).receipt.id
 
@@ -104,6 +105,19 @@ class Remarks(WithScribe):
         made = left(scribe, scribe.start(), ONE, tainted=False, commit=COMMIT)
 
         assert [Remark(said=RemarkKind.COMMITTED, name=COMMIT, receipt=made.receipt)] == remarks(scribe.store)
+        verify_ledger(scribe.store)
+
+    def test_an_acknowledged_finding_is_found_by_its_root(self, scribe: Scribe) -> None:
+        """Findings of other trees are not read."""
+        root, other = scribe.start(), scribe.start()
+        seen = [
+            recorded(scribe, tree, FindingAcknowledged(root=tree.run.id, finding=12 * "0", code="loop", by=ANA))
+            for tree in (root, other)
+        ]
+
+        assert [Remark(said=RemarkKind.ACKNOWLEDGED, name=root.run.id, receipt=seen[0])] == remarks(
+            scribe.store, RemarkKind.ACKNOWLEDGED, root.run.id
+        )
         verify_ledger(scribe.store)
 
     def test_what_a_person_took_out_is_found_by_its_root(self, scribe: Scribe) -> None:

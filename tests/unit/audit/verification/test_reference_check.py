@@ -32,6 +32,7 @@ from batonpass.model.bodies.body import (
     CheckpointSaved,
     ChildHead,
     ErrorType,
+    FindingAcknowledged,
     Gate,
     HandoffAccepted,
     HandoffAnswered,
@@ -183,6 +184,22 @@ def skips_a_revision(hand: Hand) -> None:
 def repeats_a_revision(hand: Hand) -> None:
     """Answer the second question as if it were the first."""
     hand.revise(hand.offer(), 1, 1)
+
+
+def acknowledges_what_is_no_root(hand: Hand) -> None:
+    """Acknowledge a finding of a tree that has another root."""
+    child = hand.accept(hand.offer())
+    hand.forger.scribe.recording.note(
+        FindingAcknowledged(root=child.run.id, finding="0123456789ab", code="loop", by=ANA)
+    )
+
+
+def acknowledges_as_an_agent(hand: Hand) -> None:
+    """Acknowledge a finding, and be no person."""
+    root = hand.forger.scribe.start()
+    hand.forger.scribe.recording.note(
+        FindingAcknowledged(root=root.run.id, finding="0123456789ab", code="loop", by=PrincipalId("agent:lead"))
+    )
 
 
 def takes_the_offer_though_it_was_answered(hand: Hand) -> None:
@@ -492,6 +509,8 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a revision of another": (acknowledges_the_revision_of_another, Kind.RUN_ACKNOWLEDGED, "baton"),
     "a child whose session is pruned": (prunes_what_is_no_root, Kind.SESSION_PRUNED, "root"),
     "a token that nobody added": (revokes_a_token_of_nobody, Kind.TOKEN_REVOKED, "token"),
+    "a finding of a child's tree": (acknowledges_what_is_no_root, Kind.FINDING_ACKNOWLEDGED, "root"),
+    "an agent that acknowledges": (acknowledges_as_an_agent, Kind.FINDING_ACKNOWLEDGED, "by"),
     "an agent that prunes": (prunes_as_an_agent, Kind.SESSION_PRUNED, "by"),
     "a baton revised with a gap": (revises_with_a_gap, Kind.HANDOFF_REVISED, "revision"),
     "an acceptance of the unrevised offer": (takes_the_offer_though_it_was_revised, Kind.HANDOFF_ACCEPTED, "baton"),

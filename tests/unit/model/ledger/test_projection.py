@@ -153,6 +153,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_GAP: NOTHING,
     Kind.RUN_ACKNOWLEDGED: NOTHING,
     Kind.SESSION_PRUNED: Projection(remarks=(remark(RemarkKind.PRUNED, PARENT),)),
+    Kind.FINDING_ACKNOWLEDGED: Projection(remarks=(remark(RemarkKind.ACKNOWLEDGED, PARENT),)),
     Kind.RUN_SUSPENDED: NOTHING,
     Kind.RUN_SPENT: Projection(charges=(CHARGED,)),
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
