@@ -11,8 +11,8 @@ from batonpass.audit.session_roots import find_roots
 from batonpass.model.base.content_names import INTENT
 from batonpass.model.base.ids import HandoffId, ReceiptId, RunId, SessionId
 from batonpass.model.ledger.run import Run
-from batonpass.records.acknowledged import Acknowledgement, find_acknowledged
 from batonpass.records.source import run_between
+from batonpass.review.acknowledged import Acknowledgement, find_acknowledged
 from batonpass.review.catalogue import find_all
 from batonpass.review.checklist import ChecklistRow, find_rows
 from batonpass.review.finding import Finding, Severity
