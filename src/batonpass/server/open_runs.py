@@ -19,6 +19,7 @@ from batonpass.handoff.sessions.resume import follow_run
 from batonpass.handoff.tools.foreign_call import ForeignCall
 from batonpass.ledger.position import Working
 from batonpass.model.base.ids import CallId, RunId, StreamId
+from batonpass.model.ledger.key import Signer
 from batonpass.model.ledger.run import RunState
 from batonpass.records.text import read_receipt
 from batonpass.relay import Relay, desk_of
@@ -46,6 +47,7 @@ class OpenRuns:
         """Keep a run that was begun just now. Its program goes on while a call is held, and may outlive this server."""
         holding = live._holding  # noqa: SLF001 - a door inside the package
         holding.stays_open = True
+        holding.first_look = None  # the files that it may write are on another machine
         # No epoch: whichever process of this server has the key may write, as with hooks.
         holding.working = replace(holding.working, epoch=None)
         with self._lock:
@@ -57,6 +59,10 @@ class OpenRuns:
         found = self._find(run)
         with found.turn:
             yield found
+
+    def signer_of(self, run: RunId) -> Signer:
+        """Return the key of an open run, with which the proof for its holder is made. Raises `KeyMissingError`."""
+        return desk_of(self._relay).run_keys.get(run)[0]
 
     def forget(self, run: RunId) -> None:
         """Forget a run that is over."""

@@ -2,13 +2,18 @@
 
 from typing import Final
 
+from batonpass.server.acts import call_acts, decision_acts, handoff_acts, run_acts
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.resources import decisions, handoffs, ledger, receipts, runs
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *runs.ENDPOINTS,
+    *run_acts.ENDPOINTS,
+    *call_acts.ENDPOINTS,
     *handoffs.ENDPOINTS,
+    *handoff_acts.ENDPOINTS,
     *receipts.ENDPOINTS,
     *decisions.ENDPOINTS,
+    *decision_acts.ENDPOINTS,
     *ledger.ENDPOINTS,
 )

@@ -216,6 +216,73 @@ class LedgerShape(Struct, frozen=True, kw_only=True):
     version: str
 
 
+class BegunShape(Struct, frozen=True, kw_only=True):
+    """A run that was begun just now, the proof for its holder, and everything that travels with its task."""
+
+    run: RunShape
+    proof: str
+    task: Document
+
+
+class CallBegunShape(Struct, frozen=True, kw_only=True):
+    """A call that may be made now, or whose result is known: then it is not made."""
+
+    call: str | None
+    key: str | None
+    replayed: bool
+    value: Any
+
+
+class RecordedShape(Struct, frozen=True, kw_only=True):
+    """An item that was written down."""
+
+    item: str
+
+
+class DoneShape(Struct, frozen=True, kw_only=True):
+    """It is done."""
+
+    done: bool
+
+
+class ClosedShape(Struct, frozen=True, kw_only=True):
+    """A run that has ended."""
+
+    run: str
+    state: RunState
+
+
+class ResultShape(Struct, frozen=True, kw_only=True):
+    """The state of a handoff: what it delivered, or why it delivered nothing."""
+
+    handoff: str
+    state: State
+    delivered: bool
+    attempt: int
+    report: Any
+    value: Any
+    reason: str
+    question: str | None
+
+
+class SheetShape(Struct, frozen=True, kw_only=True):
+    """What an approver has to read first, and what the ruling has to name."""
+
+    id: str
+    text: str
+    shown: str
+    hold: str
+    proven: bool
+    people: int
+
+
+class VerifiedShape(Struct, frozen=True, kw_only=True):
+    """What was verified."""
+
+    receipts: int
+    position: int
+
+
 class ErrorShape(Struct, frozen=True, kw_only=True):
     """An error: a stable code for programs, and a sentence for people. Some carry further facts."""
 

@@ -174,7 +174,7 @@ def test_answers_have_the_fields_of_their_types(house: House) -> None:
     lead, handoff, editor = a_tree(house.relay)
     house.relay.admin.seal()
     waiting = house.relay.start("Ship it", by=ANA)
-    waiting.hand_off("shipper", "Ship it", hold=True)
+    held = waiting.hand_off("shipper", "Ship it", hold=True)
     waiting.hand_off("editor", "Edit it").ask("Which file?")
     house.relay.register("editor", lambda run: run.task)
     ready = waiting.hand_off("worker", "Do it", carrier="worker")
@@ -182,7 +182,7 @@ def test_answers_have_the_fields_of_their_types(house: House) -> None:
     with house.relay.store.view() as view:
         receipt = next(iter(view.find_remarks())).receipt
     visitor = house.visitor("admin")
-    names = {"run": editor, "handoff": handoff, "receipt": receipt, "account": lead}
+    names = {"run": editor, "handoff": handoff, "receipt": receipt, "account": lead, "held": held.id}
     different: dict[str, object] = {}
     for one in ENDPOINTS:
         if one.is_read and one.answers is not bytes:

@@ -37,6 +37,7 @@ from batonpass.model.baton.items import (
     Constraint,
     Decision,
     Exclusion,
+    Item,
     ItemValue,
     OpenQuestion,
     RejectedPath,
@@ -68,13 +69,17 @@ class ProgramError(Exception):
         super().__init__(f"{require_code('code', code)}: {message}")
 
 
-class _Item(Struct, frozen=True, kw_only=True):
+class ItemMessage(Struct, frozen=True, kw_only=True):
+    """An item by the name of its type."""
+
     type: str
     value: dict[str, Any]
 
 
-class _Record(Struct, frozen=True, kw_only=True):
-    item: _Item
+class RecordMessage(Struct, frozen=True, kw_only=True):
+    """Something to write down, which travels with every handoff of the run from now on."""
+
+    item: ItemMessage
 
 
 class _Call(Struct, frozen=True, kw_only=True):
@@ -86,7 +91,9 @@ class _Read(Struct, frozen=True, kw_only=True):
     name: str
 
 
-class _Attach(Struct, frozen=True, kw_only=True):
+class AttachMessage(Struct, frozen=True, kw_only=True):
+    """A file or a text to attach. `untrusted` marks content from outside."""
+
     name: str
     text: str | None = None
     base64: str | None = None
@@ -95,7 +102,9 @@ class _Attach(Struct, frozen=True, kw_only=True):
     untrusted: bool = False
 
 
-class _Checkpoint(Struct, frozen=True, kw_only=True):
+class CheckpointMessage(Struct, frozen=True, kw_only=True):
+    """What the next attempt needs to go on from here: the messages of a model, or any JSON."""
+
     messages: Any
 
 
@@ -107,7 +116,9 @@ class _Acknowledge(Struct, frozen=True, kw_only=True):
     revision: int
 
 
-class _HandOff(Struct, frozen=True, kw_only=True):
+class HandoffMessage(Struct, frozen=True, kw_only=True):
+    """A task to hand off to an agent, with everything that may be said about it."""
+
     to: str
     task: str
     relation: Relation = Relation.LEAD_TO_WORKER
@@ -142,10 +153,12 @@ class _HandOff(Struct, frozen=True, kw_only=True):
 
 
 # The fields that describe the task. A program can say no more about it than this.
-_BRIEF: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in _HandOff.__struct_fields__)
+_BRIEF: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in HandoffMessage.__struct_fields__)
 
 
-class _Report(Struct, frozen=True, kw_only=True):
+class ReportMessage(Struct, frozen=True, kw_only=True):
+    """What a run gives back: its result, and what is open, rejected, decided and claimed."""
+
     result: str = ""
     value: Any = None
     completed: tuple[WorkItem | str, ...] = ()
@@ -164,15 +177,15 @@ class _Fail(Struct, frozen=True, kw_only=True):
 
 
 _MESSAGES: Final[Mapping[str, DocumentReader[Any]]] = {
-    "record": DocumentReader(_Record),
+    "record": DocumentReader(RecordMessage),
     "call": DocumentReader(_Call),
     "read": DocumentReader(_Read),
-    "attach": DocumentReader(_Attach),
-    "checkpoint": DocumentReader(_Checkpoint),
-    "hand_off": DocumentReader(_HandOff),
+    "attach": DocumentReader(AttachMessage),
+    "checkpoint": DocumentReader(CheckpointMessage),
+    "hand_off": DocumentReader(HandoffMessage),
     "grant": DocumentReader(_AskGrant),
     "acknowledge": DocumentReader(_Acknowledge),
-    "report": DocumentReader(_Report),
+    "report": DocumentReader(ReportMessage),
     "fail": DocumentReader(_Fail),
 }
 
@@ -235,11 +248,8 @@ class Serving:
         said = {name: value for name, value in message.items() if name not in {"id", "type"}}
         return self._acts[kind](_MESSAGES[kind].read(said, kind))
 
-    def _record(self, asked: _Record) -> object:
-        recorded = _RECORDED.get(asked.item.type)
-        if recorded is None:
-            raise InvalidValueError("record.item.type", f"is one of {', '.join(_RECORDED)}")
-        (item,) = self._run.record(recorded.read(asked.item.value, "record.item.value"))
+    def _record(self, asked: RecordMessage) -> object:
+        (item,) = self._run.record(item_of(asked))
         return {"item": item.id}
 
     def _call(self, asked: _Call) -> object:
@@ -253,39 +263,20 @@ class Serving:
     def _read(self, asked: _Read) -> object:
         return _bytes(self._run.read(asked.name))
 
-    def _attach(self, asked: _Attach) -> object:
-        if (asked.text is None) == (asked.base64 is None):
-            raise InvalidValueError("attach", "has either a text or base64")
-        item = self._run.attach(
-            asked.name,
-            asked.text if asked.text is not None else _decoded(asked.base64 or ""),
-            media_type=asked.media_type,
-            source=asked.source,
-            untrusted=asked.untrusted,
-        )
-        return {"item": item.id}
+    def _attach(self, asked: AttachMessage) -> object:
+        return {"item": attach_to(self._run, asked).id}
 
-    def _checkpoint(self, asked: _Checkpoint) -> object:
+    def _checkpoint(self, asked: CheckpointMessage) -> object:
         self._run.checkpoint(asked.messages)
         return {}
 
-    def _hand_off(self, asked: _HandOff) -> object:
-        handoff = self._run.hand_off(
-            asked.to,
-            asked.task,
-            may=asked.may,
-            brief=BriefRequest(**{name: getattr(asked, name) for name in _BRIEF}),
-            items=items_by_part({name: getattr(asked, name) for name in ITEM_KINDS}),
-            deadline=asked.deadline,
-            carrier=asked.carrier,
-            hold=asked.hold,
-            handling=Handling(key=asked.key, again=asked.again),
-        )
+    def _hand_off(self, asked: HandoffMessage) -> object:
+        handoff = self._run.hand_off(**offer_of(asked))
         result = handoff.result()
         if not result.delivered:
             # A handoff carried by the caller runs here and now, or never: no worker will claim it.
             result = handoff.run() if asked.carrier is Carrier.CALLER else handoff.wait()
-        return _told(result)
+        return tell_result(result)
 
     def _tell_grant(self, _: _AskGrant) -> object:
         return tell_grant(self._run.grant())
@@ -294,10 +285,8 @@ class Serving:
         self._run.acknowledge(asked.revision)
         return {}
 
-    def _report(self, asked: _Report) -> object:
-        parts = {name: part for name, part in asdict(asked).items() if name != "value"}
-        value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
-        self._run.report(Report(value=value, **parts))
+    def _report(self, asked: ReportMessage) -> object:
+        self._run.report(report_of(asked))
         self.reported = True
         return {}
 
@@ -306,7 +295,51 @@ class Serving:
         return {}
 
 
-def _told(result: Result) -> dict[str, Any]:
+def item_of(asked: RecordMessage) -> ItemValue:
+    """Return the item that somebody wants to write down. Raises `InvalidValueError`."""
+    recorded = _RECORDED.get(asked.item.type)
+    if recorded is None:
+        raise InvalidValueError("record.item.type", f"is one of {', '.join(_RECORDED)}")
+    return recorded.read(asked.item.value, "record.item.value")
+
+
+def attach_to(run: "WorkingRun", asked: AttachMessage) -> Item:
+    """Attach a file or a text to a run. Raises `InvalidValueError` unless it is exactly one of the two."""
+    if (asked.text is None) == (asked.base64 is None):
+        raise InvalidValueError("attach", "has either a text or base64")
+    return run.attach(
+        asked.name,
+        asked.text if asked.text is not None else _decoded(asked.base64 or ""),
+        media_type=asked.media_type,
+        source=asked.source,
+        untrusted=asked.untrusted,
+    )
+
+
+def offer_of(asked: HandoffMessage) -> dict[str, Any]:
+    """Return what `hand_off` of a run is called with."""
+    return {
+        "to": asked.to,
+        "task": asked.task,
+        "may": asked.may,
+        "brief": BriefRequest(**{name: getattr(asked, name) for name in _BRIEF}),
+        "items": items_by_part({name: getattr(asked, name) for name in ITEM_KINDS}),
+        "deadline": asked.deadline,
+        "carrier": asked.carrier,
+        "hold": asked.hold,
+        "handling": Handling(key=asked.key, again=asked.again),
+    }
+
+
+def report_of(asked: ReportMessage) -> Report:
+    """Return the report of a run. Raises `InvalidValueError`."""
+    parts = {name: part for name, part in asdict(asked).items() if name != "value"}
+    value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
+    return Report(value=value, **parts)
+
+
+def tell_result(result: Result) -> dict[str, Any]:
+    """Return the result of a handoff as JSON: its state, and its report or why there is none."""
     held = result.state is State.HELD and result.attempt == 0
     return {
         "handoff": result.handoff,

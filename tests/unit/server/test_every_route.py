@@ -1,0 +1,203 @@
+"""Every route × every role × somebody else's tree: who is let in where, from the same table as the routes.
+
+A new endpoint is in this test as soon as it is in the table; if it takes a body, it needs an example here.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from batonpass.model.base.kinds import AccessRole
+from batonpass.relay import Relay
+from batonpass.server.endpoint import Endpoint
+from batonpass.server.routes import ENDPOINTS
+from tests.unit.server.conftest import ANA, BEN, DAY, House, a_house
+from tests.unit.server.visitor import Answered, Visitor
+
+EXAMPLES: Final[dict[str, dict[str, Any]]] = {
+    "startRun": {"intent": "Fix it"},
+    "handOff": {"to": "helper", "task": "Help", "may": ["read:src/a"]},
+    "recordItem": {"item": {"type": "Decision", "value": {"what": "half-even"}}},
+    "attach": {"name": "a.txt", "text": "a"},
+    "saveCheckpoint": {"messages": []},
+    "report": {"result": "done"},
+    "closeRun": {},
+    "beginCall": {"tool": "search"},
+    "finishCall": {"result": 1},
+    "acceptHandoff": {},
+    "takeResult": {},
+    "ask": {"question": "Which?"},
+    "declineHandoff": {"reason": "no"},
+    "answer": {"text": "this"},
+    "retryHandoff": {"reason": "again"},
+    "cancelHandoff": {"reason": "no"},
+    "judgeResult": {"holds": True, "words": "seen"},
+    "rule": {"approved": True},
+    "revokeGrant": {"reason": "stop"},
+    "seal": {},
+    "verifyLedger": {},
+}
+ROLES: Final = tuple(role.value for role in AccessRole)
+# What an agent reaches without any run, and what has nothing of anybody's tree in it.
+OF_NOBODY: Final = frozenset({"showLedger", "listAgents", "startRun"})
+LISTS: Final = frozenset({"listRuns", "listHandoffs", "listReceipts"})
+
+
+@dataclass(slots=True)
+class Scene:
+    """Two agents with a tree each, and everybody else."""
+
+    house: House
+    names: dict[str, str]  # parts of paths, all of Ana's tree
+    ana: Visitor
+    ben: Visitor
+
+    def ask(self, visitor: Visitor, endpoint: Endpoint) -> Answered:
+        """Send what an endpoint takes, about Ana's tree."""
+        path = endpoint.path.format(**self.names)
+        return visitor.get(path) if endpoint.is_read else visitor.post(path, EXAMPLES[endpoint.name])
+
+    def recorded(self) -> int:
+        """Return how many receipts there are."""
+        with self.house.relay.store.view() as view:
+            return view.last_position()
+
+
+def a_scene(relay: Relay) -> Scene:
+    """Return a scene with a tree of Ana's: a run that handed off, a call under way, and something attached."""
+    house = a_house(relay)
+    ana = house.visitor("agent")
+    ben = house.visitor()
+    ben.token = relay.admin.add_token(BEN, AccessRole.AGENT, by=ANA, lasts=DAY, may=["read:**"]).text
+    roots = []
+    for agent in (ana, ben):
+        started = agent.post("/v1/runs", {"intent": "Fix it"}).json
+        agent.proof = started["proof"]
+        roots.append(started["run"]["id"])
+    handoff = ana.post(f"/v1/runs/{roots[0]}/handoffs", {"to": "editor", "task": "Edit", "may": ["read:src/a"]}).json
+    call = ana.post(f"/v1/runs/{roots[0]}/calls", {"tool": "search"}).json
+    item = ana.post(f"/v1/runs/{roots[0]}/artifacts", {"name": "a.txt", "text": "a"}).json
+    with relay.store.view() as view:
+        receipt = view.get_receipt_at(roots[0], 1).id
+    names = {
+        "run": roots[0],
+        "handoff": handoff["id"],
+        "call": call["call"],
+        "content": item["item"],
+        "receipt": receipt,
+        "account": roots[0],
+        "held": handoff["id"],
+    }
+    return Scene(house, names, ana, ben)
+
+
+@pytest.fixture
+def scene(relay: Relay) -> Scene:
+    """Return a new scene."""
+    return a_scene(relay)
+
+
+def test_every_endpoint_that_takes_a_body_has_an_example() -> None:
+    """So that nothing below is refused because of its body."""
+    assert {one.name for one in ENDPOINTS if one.body is not None} == set(EXAMPLES)
+
+
+def test_without_a_token_nothing_is_answered(scene: Scene) -> None:
+    """Neither read nor done, on any route."""
+    before = scene.recorded()
+    told = {one.name: (answer.status, answer.code) for one in ENDPOINTS for answer in (_nobody(scene, one),)}
+
+    assert dict.fromkeys(told, (401, "access.unknown_token")) == told
+    assert before == scene.recorded()
+
+
+def _nobody(scene: Scene, endpoint: Endpoint) -> Answered:
+    return scene.ask(scene.house.visitor(), endpoint)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_is_let_in_exactly_where_the_table_says(relay: Relay, role: str) -> None:
+    """Elsewhere it is told which role it takes, and nothing happens."""
+    scene = a_scene(relay)
+    visitor = scene.ana if role == "agent" else scene.house.visitor(role)
+    refused, changed = set(), []
+    for endpoint in sorted(ENDPOINTS, key=lambda one: one.name in {"closeRun", "cancelHandoff", "revokeGrant"}):
+        before = scene.recorded()
+        answer = scene.ask(visitor, endpoint)
+        if answer.code == "access.role":
+            refused.add(endpoint.name)
+            changed += [endpoint.name] if scene.recorded() != before else []
+
+    assert {one.name for one in ENDPOINTS if role not in one.roles} == refused
+    assert [] == changed
+
+
+@pytest.mark.parametrize("how", ["its own proof", "no proof", "the other's proof", "a forged proof"])
+def test_an_agent_reaches_nothing_of_somebody_elses_tree(scene: Scene, how: str) -> None:
+    """It reads no run, handoff, receipt or grant of it, and writes no receipt in it, on any route that takes agents."""
+    proofs = {
+        "its own proof": scene.ben.proof,
+        "no proof": None,
+        "the other's proof": scene.ana.proof,
+        "a forged proof": f"{scene.names['run']}.{'A' * 86}",
+    }
+    scene.ben.proof = proofs[how]
+    before = scene.recorded()
+    let_in: dict[str, object] = {}
+    for endpoint in ENDPOINTS:
+        if "agent" not in endpoint.roles or endpoint.name in OF_NOBODY:
+            continue
+        answer = scene.ask(scene.ben, endpoint)
+        if endpoint.name in LISTS and how == "its own proof":
+            listed = [one["id"] for one in answer.json["items"]]
+            hidden = set(scene.names.values())
+            if answer.status != 200 or hidden.intersection(listed):
+                let_in[endpoint.name] = listed
+        elif answer.code not in {"access.out_of_reach", "access.run_proof"}:
+            let_in[endpoint.name] = answer.status
+
+    assert {} == let_in
+    assert before == scene.recorded()
+
+
+def test_an_agent_with_the_proof_of_its_run_is_let_in(scene: Scene) -> None:
+    """The test above would pass if nobody were let in at all."""
+    shut = {}
+    for endpoint in sorted(ENDPOINTS, key=lambda one: one.name in {"closeRun", "cancelHandoff", "declineHandoff"}):
+        if "agent" in endpoint.roles:
+            code = scene.ask(scene.ana, endpoint).code or ""
+            if code.startswith("access."):
+                shut[endpoint.name] = code
+
+    assert {} == shut
+
+
+def test_a_child_does_not_reach_its_parent(scene: Scene) -> None:
+    """It reads its own handoff and nothing above it; it neither answers nor judges nor cancels its own handoff."""
+    taken = scene.ana.post(f"/v1/handoffs/{scene.names['handoff']}/attempts", {}).json
+    child = Visitor(scene.ana.app, scene.ana.token, taken["proof"])
+    told = {one.name: scene.ask(child, one).code for one in ENDPOINTS if "agent" in one.roles}
+    reached = {name for name, code in told.items() if code is None}
+    own = child.get(f"/v1/runs/{taken['run']['id']}").json
+
+    assert OF_NOBODY | LISTS | {"showHandoff"} == reached
+    assert {"access.out_of_reach"} == {code for code in told.values() if code is not None}
+    assert [] == own["ancestors"]
+    assert [taken["run"]["id"]] == [one["id"] for one in child.get("/v1/runs").json["items"]]
+
+
+def test_a_parent_reads_its_child_and_does_not_act_in_its_place(scene: Scene) -> None:
+    """The key of the child is the child's."""
+    taken = scene.ana.post(f"/v1/handoffs/{scene.names['handoff']}/attempts", {}).json
+    child = taken["run"]["id"]
+
+    assert 200 == scene.ana.get(f"/v1/runs/{child}").status
+    assert "access.out_of_reach" == scene.ana.post(f"/v1/runs/{child}/calls", {"tool": "x"}).code
+
+
+def test_a_run_that_was_taken_over_is_no_longer_its_holders(scene: Scene) -> None:
+    """It has another key, and the proof from before is void."""
+    scene.house.relay.resume(scene.names["run"])
+
+    assert "access.run_proof" == scene.ana.get(f"/v1/runs/{scene.names['run']}").code
