@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,6 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def test_it_says_where_it_is_answers_and_ends(served: Served, tmp_path: Path) -> None:
     """A token that was added while it runs lets in at once, and the one-time link is printed."""
     with Relay.open(tmp_path / ".batonpass" / "ledger.db") as relay:
-        from datetime import timedelta  # noqa: PLC0415 - only here
-
         token = relay.admin.add_token("user:ana", "auditor", by="user:ana", lasts=timedelta(hours=1)).text
     status, ledger = served.get("/v1/ledger", token)
     without, _ = served.get("/v1/ledger", None)
@@ -100,3 +99,28 @@ def test_a_taken_port_gets_one_sentence(tmp_path: Path) -> None:
 
     assert (1, 1) == (done.returncode, done.stderr.count("\n"))
     assert f"port {port} is taken" in done.stderr
+
+
+@pytest.mark.slow
+def test_clients_that_do_not_read_block_nobody_and_do_not_keep_it_from_ending(served: Served, tmp_path: Path) -> None:
+    """Streams that nobody reads, and half a request that never comes: others are served, and SIGTERM ends it."""
+    with Relay.open(tmp_path / ".batonpass" / "ledger.db") as relay:
+        token = relay.admin.add_token("user:ana", "auditor", by="user:ana", lasts=timedelta(hours=1)).text
+        for _ in range(20):
+            relay.start("Words " * 1000, by="user:ana").close()
+    idle = []
+    for _ in range(12):
+        stream = socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE)
+        said = f"GET /v1/events?after=0 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n"
+        stream.sendall(said.encode())
+        half = socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE)
+        half.sendall(b"POST /v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
+        idle += [stream, half]
+    answered = [served.get("/v1/receipts", token)[0] for _ in range(5)]
+    began = time.monotonic()
+    code, _ = served.end()
+    for one in idle:
+        one.close()
+
+    assert ([200] * 5, 0) == (answered, code)
+    assert time.monotonic() - began < PATIENCE / 2

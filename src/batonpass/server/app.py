@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import anyio
 import msgspec
+from msgspec import structs
 from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
@@ -32,6 +33,7 @@ from batonpass.server.answer import JSON, etag_of, is_known, json_bytes
 from batonpass.server.boundary import Boundary, refused
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.endpoint import ApiRequest, Endpoint, RawAnswer
+from batonpass.server.event_stream import LAST_EVENT, EventStreams, resumed_after
 from batonpass.server.idempotency import GivenAnswer
 from batonpass.server.openapi import make_document
 from batonpass.server.pages import docs_page, enter_page, policy_for
@@ -63,8 +65,9 @@ def make_app(plane: ControlPlane, *, hosts: Collection[str], mounts: Sequence[Ba
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    streams = EventStreams(plane)
     routes: list[BaseRoute] = [
-        Route(path, _handler(plane, known, threads), methods=[*known]) for path, known in by_path.items()
+        Route(path, _handler(plane, known, threads, streams), methods=[*known]) for path, known in by_path.items()
     ]
     own = [
         Route("/v1/enter", _enter(plane, threads), methods=["POST"]),
@@ -128,7 +131,9 @@ async def _no_route(request: Request, error: Exception) -> Response:
     return refused(NoSuchRouteError(request.url.path[:200]))
 
 
-def _handler(plane: ControlPlane, known: Mapping[str, Endpoint], threads: anyio.CapacityLimiter) -> Handler:
+def _handler(
+    plane: ControlPlane, known: Mapping[str, Endpoint], threads: anyio.CapacityLimiter, streams: EventStreams
+) -> Handler:
     async def handle(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
         endpoint = known[method]
@@ -140,6 +145,10 @@ def _handler(plane: ControlPlane, known: Mapping[str, Endpoint], threads: anyio.
             given = GivenRequest(
                 endpoint=endpoint, caller=caller, http=request, body=body, reader=_BODIES.get(endpoint.name)
             )
+            if endpoint.streams:
+                asked = await in_thread(threads, partial(_events_asked, plane, given))
+                first = await in_thread(threads, partial(endpoint.act, asked))
+                return streams.stream(asked, first, partial(in_thread, threads))
             answered: Response = await in_thread(threads, partial(_serve, plane, given))
         except BatonpassError as error:
             return refused(error)
@@ -183,18 +192,30 @@ class GivenRequest(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reader: DocumentReader[Any] | None
 
 
-def _serve(plane: ControlPlane, given: GivenRequest) -> Response:
-    endpoint, caller, request, body, reader = given.endpoint, given.caller, given.http, given.body, given.reader
-    key = _key(request)
-    asked = ApiRequest(
+def _asked(plane: ControlPlane, given: GivenRequest) -> ApiRequest:
+    request, reader = given.http, given.reader
+    return ApiRequest(
         plane=plane,
-        caller=caller,
+        caller=given.caller,
         names=request.path_params,
-        query=_query(endpoint, request),
-        body=None if reader is None else reader.read(_document(body), "body"),
+        query=_query(given.endpoint, request),
+        body=None if reader is None else reader.read(_document(given.body), "body"),
         proof=request.headers.get(PROOF),
-        key=key,
+        key=_key(request),
     )
+
+
+def _events_asked(plane: ControlPlane, given: GivenRequest) -> ApiRequest:
+    asked = _asked(plane, given)
+    last = resumed_after(given.http.headers.get(LAST_EVENT))
+    # A browser that reconnects sends the same URL again, and says with this header how far it came.
+    return asked if last is None else structs.replace(asked, query=structs.replace(asked.query, after=last))
+
+
+def _serve(plane: ControlPlane, given: GivenRequest) -> Response:
+    endpoint, caller, request, body = given.endpoint, given.caller, given.http, given.body
+    asked = _asked(plane, given)
+    key = asked.key
     if endpoint.is_read:
         return _read(endpoint, asked, request.headers.get("if-none-match"))
 

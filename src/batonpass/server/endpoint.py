@@ -62,6 +62,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     query: type[Struct] | None = None
     body: type[Struct] | None = None
     status: int = 200
+    streams: bool = False  # it goes on answering, with server-sent events
     needs_proof: bool = True  # of an agent: that the run in question is its own
 
     @property

@@ -104,7 +104,10 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     if endpoint.needs_proof and endpoint.roles & EVERYBODY and "agent" in endpoint.roles:
         about = "For a token with the role agent: the proof that came with the run in whose name it acts."
         yield {"name": "Batonpass-Proof", "in": "header", "description": about, "schema": {"type": "string"}}
-    if endpoint.is_read:
+    if endpoint.streams:
+        about = "The id of the last event that the client has: it misses nothing after that."
+        yield {"name": "Last-Event-ID", "in": "header", "description": about, "schema": {"type": "string"}}
+    elif endpoint.is_read:
         about = "An ETag: if the answer is still the same, it is not sent again."
         yield {"name": "If-None-Match", "in": "header", "description": about, "schema": {"type": "string"}}
     else:
@@ -114,12 +117,14 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 
 
 def _answers(endpoint: Endpoint) -> Iterator[tuple[str, Any]]:
-    if endpoint.answers is bytes:
-        content: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    if endpoint.streams:
+        content: dict[str, Any] = {"text/event-stream": {"schema": {"type": "string"}}}
+    elif endpoint.answers is bytes:
+        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     else:
         content = {"application/json": {"schema": _ref(endpoint.answers)}}
     yield str(endpoint.status), {"description": "Done.", "content": content}
-    if endpoint.is_read:
+    if endpoint.is_read and not endpoint.streams:
         yield "304", {"description": "The client has this answer already."}
     for status, about in _ERRORS.items():
         if (status in _ONLY_WITH_BODY and endpoint.body is None) or (status in _ONLY_READ and not endpoint.is_read):

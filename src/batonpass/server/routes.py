@@ -4,7 +4,7 @@ from typing import Final
 
 from batonpass.server.acts import call_acts, decision_acts, handoff_acts, run_acts
 from batonpass.server.endpoint import Endpoint
-from batonpass.server.resources import decisions, handoffs, ledger, receipts, runs
+from batonpass.server.resources import decisions, events, handoffs, ledger, receipts, runs
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *runs.ENDPOINTS,
@@ -13,6 +13,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *handoffs.ENDPOINTS,
     *handoff_acts.ENDPOINTS,
     *receipts.ENDPOINTS,
+    *events.ENDPOINTS,
     *decisions.ENDPOINTS,
     *decision_acts.ENDPOINTS,
     *ledger.ENDPOINTS,

@@ -42,6 +42,7 @@ ROLES: Final = tuple(role.value for role in AccessRole)
 # What an agent reaches without any run, and what has nothing of anybody's tree in it.
 OF_NOBODY: Final = frozenset({"showLedger", "listAgents", "startRun"})
 LISTS: Final = frozenset({"listRuns", "listHandoffs", "listReceipts"})
+STREAM: Final = "streamEvents"  # what an agent hears is tested with the events
 
 
 @dataclass(slots=True)
@@ -154,6 +155,9 @@ def test_an_agent_reaches_nothing_of_somebody_elses_tree(scene: Scene, how: str)
             hidden = set(scene.names.values())
             if answer.status != 200 or hidden.intersection(listed):
                 let_in[endpoint.name] = listed
+        elif endpoint.name == STREAM and how == "its own proof":
+            if answer.status != 200 or scene.names["run"] in answer.body.decode():
+                let_in[STREAM] = answer.status
         elif answer.code not in {"access.out_of_reach", "access.run_proof"}:
             let_in[endpoint.name] = answer.status
 
@@ -181,7 +185,7 @@ def test_a_child_does_not_reach_its_parent(scene: Scene) -> None:
     reached = {name for name, code in told.items() if code is None}
     own = child.get(f"/v1/runs/{taken['run']['id']}").json
 
-    assert OF_NOBODY | LISTS | {"showHandoff"} == reached
+    assert OF_NOBODY | LISTS | {"showHandoff", STREAM} == reached
     assert {"access.out_of_reach"} == {code for code in told.values() if code is not None}
     assert [] == own["ancestors"]
     assert [taken["run"]["id"]] == [one["id"] for one in child.get("/v1/runs").json["items"]]

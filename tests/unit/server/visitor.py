@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -59,9 +59,80 @@ class Visitor:
             given.setdefault("batonpass-proof", self.proof)
         return asyncio.run(self._ask(method, target, body, given))
 
+    def listen(
+        self, target: str, most: int, meanwhile: Callable[[], object] | None = None, **headers: str
+    ) -> list[dict[str, str]]:
+        """Listen to a stream until so many events have come, or it ends.
+
+        `meanwhile` is done once it has begun; if `most` is more than one and it begins with an event, after that one.
+        """
+        given = {"host": HERE, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        given |= {} if self.token is None else {"authorization": f"Bearer {self.token}"}
+        given |= {} if self.proof is None else {"batonpass-proof": self.proof}
+        return asyncio.run(self._listen(target, most, meanwhile, given))
+
+    async def _listen(
+        self, target: str, most: int, meanwhile: Callable[[], object] | None, headers: Mapping[str, str]
+    ) -> list[dict[str, str]]:
+        heard: list[dict[str, str]] = []
+        enough = asyncio.Event()
+        asked = False
+
+        async def receive() -> Message:
+            nonlocal asked
+            if not asked:
+                asked = True
+                return {"type": "http.request", "body": b"", "more_body": False}
+            await enough.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                assert 200 == message["status"], message
+                if meanwhile is not None and "after=" not in target:
+                    await asyncio.to_thread(meanwhile)
+                return
+            for part in message.get("body", b"").decode().replace("\r\n", "\n").split("\n\n"):
+                lines = [line.partition(": ") for line in part.split("\n") if line and not line.startswith(":")]
+                if lines and len(heard) < most:
+                    heard.append({name: text for name, _, text in lines})
+            if meanwhile is not None and "after=" in target and len(heard) == 1:
+                await asyncio.to_thread(meanwhile)
+            if len(heard) >= most:
+                enough.set()
+
+        await asyncio.wait_for(self.app(self._scope("GET", target, headers), receive, send), 60)
+        return heard
+
     async def _ask(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Answered:
+        scope = self._scope(method, target, headers)
+        given: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        sent: list[Message] = []
+
+        begun = asyncio.Event()
+
+        async def receive() -> Message:
+            if given:
+                return given.pop(0)
+            await begun.wait()  # a client that leaves at once would not see whether it was let in
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            await asyncio.sleep(0)
+            sent.append(message)
+            begun.set()
+
+        await self.app(scope, receive, send)
+        start = next(one for one in sent if one["type"] == "http.response.start")
+        return Answered(
+            start["status"],
+            {name.decode(): text.decode() for name, text in start["headers"]},
+            b"".join(one.get("body", b"") for one in sent if one["type"] == "http.response.body"),
+        )
+
+    def _scope(self, method: str, target: str, headers: Mapping[str, str]) -> dict[str, Any]:
         parts = urlsplit(target)
-        scope = {
+        return {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
@@ -75,20 +146,3 @@ class Visitor:
             "client": (self.address, 50000),
             "server": ("127.0.0.1", 7420),
         }
-        given: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        sent: list[Message] = []
-
-        async def receive() -> Message:
-            return given.pop(0) if given else {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            await asyncio.sleep(0)
-            sent.append(message)
-
-        await self.app(scope, receive, send)
-        start = next(one for one in sent if one["type"] == "http.response.start")
-        return Answered(
-            start["status"],
-            {name.decode(): text.decode() for name, text in start["headers"]},
-            b"".join(one.get("body", b"") for one in sent if one["type"] == "http.response.body"),
-        )

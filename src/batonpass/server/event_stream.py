@@ -1,0 +1,97 @@
+"""Server-sent events: each stream reads from the ledger by its own position, so a slow client keeps nobody waiting.
+
+One look at the ledger serves all streams that wait. A client that was gone sends the last id that it has, and misses
+nothing: positions have no gaps, and every receipt gets one.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Final
+
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse
+
+from batonpass.audit.feed import Feed
+from batonpass.errors import BatonpassError, InvalidValueError, TooManyRequestsError
+from batonpass.server.answer import json_bytes
+from batonpass.server.control_plane import ControlPlane
+from batonpass.server.endpoint import ApiRequest
+from batonpass.server.resources.events import EventsRead, read_events
+
+LAST_EVENT: Final = "last-event-id"
+_LOOK_EVERY: Final = 0.25  # seconds
+_ASK_AGAIN: Final = 10.0  # whether a caller who waits is still let in
+_PING: Final = 15
+_SLOWEST: Final = 30.0  # a client that takes longer for one part is let go, and resumes when it can
+_BUSY_FOR: Final = 5
+
+InThread = Callable[[Callable[[], object]], Awaitable[object]]
+
+
+class EventStreams:
+    """The streams of one server."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._open = 0
+        self._looking = asyncio.Lock()
+        self._looked_at = 0.0
+        self._last = 0
+
+    def stream(self, asked: ApiRequest, first: EventsRead, in_thread: InThread) -> EventSourceResponse:
+        """Return the answer to a request for events. Raises `TooManyRequestsError` if too many are open."""
+        if self._open >= self._plane.limits.streams:
+            raise TooManyRequestsError(_BUSY_FOR)
+        return EventSourceResponse(
+            self._events(asked, first, in_thread),
+            ping=_PING,
+            send_timeout=_SLOWEST,
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+
+    async def _events(
+        self, asked: ApiRequest, first: EventsRead, in_thread: InThread
+    ) -> AsyncIterator[ServerSentEvent]:
+        self._open += 1
+        try:
+            read, asked_at = first, time.monotonic()
+            while True:
+                for position, kind, receipt in read.events:
+                    yield ServerSentEvent(json_bytes(receipt).decode(), id=str(position), event=kind)
+                while read.is_all and await self._last_position(in_thread) <= read.after:
+                    if time.monotonic() - asked_at > _ASK_AGAIN:
+                        break
+                    await asyncio.sleep(_LOOK_EVERY)
+                try:
+                    told = await in_thread(partial(read_events, asked, read.after))
+                except BatonpassError:
+                    return  # the token or the run is no longer the caller's; a new request is told why
+                asked_at = time.monotonic()
+                if isinstance(told, EventsRead):
+                    read = told
+        finally:
+            self._open -= 1
+
+    async def _last_position(self, in_thread: InThread) -> int:
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= _LOOK_EVERY:
+                found = await in_thread(self._look)
+                self._last, self._looked_at = found if isinstance(found, int) else self._last, time.monotonic()
+        return self._last
+
+    def _look(self) -> int:
+        store = self._plane.relay.store
+        Feed(store).sequence()
+        with store.view() as view:
+            return view.last_position()
+
+
+def resumed_after(given: str | None) -> int | None:
+    """Return the position in a `Last-Event-ID`; None if there is none. Raises `InvalidValueError`."""
+    if not given:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) <= len(str(2**53))):
+        raise InvalidValueError("Last-Event-ID", "is the id of an event: a position")
+    return int(given)
