@@ -146,5 +146,11 @@ def words_before_numbers(figures: bytes) -> list[bytes]:
             del before[-1]
         words += before[-1].translate(_SPACED).split()[-1:] if before else ()
         end = text.find(b" ", place)
-        digit, slash = (-1, -1) if end < 0 else (text.find(b"0", end), text.find(b"/", end))
+        if end < 0:
+            break
+        # Each is looked for again only behind itself: a long text has many numbers and perhaps no path at all.
+        if 0 <= digit < end:
+            digit = text.find(b"0", end)
+        if 0 <= slash < end:
+            slash = text.find(b"/", end)
     return words
