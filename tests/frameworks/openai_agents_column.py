@@ -15,6 +15,7 @@ from agents import (
     RunHooks,
     Runner,
     RunResultStreaming,
+    RunState,
     SQLiteSession,
     Usage,
     WebSearchTool,
@@ -434,6 +435,85 @@ def test_a_conversation_goes_on(stage: Stage) -> None:
 
     assert "first" in json.dumps(model.calls[1].input)
     assert 2 == len(stage.recorded(RunStarted))
+
+
+def _asks_first(stage: Stage) -> tuple[Agent[Any], Agent[Any]]:
+    """Return a lead that passes the conversation to an agent whose only tool needs an approval of the SDK."""
+    made: list[str] = stage.made
+
+    @function_tool(needs_approval=True)
+    def pay(to: str) -> str:
+        """Pay."""
+        made.append(f"pay {to}")
+        return "paid"
+
+    steps = [[function_call("pay", {"to": "bob"}, call_id="p1")], [assistant_message("paid bob")]]
+    payer = Agent(name="payer", model=ScriptedModel(steps), tools=[pay])
+    lead = Agent(
+        name="lead",
+        model=ScriptedModel([[function_call("transfer_to_payer", {}, call_id="t1")]]),
+        handoffs=[payer],
+    )
+    return lead, payer
+
+
+def test_a_run_that_waits_for_an_approval_of_the_sdk_goes_on(stage: Stage) -> None:
+    """The run with the state is the same root and the same handoff, and nothing is closed before it ended."""
+    lead, _ = _asks_first(stage)
+
+    async def both() -> str:
+        paused = await Runner.run(lead, WORDS)
+        assert [] == stage.recorded(RunClosed) == stage.recorded(HandoffCompleted)
+        state = paused.to_state()
+        state.approve(paused.interruptions[0])
+        return str((await Runner.run(lead, state)).final_output)
+
+    with record(by=PERSON, relay=stage.relay()):
+        assert "paid bob" == asyncio.run(both())
+
+    assert ["pay bob"] == stage.made
+    assert (1, 1, 1) == tuple(len(stage.recorded(kind)) for kind in (RunStarted, RunClosed, HandoffCompleted))
+    assert 1 == len(stage.recorded(ToolCompleted))
+
+
+def test_a_state_that_another_process_goes_on_with_is_the_same_run(stage: Stage) -> None:
+    """The state is JSON meanwhile, and the recorder another one: the ledger knows whose it is."""
+    lead, _ = _asks_first(stage)
+    with record(by=PERSON, relay=stage.relay()):
+        kept = asyncio.run(Runner.run(lead, WORDS)).to_state().to_string()
+    again, payer = _asks_first(stage)
+    payer.model = ScriptedModel([[assistant_message("paid bob")]])
+
+    async def resume() -> str:
+        state = await RunState.from_string(again, kept)
+        state.approve(state.get_interruptions()[0])
+        return str((await Runner.run(again, state)).final_output)
+
+    with record(by=PERSON, relay=stage.relay()):
+        assert "paid bob" == asyncio.run(resume())
+
+    assert ["pay bob"] == stage.made
+    assert (1, 1, 1) == tuple(len(stage.recorded(kind)) for kind in (RunStarted, RunClosed, HandoffCompleted))
+
+
+def test_an_agent_in_a_tool_that_waits_for_an_approval_goes_on(stage: Stage) -> None:
+    """The SDK asks the outer program; the handoff of the inner agent stays one."""
+    _, payer = _asks_first(stage)
+    steps = [[function_call("ask_payer", {"input": "Pay bob"}, call_id="a1")], [assistant_message("done")]]
+    lead = Agent(name="lead", model=ScriptedModel(steps), tools=[payer.as_tool("ask_payer", "Ask")])
+
+    async def both() -> str:
+        paused = await Runner.run(lead, WORDS)
+        state = paused.to_state()
+        state.approve(paused.interruptions[0])
+        return str((await Runner.run(lead, state)).final_output)
+
+    with record(by=PERSON, relay=stage.relay()):
+        assert "done" == asyncio.run(both())
+
+    assert ["pay bob"] == stage.made
+    assert ["Pay bob"] == stage.words(HandoffInitiated, "task")
+    assert (1, 1, 1) == tuple(len(stage.recorded(kind)) for kind in (RunStarted, RunClosed, HandoffCompleted))
 
 
 def test_nothing_is_recorded_afterwards(stage: Stage) -> None:

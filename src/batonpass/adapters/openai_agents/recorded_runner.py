@@ -8,9 +8,9 @@ from typing import Any, Self
 from agents import Agent, RunConfig
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.frameworks.framework_recorder import begin_work, reopen, resume_work
+from batonpass.adapters.openai_agents.paused_runs import PausedRuns
 from batonpass.adapters.openai_agents.recorded_agent import CALLER, record_agent
 from batonpass.adapters.openai_agents.sdk_run import RUN, AnswerHooks, ModelInputFilter, SdkRun, words_of
 from batonpass.aio.threads import in_thread
@@ -24,15 +24,15 @@ class RecordedRunner(AgentRunner):
 
     def __init__(self, ledger: FrameworkLedger) -> None:
         self._ledger = ledger
+        self._paused = PausedRuns(ledger)
 
     async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:  # noqa: A002 - the SDK's own
         """Run agents, and record them."""
-        work = await in_thread(lambda: self._begin(starting_agent, input))
-        return await self.run_on(work, starting_agent, input, options)
+        recorded = await in_thread(lambda: self._begin(starting_agent, input))
+        return await self.run_on(recorded, starting_agent, input, options)
 
-    async def run_on(self, work: AgentWork, agent: Agent[Any], given: Any, options: dict[str, Any]) -> Any:
-        """Run agents, and record them as this work."""
-        recorded = SdkRun(work)
+    async def run_on(self, recorded: SdkRun, agent: Agent[Any], given: Any, options: dict[str, Any]) -> Any:
+        """Run agents, and record them as this run."""
         record_agent(self._ledger, agent)
         entered, outer = RUN.set(recorded), CALLER.set(None)
         try:
@@ -43,12 +43,12 @@ class RecordedRunner(AgentRunner):
         finally:
             RUN.reset(entered)
             CALLER.reset(outer)
-        await in_thread(lambda: recorded.end(result.final_output))
+        await in_thread(lambda: self._end(agent, recorded, result))
         return result
 
     def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:  # noqa: A002 - the SDK's own
         """Run agents while their events are read, and record them."""
-        recorded = SdkRun(self._begin(starting_agent, input))
+        recorded = self._begin(starting_agent, input)
         record_agent(self._ledger, starting_agent)
         entered, outer = RUN.set(recorded), CALLER.set(None)
         try:
@@ -60,19 +60,28 @@ class RecordedRunner(AgentRunner):
         def end(task: "asyncio.Task[Any]") -> None:
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
             if error is None:
-                recorded.end(streamed.final_output)
+                self._end(starting_agent, recorded, streamed)
             else:
                 recorded.abort(error)
 
         streamed.run_loop_task.add_done_callback(end)
         return streamed
 
-    def _begin(self, agent: Agent[Any], given: object) -> AgentWork:
-        """Return the work of the first agent: a handoff from the agent whose tool this is, or what a program began."""
+    def _begin(self, agent: Agent[Any], given: object) -> SdkRun:
+        """Return the run of an input: one that paused, a handoff from the agent whose tool this is, or a new one."""
         caller, words = CALLER.get(), words_of(given)
+        if (paused := self._paused.take(agent.name, given, nested=caller is not None)) is not None:
+            return paused
         if caller is not None:
-            return caller.offer(as_agent(agent.name), words)
-        return begin_work(self._ledger, agent.name, words)
+            return SdkRun(caller.offer(as_agent(agent.name), words))
+        return SdkRun(begin_work(self._ledger, agent.name, words))
+
+    def _end(self, agent: Agent[Any], recorded: SdkRun, result: Any) -> None:
+        """Close the runs, or leave them open if the SDK waits for approvals of its own."""
+        if result.interruptions:
+            self._paused.keep(agent.name, recorded, result.interruptions)
+        else:
+            recorded.end(result.final_output)
 
 
 def _recorded(options: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +125,7 @@ class SdkRecording:
         name, items = (kept["agent"], kept["items"]) if isinstance(kept, dict) else (str(run.agent), run.task)
         target = _find(agent, name)
         work = await in_thread(lambda: resume_work(self._ledger, run))
-        return await self._runner.run_on(work, target, items, options)
+        return await self._runner.run_on(SdkRun(work), target, items, options)
 
 
 def _find(start: Agent[Any], name: str) -> Agent[Any]:

@@ -26,8 +26,9 @@ NO_WORDS: Final = "(no words of a person)"
 class SdkRun:
     """The agents of one run of the SDK, the one at work last."""
 
-    def __init__(self, work: AgentWork) -> None:
-        self.works = [work]
+    def __init__(self, *works: AgentWork) -> None:
+        self.works = [*works]
+        self._kept: dict[int, dict[str, Any]] = {}  # the last checkpoint of each work
         self.asked: Sequence[Any] = ()  # the function calls in the last answer of the model
 
     @property
@@ -52,6 +53,18 @@ class SdkRun:
             if other is not call:
                 sender.offer(as_agent(transfers[other.name]), task_of(other.arguments, words), key=other.call_id).drop()
         self.works.append(child)
+
+    def checkpoint(self, messages: dict[str, Any]) -> None:
+        """Keep what the model at work is given, so that another attempt can go on from there."""
+        self._kept[id(self.top)] = messages
+        self.top.checkpoint(messages)
+
+    def pause(self, facts: dict[str, Any]) -> None:
+        """Leave all runs open, because the SDK waits for a decision of the program; the root says so last."""
+        first = self.works[0]
+        first.checkpoint({**self._kept.get(id(first), {}), **facts})
+        for work in self.works:
+            work.leave()
 
     def end(self, output: object) -> None:
         """Close all runs of this one, the last first."""
@@ -95,7 +108,7 @@ async def _begin(data: CallModelData[Any]) -> ModelInputData:
         work.open()
         if work.waits is not None:
             raise work.waits
-        work.checkpoint({"framework": FRAMEWORK, "agent": data.agent.name, "items": plain(told.input)})
+        run.checkpoint({"framework": FRAMEWORK, "agent": data.agent.name, "items": plain(told.input)})
         return work.briefing()
 
     if briefing := await in_thread(prepare):
