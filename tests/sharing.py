@@ -35,6 +35,7 @@ TOGETHER: Final = (
     "tests/unit/accounts/blame/test_note_blame.py",
     "tests/unit/adapters/coders/rules/test_refusal.py",
     "tests/unit/adapters/coders/session/test_recovery.py",
+    "tests/unit/review/test_reviewed_diff.py",
 )
 
 # Each of these takes a minute or so by itself. Begun last, it would keep one process busy while the others have nothing

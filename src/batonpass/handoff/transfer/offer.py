@@ -244,7 +244,11 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
         pending.fates = holding.baton.fates  # of what it was told itself, also about an earlier session
     # In a tree with a refuted result, the fate of items can change without a new verdict: a redone result is delivered.
     reads = pending.reads or holding.stated is None or holding.refutations > 0
-    reads = reads or not holding.acted_on.isdisjoint(holding.watched) or _is_due(desk, holding)
+    reads = (
+        reads
+        or not holding.acted_on.isdisjoint(holding.watched)
+        or (bool(holding.session.roots) and _is_due(desk, holding))
+    )
     if holding.stated is not None and not reads and not requires_lineage(pending.policy):
         # No read. If the assumption is wrong, the commit refuses the offer, and it is read then.
         pending.unverified = tuple(sorted(holding.watched))
@@ -284,8 +288,6 @@ def _is_due(desk: Desk, holding: Holding) -> bool:
     No premise tells of a verdict in another tree. So such a root looks every few seconds, and at once if it was refuted
     in this process.
     """
-    if not holding.session.roots:
-        return False
     last = holding.looked_for_fates
     if last is None or holding.inherits_fallen or holding.id in desk.revised:
         return True
