@@ -45,6 +45,7 @@ GUIDES: Final = (
         "agent-framework",
         "pydantic-ai",
         "google-adk",
+        "strands",
         "own-loop",
         "mcp",
         "handoffs",

@@ -24,6 +24,7 @@ FRAMEWORKS: Final = {
     "langgraph.md": "langgraph",
     "openai-agents.md": "openai_agents",
     "pydantic-ai.md": "pydantic_ai",
+    "strands.md": "strands",
 }
 
 

@@ -79,15 +79,19 @@ class StrandsCall:
             yield self._known(told) if isinstance(told, Replayed) else self.refused(told)
             return
         result: ToolResultEvent | None = None
+        asking = False
         try:
             async for event in stepwise(self.make_it(self.context), self._within):
+                asking = _asks(event)
                 if isinstance(event, ToolResultEvent):
                     result = event
                 else:
                     yield event
         except BaseException as error:
+            # The framework reads no further after a question to a person, and makes the call again with the answer.
+            ended_by = InterruptedError("it waits for somebody") if asking else error
             if begun is not None:
-                await self._safely(functools.partial(work.fail, begun, call, error))
+                await self._safely(functools.partial(work.fail, begun, call, ended_by))
             raise
         ended = await self._end(begun, call, result)
         if ended is not None:
@@ -147,19 +151,23 @@ class StrandsCall:
 
     async def _let_work(self, child: AgentSeat, task: str) -> Events:
         result: ToolResultEvent | None = None
+        asking = False
         try:
             async for event in stepwise(self.make_it(self.context), lambda: self._within(child)):
+                asking = _asks(event)
                 if isinstance(event, ToolResultEvent):
                     result = event
                 else:
                     yield event
         except BaseException as error:
+            if asking:  # it waits for somebody, in the framework's own way, and goes on with the answer
+                raise
             await self._safely(functools.partial(child.abort, error))
             if (refusal := child.refusal or refusal_of(error)) is None:
                 raise
             yield await self._tell(refusal)
             return
-        if result is None:  # it waits for somebody, in the framework's own way
+        if result is None:  # as above
             return
         child.take(task)
         yield await self._deliver(child, result)
@@ -230,6 +238,11 @@ def value_of(result: Any) -> Any:
     """Return the result of a tool as it is recorded: a text alone as that, anything else as the framework has it."""
     content = result["content"]
     return content[0]["text"] if len(content) == 1 and set(content[0]) == {"text"} else content
+
+
+def _asks(event: Any) -> bool:
+    """Return whether an event asks a person something."""
+    return isinstance(event, dict) and "tool_interrupt_event" in event
 
 
 def _error_of(event: ToolResultEvent) -> Exception:

@@ -15,7 +15,14 @@ except ImportError:
     from strands._middleware.stages import ExecuteToolContext, ExecuteToolStage, InvokeModelContext, InvokeModelStage
     from strands.types._events import ModelStopReason, ToolResultEvent
 
-__all__ = ["ExecuteToolContext", "InvokeModelContext", "ModelStopReason", "ToolResultEvent", "stand_in"]
+__all__ = [
+    "ExecuteToolContext",
+    "ExecuteToolStage",
+    "InvokeModelContext",
+    "ModelStopReason",
+    "ToolResultEvent",
+    "stand_in",
+]
 
 
 def stand_in(agent: Agent, *, requests: Callable[..., Any], calls: Callable[..., Any]) -> None:
