@@ -1,7 +1,9 @@
 """LangGraph, LangChain, langgraph-swarm, langgraph-supervisor and deepagents with scripted models."""
 
 import asyncio
+import contextvars
 import functools
+import importlib.metadata
 import json
 import operator
 import re
@@ -30,9 +32,9 @@ from langgraph_supervisor.handoff import create_handoff_tool as supervisor_trans
 from langgraph_swarm import create_handoff_tool, create_swarm
 from pydantic import Field
 
-from batonpass import current_run
+from batonpass import Grant, current_run
 from batonpass.adapters.langgraph import record
-from batonpass.adapters.langgraph.graph_watch import WATCH
+from batonpass.adapters.langgraph.graph_watch import _HANDLER, WATCH
 from batonpass.errors import GrantDeniedError
 from batonpass.model.bodies.body import (
     HandoffAccepted,
@@ -705,6 +707,7 @@ def test_nodes_of_a_graph_are_agents(stage: Stage, *, asynchronous: bool) -> Non
     assert ["write src/a.py"] == stage.made
     assert ["plan"] == [body.agent for body in stage.recorded(RunStarted)]
     assert ["editor"] == [body.to for body in stage.recorded(HandoffInitiated)]
+    assert ['{"topic": "rounding", "done": ["planned"]}'] == stage.words(HandoffInitiated, "task")
     assert 1 == len(stage.recorded(HandoffCompleted)) == len(stage.recorded(RunClosed))
 
 
@@ -747,8 +750,11 @@ EVERYTHING = ["values", "updates", "messages", "custom", "debug"]
 
 
 def _shape(event: Any) -> str:
-    """Return an event without the ids and times that LangGraph draws anew each time."""
-    text = repr(event)
+    """Return an event without the ids and times that LangGraph draws anew each time.
+
+    A message in an event gets the name of its agent a moment after the event was sent, so its name is left out too.
+    """
+    text = re.sub(r"name='(checker|editor|lead)', ", "", repr(event))
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     text = re.sub(r"(lc_run--)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(-\d+)?", "ID", text)
     return re.sub(r"'\d{4}-\d\d-\d\dT[^']*'", "TIME", text)
@@ -947,6 +953,7 @@ class TestCanaries:
 
         assert ("look", "looking") == (seen[0].node, seen[0].graph.name)
         around = seen[0].around()
+        assert around is not None
         assert ("inner", "around") == (around.node, around.graph.name)
         assert {} == WATCH._seen
 
@@ -956,9 +963,7 @@ class TestCanaries:
 
         class Look(AgentMiddleware):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
-                place = WATCH.find(get_config())
-                assert place is not None
-                seen.append(place.graph.agent)
+                seen.append(WATCH.find(get_config()).graph.agent)
                 return handler(request)
 
         inner = create_agent(scripted(Say("ok")), [], name="inner", middleware=[Look()])
@@ -995,3 +1000,51 @@ class TestCanaries:
         made = [create_handoff_tool(agent_name="editor"), supervisor_transfer(agent_name="editor")]
 
         assert ["editor"] * 2 == [(one.metadata or {})["__handoff_destination"] for one in made]
+
+
+def test_without_callbacks_calls_are_judged_all_the_same(stage: Stage) -> None:
+    """LangChain tells us of nothing: the program is warned, a denied call is not made, and the run ends."""
+    recorded = record(by=PERSON, relay=stage.relay(), grants=NARROW)
+    agents, _ = _agents(stage, {"editor": [[write(".github/ci.yml")], [write()], Say("ok")]}, [recorded])
+
+    def play() -> Any:
+        _HANDLER.set(None)
+        return agents["editor"].invoke(GIVEN)
+
+    with pytest.warns(UserWarning, match="LangChain does not tell of this graph"):
+        result = contextvars.copy_context().run(play)
+
+    assert "ok" == result["messages"][-1].content
+    assert ["write src/invoice.py"] == stage.made
+    assert ["editor"] == [body.agent for body in stage.recorded(RunStarted)]
+    assert ["completed"] == [body.outcome for body in stage.recorded(RunClosed)]
+
+
+def test_a_grant_lasts_for_the_next_turns(stage: Stage) -> None:
+    """The editor got the conversation, and its grant from the lead: the person's next words do not free it of that."""
+    recorded = record(
+        by=PERSON, relay=stage.relay(), grants={"lead": Grant(may=["write:**"], may_delegate=["write:src/**"])}
+    )
+    script: Script = {
+        "lead": [[Transfer("editor")]],
+        "editor": [Say("here"), [write(".github/ci.yml")], [write()], Say("done")],
+    }
+    swarm = _swarm(_agents(stage, script, [recorded])[0], checkpointer=InMemorySaver())
+    swarm.invoke(GIVEN, THREAD)
+
+    result = swarm.invoke({"messages": [HumanMessage("And now?")]}, THREAD)
+
+    assert "done" == result["messages"][-1].content
+    assert ["write src/invoice.py"] == stage.made
+    assert ["lead", "editor"] == [body.agent for body in stage.recorded(RunStarted)]
+    assert ["grant"] == [body.rule for body in stage.recorded(ToolDenied)]
+
+
+def test_another_release_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is recorded as far as that goes."""
+    monkeypatch.setattr(importlib.metadata, "version", {"langgraph": "1.9.0", "langchain": "1.4.0"}.__getitem__)
+
+    with pytest.warns(UserWarning, match=r"langgraph 1\.9\.0 was not tried: 1\.1 to below 1\.3 were") as warned:
+        record(by=PERSON)
+
+    assert 1 == len(warned)

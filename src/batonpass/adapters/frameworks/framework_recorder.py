@@ -13,16 +13,18 @@ from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.run_scope import find_current
+from batonpass.handoff.runtime.bounds import read_terms
 from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.ids import AgentId, PrincipalId, SessionId, as_agent, require_principal, session_named
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.ledger.run import RunState
 
 _TRIED_AGAIN: Final = frozenset({State.FAILED, State.REFUTED, State.DECLINED})
 _GO_ON: Final = _TRIED_AGAIN | {State.OFFERED}
 _LEFT: Final = _GO_ON | {State.RUNNING, State.HELD}
-_MOST_ABANDONED: Final = 8  # of the last runs of a conversation
+_LATEST: Final = 8  # so many roots of a conversation are looked at
 
 
 class ThreadTurn(Struct, frozen=True, kw_only=True):
@@ -54,6 +56,8 @@ def begin_work(
     if by is None:
         raise InvalidValueError("by", "nobody says for whom the agents work: say by=… once, or work in a `start`")
     grant = ledger.grants.get(name)
+    if grant is None and turn is not None and ledger.enforces:
+        grant = ledger.attempt(lambda: _granted_before(ledger, turn, name))
 
     def start(session: SessionId | None = None, key: str | None = None) -> LiveRun:
         return ledger.relay.start(
@@ -70,6 +74,28 @@ def begin_work(
     enforced = ledger.mode is Mode.ENFORCED or (grant is not None and ledger.mode is None)
     begin = start if turn is None else lambda: _once(ledger, turn, name, start)
     return AgentWork(ledger, name, begin, enforced=enforced)
+
+
+def _granted_before(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId) -> GrantRequest | None:
+    """Return what an agent was granted in this conversation: with its next words a person talks to the same agent.
+
+    Otherwise an agent that is held to the grant of its sender would be free of it one turn later.
+    """
+    with ledger.relay.store.view() as view:
+        for root in view.find_runs(session=turn.session, roots=True, limit=_LATEST):
+            known = next(view.find_handoffs(root=root.id, to=agent), None)
+            offered = None if known is None else read_offer(view, known).offered
+            terms = None if offered is None else read_terms(view, offered)
+            if terms is not None:
+                said = terms.said
+                return GrantRequest(
+                    may=said.may.lines,
+                    may_delegate=said.may_delegate.lines,
+                    limits=said.limits,
+                    until=said.until,
+                    max_depth=said.max_depth,
+                )
+    return None
 
 
 def _once(
@@ -97,7 +123,7 @@ def _end_abandoned(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId) ->
     """End the runs of earlier turns that were left open: the conversation went on, so nobody goes on with them."""
     here = {run.id for run in ledger.turns.values()}
     with ledger.relay.store.view() as view:
-        latest = [*view.find_runs(session=turn.session, roots=True, limit=_MOST_ABANDONED)]
+        latest = [*view.find_runs(session=turn.session, roots=True, limit=_LATEST)]
     for known in latest:
         if known.state is RunState.OPEN and known.agent == agent and known.id not in here:
             ledger.relay.resume(known.id).fail(InterruptedError("the conversation went on with other words"))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["VERSIONS", "record"]
 
 VERSIONS: Final = (
-    FrameworkVersions(package="langgraph", module="langgraph", extra="langgraph", oldest=(1, 0), below=(1, 3)),
-    FrameworkVersions(package="langchain", module="langchain", extra="langgraph", oldest=(1, 0), below=(1, 5)),
+    FrameworkVersions(package="langgraph", module="langgraph", extra="langgraph", oldest=(1, 1), below=(1, 3)),
+    FrameworkVersions(package="langchain", module="langchain", extra="langgraph", oldest=(1, 2), below=(1, 5)),
 )
 
 

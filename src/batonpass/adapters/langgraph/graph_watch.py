@@ -6,6 +6,7 @@ would add nodes to the graph, which streams show, and is not told of transfers a
 """
 
 import contextlib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -38,6 +39,7 @@ class SeenRun:
     interrupted: bool = False  # of a graph: a node of it waits for somebody
     held: BatonpassError | None = None  # of a graph: what we wait for, if we do
     ended: list[Ended] = field(default_factory=list)
+    is_told: bool = True  # LangChain tells us of it; else we know only what its config says
 
     @property
     def agent(self) -> str:
@@ -80,12 +82,35 @@ class GraphWatch(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self._seen: dict[UUID, SeenRun] = {}
+        self._untold: dict[tuple[Any, str], SeenRun] = {}  # by thread and namespace
 
-    def find(self, config: Mapping[str, Any]) -> GraphPlace | None:
-        """Return the node that a config belongs to; None if nobody told us of it."""
+    def find(self, config: Mapping[str, Any]) -> GraphPlace:
+        """Return the node that a config belongs to. If LangChain tells us nothing, it is what the config says.
+
+        Calls are judged and recorded then too. But the end of a graph is guessed, and what runs next is not known.
+        """
         inside = getattr(config.get("callbacks"), "parent_run_id", None)
         run = None if inside is None else self._seen.get(inside)
-        return None if run is None else run.place()
+        return (None if run is None else run.place()) or self._guess(config)
+
+    def _guess(self, config: Mapping[str, Any]) -> GraphPlace:
+        configured, metadata = config.get("configurable") or {}, config.get("metadata") or {}
+        space = str(configured.get("checkpoint_ns", "")).rpartition("|")[0]
+        graph = self._untold.get((configured.get("thread_id"), space))
+        if graph is None:
+            warnings.warn(
+                "LangChain does not tell of this graph: its calls are recorded, its end is guessed", stacklevel=2
+            )
+            name = str(metadata.get(_AGENT) or "agent")
+            graph = self._untold[configured.get("thread_id"), space] = SeenRun(name, is_told=False)
+        node = SeenRun(str(metadata.get("langgraph_node", "")), graph)
+        node.node = node.name
+        return GraphPlace(graph, node.name, node)
+
+    def end_untold(self, graph: SeenRun, output: Any, error: BaseException | None) -> None:
+        """End a graph of which LangChain told us nothing."""
+        self._untold = {key: known for key, known in self._untold.items() if known is not graph}
+        self._tell(graph, output, error)
 
     def on_chain_start(
         self,
@@ -137,6 +162,10 @@ class GraphWatch(BaseCallbackHandler):
             return
         if run.node is not None and run.parent is not None and isinstance(error, GraphInterrupt):
             run.parent.interrupted = True
+        self._tell(run, output, error)
+
+    @staticmethod
+    def _tell(run: SeenRun, output: Any, error: BaseException | None) -> None:
         for tell in run.ended:
             with contextlib.suppress(Exception):  # those who listen tell of their own failures
                 tell(output, error)

@@ -328,11 +328,9 @@ def _is_open(messages: Sequence[AnyMessage]) -> bool:
 
 def moment_of(
     config: Mapping[str, Any], state: Any, agent: str | None = None, *, is_agent: bool = False
-) -> GraphMoment | None:
-    """Return the moment at which a node of an agent's graph runs; None if LangChain told us of no such graph."""
+) -> GraphMoment:
+    """Return the moment at which a node of an agent's graph runs."""
     place = WATCH.find(config)
-    if place is None:
-        return None
     return GraphMoment(place, config, state, as_agent(agent or place.graph.agent), is_agent)
 
 

@@ -31,6 +31,7 @@ from batonpass.adapters.langgraph.asked_tools import (
     AskedTransfer,
     pause,
 )
+from batonpass.adapters.langgraph.graph_watch import WATCH
 from batonpass.adapters.langgraph.graph_works import RESUMED, GraphMoment, GraphWorks, moment_of, recognised
 from batonpass.adapters.langgraph.recorded_node import AgentNodes
 from batonpass.aio.threads import in_thread
@@ -86,12 +87,16 @@ class RecordedGraphs(AgentMiddleware):
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Let a model be asked: its agent has begun then, and its messages are kept."""
         moment = moment_of(get_config(), request.state)
-        return handler(request if moment is None else self._prepared(moment, request))
+        prepared = self._prepared(moment, request)
+        with _guessed(moment) as guess:
+            return guess(handler(prepared))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """Do the same as `wrap_model_call`."""
         moment = moment_of(get_config(), request.state)
-        return await handler(request if moment is None else await in_thread(lambda: self._prepared(moment, request)))
+        prepared = await in_thread(lambda: self._prepared(moment, request))
+        with _guessed(moment) as guess:
+            return guess(await handler(prepared))
 
     def _prepared(self, moment: GraphMoment, request: Any) -> Any:
         """Start the run or accept the handoff of an agent, with a checkpoint, and return what its model gets."""
@@ -147,10 +152,7 @@ class RecordedGraphs(AgentMiddleware):
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any], agent: str | None = None) -> Any:
         """Make a call through the run of its agent: judged and recorded before, recorded after."""
-        moment = moment_of(get_config(), request.state, agent)
-        if moment is None:
-            return handler(request)
-        asked = self._asked(moment, request)
+        asked = self._asked(moment_of(get_config(), request.state, agent), request)
         if (known := asked.begin()) is not None:
             return known
         try:
@@ -167,8 +169,6 @@ class RecordedGraphs(AgentMiddleware):
     ) -> Any:
         """Do the same as `wrap_tool_call`."""
         moment = moment_of(get_config(), request.state, agent)
-        if moment is None:
-            return await handler(request)
         asked = await in_thread(lambda: self._asked(moment, request))
         if (known := await in_thread(asked.begin)) is not None:
             return known
@@ -190,6 +190,25 @@ class RecordedGraphs(AgentMiddleware):
         if call["name"] in self._delegates or (call["name"] == "task" and set(call["args"]) >= SUBAGENT):
             return AskedAgent(self._works, moment, work, request)
         return AskedCall(self._works, moment, work, request)
+
+
+@contextlib.contextmanager
+def _guessed(moment: GraphMoment) -> Iterator[Callable[[Any], Any]]:
+    """Guess the end of a graph of which LangChain told us nothing: an error, or an answer without calls."""
+    graph = moment.place.graph
+
+    def guess(response: Any) -> Any:
+        answers = getattr(response, "result", None) or [response]
+        if not graph.is_told and not any(getattr(answer, "tool_calls", ()) for answer in answers):
+            WATCH.end_untold(graph, {"messages": answers}, None)
+        return response
+
+    try:
+        yield guess
+    except BaseException as error:
+        if not graph.is_told:
+            WATCH.end_untold(graph, None, error)
+        raise
 
 
 def _inside(inner: Callable[[Any, Any], Any], execute: Callable[[Any], Any], request: Any) -> Any:

@@ -7,7 +7,7 @@ node is a handoff to that agent. Everything else is the result of this one.
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langgraph.config import get_config
@@ -15,7 +15,15 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, Send
 
 from batonpass.adapters.langgraph.asked_tools import HELD, pause
-from batonpass.adapters.langgraph.graph_works import Caller, GraphMoment, GraphWorks, moment_of, within, words_of
+from batonpass.adapters.langgraph.graph_works import (
+    Caller,
+    GraphMoment,
+    GraphWorks,
+    messages_of,
+    moment_of,
+    within,
+    words_of,
+)
 from batonpass.aio.threads import in_thread
 from batonpass.errors import BatonpassError
 from batonpass.handoff.tools.declaration import is_async
@@ -47,8 +55,6 @@ class AgentNodes:
                 @functools.wraps(function)
                 async def work_async(state: Any, *args: Any, **kwargs: Any) -> Any:
                     visit = self._visit(agent, state)
-                    if visit is None:
-                        return await function(state, *args, **kwargs)
                     await in_thread(visit.begin)
                     try:
                         with visit.current():
@@ -65,8 +71,6 @@ class AgentNodes:
             @functools.wraps(function)
             def work(state: Any, *args: Any, **kwargs: Any) -> Any:
                 visit = self._visit(agent, state)
-                if visit is None:
-                    return function(state, *args, **kwargs)
                 visit.begin()
                 try:
                     with visit.current():
@@ -82,9 +86,8 @@ class AgentNodes:
 
         return decorate
 
-    def _visit(self, agent: str, state: Any) -> "NodeVisit | None":
-        moment = moment_of(get_config(), state, agent, is_agent=True)
-        return None if moment is None else NodeVisit(self._works, self._agents, moment)
+    def _visit(self, agent: str, state: Any) -> "NodeVisit":
+        return NodeVisit(self._works, self._agents, moment_of(get_config(), state, agent, is_agent=True))
 
 
 class NodeVisit:
@@ -122,7 +125,7 @@ class NodeVisit:
         assert work is not None  # noqa: S101 - as above
         goes = [one for one in _targets(result) if _name_of(one) in self._agents]
         for number, target in enumerate(goes):
-            task = words_of(target.arg if isinstance(target, Send) else moment.state)
+            task = words_of(target.arg if isinstance(target, Send) else _updated(moment.state, result.update))
             self._works.offer(
                 moment,
                 work,
@@ -155,6 +158,14 @@ class NodeVisit:
             self._works.pause(self._moment, self._work, None, self._moment.space)
         else:
             self._works.end(self._moment, self._work, None, error)
+
+
+def _updated(state: Any, update: Any) -> Any:
+    """Return what the next node is told: the state, with what the command puts in its place."""
+    if not isinstance(state, Mapping) or not isinstance(update, Mapping):
+        return state
+    messages = {"messages": [*messages_of(state), *messages_of(update)]} if "messages" in state else {}
+    return {**state, **update, **messages}
 
 
 def _targets(result: Any) -> list[str | Send]:
