@@ -3,25 +3,43 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+import warnings
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from agent_framework import (
     Agent,
+    AgentMiddleware,
     BaseChatClient,
+    ChatContext,
+    ChatMiddleware,
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
     Content,
     FunctionInvocationLayer,
+    FunctionMiddleware,
     Message,
     ResponseStream,
 )
 from agent_framework import tool as af_tool
 from agent_framework.orchestrations import HandoffBuilder
+from agent_framework_orchestrations._handoff import get_handoff_tool_name
 
+from batonpass import current_run
 from batonpass.adapters.agent_framework import record
+from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.model.bodies.body import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffInitiated,
+    RunClosed,
+    RunStarted,
+    ToolDenied,
+    ToolFailed,
+)
 from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors import Door, DoorConformance, Ending, HandoffConformance, Listener, Opened
 from batonpass.testing.doors import Stage as DoorStage
@@ -30,6 +48,8 @@ from tests.doors.test_python import PythonDoor
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
 from tests.frameworks.suite import (
+    ENOUGH,
+    NARROW,
     PERSON,
     WORDS,
     Delegate,
@@ -262,3 +282,274 @@ class TestDoorOnHandoff(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return AgentFrameworkDoorOnHandoff()
+
+
+# What only this framework has.
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """Return a fresh directory, and work there."""
+    monkeypatch.chdir(tmp_path)
+    made = Stage(tmp_path)
+    yield made
+    made.close()
+
+
+DELEGATION: Script = {
+    "lead": [[Delegate("editor")], Say("done")],
+    "editor": [[Use("write_file", {"path": "src/a.txt", "text": "a"})], Say("ok")],
+}
+
+
+def _streamed(stage: Stage, script: Script, middleware: list[Any]) -> tuple[list[str], str | None, str | None]:
+    agents, _ = _agents(stage, script, middleware)
+
+    async def main() -> tuple[list[str], str]:
+        stream = agents["lead"].run(WORDS, stream=True)
+        updates = [RANDOM.sub("af-call", json.dumps(one.to_dict(), default=str)) async for one in stream]
+        return updates, (await stream.get_final_response()).text
+
+    try:
+        updates, text = asyncio.run(main())
+    except ProviderGoneError as error:
+        return [], None, str(error)
+    return updates, text, None
+
+
+@pytest.mark.parametrize("script", [DELEGATION, {"lead": [[Delegate("editor")], Die()], "editor": [Say("ok")]}])
+def test_streams_are_the_same_and_recorded(stage: Stage, script: Script) -> None:
+    """The same updates, answer and error with and without us; the runs end when the stream has ended."""
+    without = _streamed(stage, script, [])
+
+    recorded = _streamed(stage, script, [record(by=PERSON, relay=stage.relay())])
+
+    assert without == recorded
+    assert 1 == len(stage.recorded(RunStarted)) == len(stage.recorded(RunClosed))
+    assert ["failed" if without[2] else "completed"] == [body.outcome for body in stage.recorded(RunClosed)]
+    assert 1 == len(stage.recorded(HandoffCompleted))
+
+
+def test_the_same_error_comes_out(stage: Stage) -> None:
+    """A run that fails raises the error of its provider."""
+    script: Script = {"lead": [Die()]}
+
+    without = AgentFramework().play_unrecorded(stage, script)
+    recorded = AgentFramework().play(stage, script)
+
+    assert (ProviderGoneError, str(without.error)) == (type(recorded.error), str(recorded.error))
+
+
+def test_a_workflow_hands_on_and_ends(stage: Stage) -> None:
+    """Each agent of a chain gets the conversation from the one before, and all runs end with the last."""
+    script: Script = {
+        "lead": [[Transfer("editor")]],
+        "editor": [[Use("write_file", {"path": "src/a.txt", "text": "a"})], [Transfer("checker")]],
+        "checker": [Say("checked")],
+    }
+
+    AgentFramework().play(stage, script)
+
+    assert ["editor", "checker"] == [body.to for body in stage.recorded(HandoffInitiated)]
+    assert [WORDS, WORDS] == stage.words(HandoffInitiated, "task")
+    assert 2 == len(stage.recorded(HandoffCompleted))
+    assert ["completed"] == [body.outcome for body in stage.recorded(RunClosed)]
+
+
+def test_a_refused_transfer_returns_with_the_reason(stage: Stage) -> None:
+    """The conversation stays where it is, and its model is told why."""
+    stage.policy = (
+        '[policy]\nenforce = true\n\n[[rules]]\nname = "no-editor"\non = "handoff"\nagent = "editor"\ngate = "deny"\n'
+    )
+    script: Script = {"lead": [[Transfer("editor")], Say("I keep it")], "editor": [Say("ok")]}
+
+    told = AgentFramework().play(stage, script)
+
+    assert "Denied, and not made" in told.given["lead"][1]
+    assert "editor" not in told.given
+    assert [] == stage.recorded(HandoffAccepted)
+
+
+def test_conversations_side_by_side_are_kept_apart(stage: Stage) -> None:
+    """Two workflows that share their middleware hand on what is theirs."""
+    recorded = record(by=PERSON, relay=stage.relay())
+
+    async def one(words: str) -> None:
+        script: Script = {"lead": [[Transfer("editor")]], "editor": [Say(words)]}
+        agents, _ = _agents(stage, script, [recorded])
+        workflow = HandoffBuilder(participants=list(agents.values())).with_start_agent(agents["lead"]).build()
+        async for _ in workflow.run(words, stream=True):
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(one("Edit the first"), one("Edit the second"))
+
+    asyncio.run(main())
+
+    reports = [json.loads(text)["report"]["result"] for text in stage.words(HandoffCompleted, "report")]
+    assert ["Edit the first", "Edit the second"] == sorted(stage.words(HandoffInitiated, "task")) == sorted(reports)
+
+
+def test_a_tool_finds_its_run_and_a_failure_is_one(stage: Stage) -> None:
+    """Code in a tool finds the run of its agent; if it raises, the call failed and the model reads it as without us."""
+
+    @af_tool
+    def broken() -> str:
+        """Break."""
+        raise LookupError(current_run().agent)
+
+    turns = iter([[Content.from_function_call(call_id="c", name="broken", arguments={})], [Content.from_text("done")]])
+    agent = an_agent("lead", lambda *_: next(turns), [broken], record(by=PERSON, relay=stage.relay()))
+
+    assert "done" == asyncio.run(agent.run(WORDS)).text
+    assert 1 == len(stage.recorded(ToolFailed))
+
+
+def test_what_other_middleware_does_to_arguments_is_judged(stage: Stage) -> None:
+    """The guard stands next to the tool, also behind a middleware that changes what is asked for."""
+
+    class Elsewhere(FunctionMiddleware):
+        async def process(self, context: Any, call_next: Any) -> None:
+            context.arguments = {**context.arguments, "path": "etc/passwd"}
+            await call_next()
+
+    recorded = record(by=PERSON, relay=stage.relay(), grants=NARROW)
+    agents, _ = _agents(stage, {"lead": [], "editor": DELEGATION["editor"]}, [recorded])
+    editor = agents["editor"]
+    editor.middleware = [recorded, Elsewhere()]
+    turns = iter([[_call(Delegate("editor"), "c")], [Content.from_text("done")]])
+    lead = an_agent("lead", lambda *_: next(turns), [editor.as_tool(name="ask_editor")], recorded)
+
+    asyncio.run(lead.run(WORDS))
+
+    assert [] == stage.made
+    assert ["grant"] == [body.rule for body in stage.recorded(ToolDenied)]
+
+
+def test_the_same_words_twice_are_two_handoffs(stage: Stage) -> None:
+    """A model that asks twice for the same has it done twice, as without us."""
+    script: Script = {
+        "lead": [[Delegate("editor")], [Delegate("editor")], Say("done")],
+        "editor": [*DELEGATION["editor"], *DELEGATION["editor"]],
+    }
+
+    AgentFramework().play(stage, script)
+
+    assert ["write src/a.txt"] * 2 == stage.made
+    assert 2 == len(stage.recorded(HandoffCompleted))
+
+
+def test_tools_of_the_provider_are_said_to_be_uncovered(stage: Stage) -> None:
+    """A warning, and a flag on the close-out."""
+    agent = an_agent(
+        "lead",
+        lambda *_: [Content.from_text("done")],
+        [{"type": "web_search"}],
+        record(by=PERSON, relay=stage.relay()),
+    )
+
+    with pytest.warns(UserWarning, match="web_search runs at the model's provider"):
+        asyncio.run(agent.run(WORDS))
+
+    assert ("uncovered.web_search",) == stage.recorded(RunClosed)[0].flags
+
+
+PARTS = [
+    *("begin_call", "finish_call", "offer_task", "desk_of"),
+    *("AgentWork.checkpoint", "AgentWork.briefing", "AgentWork.finish", "AgentWork.offer", "AgentWork.close"),
+    *("AgentWork.ask", "AgentWork.end"),
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_recorder_that_fails_stops_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Whatever of ours breaks, an observed program gets what it gets without us."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(part)
+
+    without = AgentFramework().play_unrecorded(stage, DELEGATION)
+    monkeypatch.setattr(f"batonpass.adapters.frameworks.agent_work.{part}", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recorded = AgentFramework().play(stage, DELEGATION)
+
+    assert (without.answer, without.error, without.given) == (recorded.answer, recorded.error, recorded.given)
+
+
+@pytest.mark.parametrize("method", ["open", "checkpoint", "begin", "offer"])
+def test_a_recorder_that_fails_stops_an_enforced_program(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Whatever of ours breaks, nothing is done that nobody judged."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(method)
+
+    with stage.relay().start(WORDS, by=PERSON):
+        monkeypatch.setattr(AgentWork, method, fail)
+
+    AgentFramework().play(stage, DELEGATION, grants={"lead": ENOUGH, "editor": ENOUGH})
+
+    assert [] == stage.made
+
+
+def test_a_release_that_was_not_tried_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warning, and it goes on."""
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "9.1rc1")
+
+    with pytest.warns(UserWarning, match=r"agent-framework-core 9\.1rc1 was not tried") as warned:
+        record(by=PERSON)
+
+    assert 1 == len(warned)
+
+
+class TestCanaries:
+    """What the adapter leans on beside documented names. A release that changes one of these is noticed here."""
+
+    def test_tools_of_agents_are_known_by_their_function(self) -> None:
+        """An agent that is used as a tool is recorded as a handoff alone; else also as a call."""
+        agent = an_agent("editor", lambda *_: [], [])
+
+        assert agent.as_tool().func.__qualname__.startswith("BaseAgent.as_tool.<locals>.")
+
+    def test_the_middleware_of_a_run_is_where_we_add_ours(self) -> None:
+        """An agent's middleware sees the list that its client gets; nothing of ours would see models and tools else."""
+        seen: list[Any] = []
+
+        class Look(AgentMiddleware):
+            async def process(self, context: Any, call_next: Any) -> None:
+                seen.append(context.client_kwargs)
+                context.client_kwargs = {**context.client_kwargs, "middleware": [Added()]}
+                await call_next()
+
+        class Added(ChatMiddleware):
+            async def process(self, context: Any, call_next: Any) -> None:
+                seen.append(context)
+                await call_next()
+
+        asyncio.run(an_agent("lead", lambda *_: [Content.from_text("done")], [], Look()).run("go"))
+
+        assert [dict, ChatContext] == [type(one) for one in seen]
+
+    def test_streams_know_their_error(self) -> None:
+        """While the hooks at the end of a stream run, it says why it ended; else a failed run looks completed."""
+        seen: list[BaseException | None] = []
+
+        async def fail() -> AsyncIterator[int]:
+            yield 1
+            raise ProviderGoneError
+
+        async def main() -> None:
+            stream: Any = ResponseStream(fail())
+            stream.with_cleanup_hook(lambda: seen.append(stream._stream_error))
+            with pytest.raises(ProviderGoneError):
+                [one async for one in stream]
+
+        asyncio.run(main())
+
+        assert [ProviderGoneError] == [type(one) for one in seen]
+
+    def test_workflows_name_their_tools(self) -> None:
+        """A transfer is known by the name of its tool."""
+        assert "handoff_to_editor" == get_handoff_tool_name("editor")

@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -18,9 +20,28 @@ os.environ.update(
 )
 
 from crewai import Agent, BaseLLM, Crew, Task
+from crewai.hooks import InterceptionPoint, clear_all_hooks, get_hooks, register_hook, unregister_hook
 from crewai.tools import tool as crew_tool
+from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
+from crewai.tools.base_tool import BaseTool, Tool
+from crewai.tools.structured_tool import CrewStructuredTool
 
+from batonpass import current_run
 from batonpass.adapters.crewai import record
+from batonpass.adapters.crewai.tool_use import NOT_MADE
+from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.model.bodies.body import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    RunClosed,
+    RunStarted,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
 from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors import Door, DoorConformance, Ending, HandoffConformance, Listener, Opened
 from batonpass.testing.doors import Stage as DoorStage
@@ -29,7 +50,10 @@ from tests.doors.test_python import PythonDoor
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
 from tests.frameworks.suite import (
+    ENOUGH,
+    NARROW,
     PERSON,
+    TASK,
     WORDS,
     Delegate,
     Die,
@@ -270,3 +294,415 @@ class TestDoorOnHandoff(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return CrewDoorOnHandoff()
+
+
+# What only this framework has.
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """Return a fresh directory, and work there."""
+    monkeypatch.chdir(tmp_path)
+    made = Stage(tmp_path)
+    yield made
+    made.close()
+
+
+DELEGATION: Script = {
+    "lead": [[Delegate("editor")], Say("done")],
+    "editor": [[Use("write_file", {"path": "src/a.txt", "text": "a"})], Say("ok")],
+}
+
+
+def says(*turns: Any) -> Any:
+    """Return what a model answers, turn by turn; an error is raised."""
+    following = iter(turns)
+
+    def answer(*_: Any) -> Any:
+        turn = next(following)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+    return answer
+
+
+def tool_of(stage: Stage, name: str) -> Any:
+    """Return a tool of the stage, as CrewAI has them."""
+    return crew_tool(name)(stage.tools()[name])
+
+
+def test_the_context_of_a_task_is_a_handoff(stage: Stage) -> None:
+    """Whoever gets the output of a task works for the agent of that task, told what it said; all runs end."""
+    first, second = an_agent("researcher", says("7 percent")), an_agent("writer", says("Written"))
+    third = an_agent("printer", says("Printed"))
+    find, note = a_task(first, "Find the rate"), a_task(second, "Write it down")
+    alone = a_task(third, "Print the header", context=[])
+    crew = Crew(agents=[first, second, third], tasks=[find, note, alone])
+
+    with record(by=PERSON, relay=stage.relay()):
+        assert "Printed" == crew.kickoff().raw
+
+    (offered,) = stage.recorded(HandoffInitiated)
+    assert ("writer", ["Write it down"]) == (offered.to, stage.words(HandoffInitiated, "task"))
+    (context,) = stage.relays[0].handoff("writer").baton().artifacts
+    with stage.relays[0].store.view() as view:
+        assert b"7 percent" in (view.get_content(context.body).body or b"")
+    assert ["researcher", "printer"] == [body.agent for body in stage.recorded(RunStarted)]
+    assert ["completed", "completed"] == [body.outcome for body in stage.recorded(RunClosed)]
+    assert 1 == len(stage.recorded(HandoffAccepted)) == len(stage.recorded(HandoffCompleted))
+
+
+def test_a_named_context_comes_from_its_task(stage: Stage) -> None:
+    """A task that names its context is a handoff from the agent of the last task that it names."""
+    agents = [an_agent(name, says(name)) for name in ("one", "two", "three")]
+    one = a_task(agents[0], "First")
+    two = a_task(agents[1], "Second", context=[])
+    three = a_task(agents[2], "Third", context=[one])
+
+    with record(by=PERSON, relay=stage.relay()):
+        Crew(agents=agents, tasks=[one, two, three]).kickoff()
+
+    runs = {body.run: body.agent for body in stage.recorded(RunStarted)}
+    assert ["one"] == [runs[body.run] for body in stage.recorded(HandoffInitiated)]
+
+
+def test_a_crew_that_fails_ends_all_its_runs(stage: Stage) -> None:
+    """The error is the provider's; the agent that failed has failed, and the one before it has done its task."""
+    first = an_agent("researcher", says("7 percent"))
+    second = an_agent("writer", says(*[ProviderGoneError("gone")] * 3))
+    crew = Crew(agents=[first, second], tasks=[a_task(first, "Find it"), a_task(second, "Write it down")])
+
+    with record(by=PERSON, relay=stage.relay()), pytest.raises(ProviderGoneError):
+        crew.kickoff()
+
+    assert 1 == len(stage.recorded(HandoffFailed))
+    assert ["completed"] == [body.outcome for body in stage.recorded(RunClosed)]
+
+
+@pytest.mark.parametrize("way", ["kickoff_async", "akickoff", "stream"])
+def test_every_way_to_kick_off_is_recorded(stage: Stage, way: str) -> None:
+    """Asynchronous and streamed crews return and stream the same as without us, and are recorded."""
+
+    def play() -> tuple[str, list[str]]:
+        crew, _ = _crew(stage, DELEGATION)
+        if way == "stream":
+            crew.stream = True
+            streamed = crew.kickoff()
+            chunks = [one.content for one in streamed]
+            return streamed.result.raw, chunks
+        return asyncio.run(getattr(crew, way)()).raw, []
+
+    without = play()
+    with record(by=PERSON, relay=stage.relay()):
+        assert without == play()
+
+    assert (
+        1 == len(stage.recorded(RunStarted)) == len(stage.recorded(HandoffCompleted)) == len(stage.recorded(RunClosed))
+    )
+    assert 1 == len(stage.recorded(ToolCompleted))
+
+
+@pytest.mark.parametrize("way", ["kickoff", "kickoff_async"])
+def test_an_agent_that_is_kicked_off_alone_is_recorded(stage: Stage, way: str) -> None:
+    """Its words are the intent, and its tools are judged."""
+    answer = says([a_call("write_file", {"path": "etc/a", "text": "a"})], "done")
+    agent = an_agent("lead", answer, [tool_of(stage, "write_file")])
+
+    with record(by=PERSON, relay=stage.relay(), grants=NARROW | {"lead": ["write:src/**"]}):
+        result = getattr(agent, way)(WORDS)
+        result = asyncio.run(result) if asyncio.iscoroutine(result) else result
+
+    assert ("done", []) == (result.raw, stage.made)
+    assert 1 == len(stage.recorded(ToolDenied)) == len(stage.recorded(RunClosed))
+
+
+def test_a_crew_in_a_tool_is_a_handoff(stage: Stage) -> None:
+    """Agents of a crew that is kicked off inside of a tool work for the agent whose tool it is."""
+
+    @crew_tool("ask_crew")
+    def ask_crew(words: str) -> str:
+        """Ask a crew."""
+        inner = an_agent("inner", says("found"))
+        return Crew(agents=[inner], tasks=[a_task(inner, words)]).kickoff().raw
+
+    lead = an_agent("lead", says([a_call("ask_crew", {"words": "Find it"})], "done"), [ask_crew])
+
+    with record(by=PERSON, relay=stage.relay()):
+        Crew(agents=[lead], tasks=[a_task(lead, WORDS)]).kickoff()
+
+    assert ["Find it"] == stage.words(HandoffInitiated, "task")
+    assert 1 == len(stage.recorded(RunStarted)) == len(stage.recorded(ToolCompleted))
+
+
+def test_calls_in_text_are_judged(stage: Stage) -> None:
+    """A model without native calls writes them as text; its refusal comes as the observation."""
+    given: list[str] = []
+    turns = says(
+        'Thought: x\nAction: write_file\nAction Input: {"path": "etc/a", "text": "a"}',
+        'Thought: x\nAction: write_file\nAction Input: {"path": "src/a", "text": "a"}',
+        "Thought: I now know the final answer\nFinal Answer: done",
+    )
+
+    def answer(messages: list[Any], tools: Any) -> Any:
+        given.append(json.dumps(messages))
+        return turns(messages, tools)
+
+    agent = an_agent("lead", answer, [tool_of(stage, "write_file")], native=False)
+
+    with record(by=PERSON, relay=stage.relay(), grants={"lead": ["write:src/**"]}):
+        assert "done" == Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff().raw
+
+    assert ["write src/a"] == stage.made
+    assert "Denied, and not made" in given[1]
+    assert 1 == len(stage.recorded(ToolDenied)) == len(stage.recorded(ToolCompleted))
+
+
+def test_what_the_cache_answers_was_not_made(stage: Stage) -> None:
+    """A call that CrewAI answers from its cache is judged, and recorded as not made."""
+    page = [a_call("fetch_page", {"url": "https://example.org"})]
+    agent = an_agent("lead", says(page, page, "done"), [tool_of(stage, "fetch_page")], cache=True)
+
+    with record(by=PERSON, relay=stage.relay()):
+        Crew(agents=[agent], tasks=[a_task(agent, WORDS)], cache=True).kickoff()
+
+    assert ["fetch https://example.org"] == stage.made
+    assert 1 == len(stage.recorded(ToolCompleted))
+    assert [f"RuntimeError: {NOT_MADE}\n"] == stage.words(ToolFailed, "message")
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_each_time_that_a_tool_runs_is_a_call(stage: Stage, *, native: bool) -> None:
+    """CrewAI makes a call in text again that failed. Code in a tool finds its run."""
+    made: list[str] = []
+
+    @crew_tool("broken")
+    def broken(word: str) -> str:
+        """Break."""
+        made.append(f"{word} {current_run().agent}")
+        raise LookupError(word)
+
+    asked: Any = (
+        [a_call("broken", {"word": "a"})] if native else 'Thought: x\nAction: broken\nAction Input: {"word": "a"}'
+    )
+    done = "done" if native else "Thought: I now know the final answer\nFinal Answer: done"
+    agent = an_agent("lead", says(asked, done), [broken], native=native)
+
+    with record(by=PERSON, relay=stage.relay()):
+        assert "done" == Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff().raw
+
+    assert {"a lead"} == set(made)
+    assert len(made) == len(stage.recorded(ToolFailed)) == len(stage.recorded(ToolRequested))
+
+
+def test_what_another_hook_changes_is_judged(stage: Stage) -> None:
+    """A hook of the program that changes arguments after ours does not get around the grant."""
+
+    def elsewhere(context: Any) -> None:
+        context.tool_input["path"] = "etc/passwd"
+
+    agent = an_agent(
+        "lead", says([a_call("write_file", {"path": "src/a", "text": "a"})], "done"), [tool_of(stage, "write_file")]
+    )
+    with record(by=PERSON, relay=stage.relay(), grants={"lead": ["write:src/**"]}):
+        register_hook(InterceptionPoint.PRE_TOOL_CALL, elsewhere)
+        try:
+            Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff()
+        finally:
+            unregister_hook(InterceptionPoint.PRE_TOOL_CALL, elsewhere)
+
+    assert [] == stage.made
+    assert ["grant"] == [body.rule for body in stage.recorded(ToolDenied)]
+
+
+def test_what_another_hook_stops_was_not_made(stage: Stage) -> None:
+    """A call that ours allows and a hook of the program stops is recorded as not made, and the model reads theirs."""
+
+    def stop(_: Any) -> bool:
+        return False
+
+    agent = an_agent(
+        "lead", says([a_call("write_file", {"path": "src/a", "text": "a"})], "done"), [tool_of(stage, "write_file")]
+    )
+    with record(by=PERSON, relay=stage.relay()):
+        register_hook(InterceptionPoint.PRE_TOOL_CALL, stop)
+        try:
+            Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff()
+        finally:
+            unregister_hook(InterceptionPoint.PRE_TOOL_CALL, stop)
+
+    assert [] == stage.made
+    assert [f"RuntimeError: {NOT_MADE}\n"] == stage.words(ToolFailed, "message")
+
+
+def test_hooks_that_a_program_clears_are_back(stage: Stage) -> None:
+    """Clearing all hooks does not take the guard away, nor does an agent that worked before it was recorded."""
+    turns = says("warm", [a_call("write_file", {"path": "etc/a", "text": "a"})], "done")
+    agent = an_agent("lead", turns, [tool_of(stage, "write_file")])
+    Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff()
+
+    with record(by=PERSON, relay=stage.relay(), grants={"lead": ["write:src/**"]}):
+        clear_all_hooks()
+        assert "done" == Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff().raw
+
+    assert [] == stage.made
+    assert 1 == len(stage.recorded(ToolDenied))
+
+
+def test_the_same_words_twice_are_two_handoffs(stage: Stage) -> None:
+    """A model that asks twice for the same has it done twice, as without us."""
+    script: Script = {
+        "lead": [[Delegate("editor")], [Delegate("checker")], [Delegate("editor", f"{TASK} again")], Say("done")],
+        "editor": [*DELEGATION["editor"], Say("ok")],
+        "checker": [Say("ok")],
+    }
+
+    CrewAI().play(stage, script)
+
+    assert 3 == len(stage.recorded(HandoffCompleted))
+
+
+def test_closing_gives_everything_back(stage: Stage) -> None:
+    """Closed, CrewAI has its methods and hooks as before; a second recording takes the place of the first."""
+    methods = [Agent.execute_task, Agent.aexecute_task, Agent.kickoff, BaseTool.run, CrewStructuredTool.invoke]
+    hooks = [get_hooks(point) for point in InterceptionPoint]
+
+    first = record(by=PERSON, relay=stage.relay())
+    with record(by=PERSON, relay=stage.relay()):
+        first.close()
+        crew, _ = _crew(stage, {"lead": [Say("done")]})
+        crew.kickoff()
+
+    assert methods == [Agent.execute_task, Agent.aexecute_task, Agent.kickoff, BaseTool.run, CrewStructuredTool.invoke]
+    assert hooks == [get_hooks(point) for point in InterceptionPoint]
+    assert 1 == len(stage.recorded(RunStarted))
+
+
+PARTS = [
+    *("begin_call", "finish_call", "offer_task", "desk_of"),
+    *("AgentWork.checkpoint", "AgentWork.briefing", "AgentWork.finish", "AgentWork.offer", "AgentWork.close"),
+    *("AgentWork.ask", "AgentWork.show_outside"),
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_recorder_that_fails_stops_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Whatever of ours breaks, an observed program gets what it gets without us."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(part)
+
+    without = CrewAI().play_unrecorded(stage, DELEGATION)
+    monkeypatch.setattr(f"batonpass.adapters.frameworks.agent_work.{part}", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recorded = CrewAI().play(stage, DELEGATION)
+
+    assert (without.answer, without.error, without.given) == (recorded.answer, recorded.error, recorded.given)
+
+
+@pytest.mark.parametrize("method", ["open", "checkpoint", "begin", "offer"])
+def test_a_recorder_that_fails_stops_an_enforced_program(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Whatever of ours breaks, nothing is done that nobody judged, although CrewAI drops errors of hooks."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(method)
+
+    with stage.relay().start(WORDS, by=PERSON):
+        monkeypatch.setattr(AgentWork, method, fail)
+
+    CrewAI().play(stage, DELEGATION, grants={"lead": ENOUGH, "editor": ENOUGH})
+
+    assert [] == stage.made
+
+
+def test_a_release_that_was_not_tried_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warning, and it goes on."""
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "9.1rc1")
+
+    with pytest.warns(UserWarning, match=r"crewai 9\.1rc1 was not tried") as warned, record(by=PERSON):
+        pass
+
+    assert 1 == len(warned)
+
+
+class TestCanaries:
+    """What the adapter leans on beside documented names. A release that changes one of these is noticed here."""
+
+    def test_hooks_before_and_after_share_the_arguments(self) -> None:
+        """The hook after a call is given the same dictionary as the hook before: so each call finds its own."""
+        seen: list[Any] = []
+
+        def look(context: Any) -> None:
+            seen.append(context.tool_input)
+
+        @crew_tool("nothing")
+        def nothing(word: str) -> str:
+            """Do nothing."""
+            return word
+
+        agent = an_agent("lead", says([a_call("nothing", {"word": "a"})], "done"), [nothing])
+        points = (InterceptionPoint.PRE_TOOL_CALL, InterceptionPoint.POST_TOOL_CALL)
+        for point in points:
+            register_hook(point, look)
+        Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff()
+        for point in points:
+            unregister_hook(point, look)
+
+        assert 2 == len(seen)
+        assert seen[0] is seen[1]
+
+    def test_structured_tools_know_their_tool(self) -> None:
+        """What a tool declares, and whether it delegates, is read from the tool that the program made."""
+        made = crew_tool("nothing")(do_nothing)
+
+        assert made.to_structured_tool()._original_tool is made
+        assert made.func is do_nothing
+
+    def test_delegations_are_of_one_class(self) -> None:
+        """A delegation is a handoff alone, and not also a call."""
+        agent = an_agent("lead", says())
+
+        assert all(isinstance(one, BaseAgentTool) for one in agent.get_delegation_tools([agent]))
+
+    def test_an_executor_has_its_own_hooks_and_tools(self) -> None:
+        """An agent that worked before it was recorded gets our hook there; a checkpoint says which tools it had."""
+        agent = an_agent("lead", says("done"))
+        Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff()
+
+        assert isinstance(agent.agent_executor.before_llm_call_hooks, list)
+        assert isinstance(agent.agent_executor.original_tools, list)
+
+    def test_methods_are_where_we_replace_them(self) -> None:
+        """A method that moved to another class is no longer wrapped there."""
+        assert {"execute_task", "aexecute_task", "kickoff", "kickoff_async"} <= set(vars(Agent))
+        assert {"invoke", "ainvoke"} <= set(vars(CrewStructuredTool))
+        assert "run" in vars(BaseTool)
+        assert "run" in vars(Tool)
+
+    def test_hooks_fail_open(self) -> None:
+        """CrewAI goes on after an error of a hook. If it did not, ours would not have to catch everything."""
+        made: list[str] = []
+
+        def fail(_: Any) -> None:
+            raise ZeroDivisionError
+
+        @crew_tool("nothing")
+        def nothing(word: str) -> str:
+            """Do nothing."""
+            made.append(word)
+            return word
+
+        agent = an_agent("lead", says([a_call("nothing", {"word": "a"})], "done"), [nothing])
+        register_hook(InterceptionPoint.PRE_TOOL_CALL, fail)
+        Crew(agents=[agent], tasks=[a_task(agent, WORDS)]).kickoff()
+        unregister_hook(InterceptionPoint.PRE_TOOL_CALL, fail)
+
+        assert ["a"] == made
+
+
+def do_nothing(word: str) -> str:
+    """Do nothing."""
+    return word

@@ -25,7 +25,7 @@ from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.frameworks.framework_call import FrameworkCall, framework_call
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.aio.threads import in_thread
-from batonpass.errors import CallError, GrantError, HandoffError
+from batonpass.errors import BatonpassError, CallError, GrantError, HandoffError
 from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.model.base.ids import as_agent
@@ -61,7 +61,7 @@ class ModelRequests(ChatMiddleware):
             work.checkpoint({"framework": FRAMEWORK, "messages": [one.to_dict() for one in messages]})
             return work.briefing()
 
-        if briefing := await in_thread(prepare):
+        if briefing := await in_thread(lambda: self._ledger.attempt(prepare, enforced=work.enforced)):
             # In the user's role: the words are the sender's, and never the operator's.
             place = next((number for number, one in enumerate(messages) if one.role != "system"), len(messages))
             messages.insert(place, Message(role="user", contents=[briefing]))
@@ -112,8 +112,17 @@ class ToolCalls(FunctionMiddleware):
         if getattr(function, "__qualname__", "").startswith(_AGENT_TOOL):
             await self._ask_agent(context, call_next)
             return
-        call = framework_call(self._ledger.tools.find(tool.name, function), _arguments(context.arguments))
-        begun, told = await in_thread(lambda: work.ask(call))
+
+        def judge() -> tuple[FrameworkCall, Begun | None, Replayed | BatonpassError | None]:
+            call = framework_call(self._ledger.tools.find(tool.name, function), _arguments(context.arguments))
+            return call, *work.ask(call)
+
+        judged = await in_thread(lambda: self._ledger.attempt(judge, enforced=work.enforced))
+        if judged is None:  # it is made unrecorded
+            self._ledger.miss()
+            await call_next()
+            return
+        call, begun, told = judged
         if told is not None:
             context.result = _spelled(told.value) if isinstance(told, Replayed) else sentence_for(told)
             return
@@ -135,9 +144,14 @@ class ToolCalls(FunctionMiddleware):
             raise
         if begun is None:
             return
-        value = _plain(context.result)
-        shown = await in_thread(lambda: work.end(begun, call, value))
-        if shown is not value:
+        given = context.result
+
+        def end() -> list[object]:
+            value = _plain(given)
+            shown = work.end(begun, call, value)
+            return [] if shown is value else [shown]
+
+        for shown in await in_thread(lambda: self._ledger.attempt(end, enforced=work.enforced)) or ():
             context.result = shown
 
     async def _ask_agent(self, context: FunctionInvocationContext, call_next: Next) -> None:

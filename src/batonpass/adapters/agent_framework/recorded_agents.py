@@ -63,15 +63,21 @@ class RecordedAgents(AgentMiddleware):
 
     async def process(self, context: AgentContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Let an agent run, as a run of ours."""
-        work, before = await in_thread(lambda: self._begin(context))
-        if await in_thread(lambda: _go_on(work, context)):
+        caller = CALLER.get()
+        enforced = None if caller is None else caller.enforced
+        begun = await in_thread(lambda: self._ledger.attempt(lambda: self._begin(context), enforced=enforced))
+        if begun is None:  # it works unrecorded
+            await call_next()
+            return
+        work, before = begun
+        if await in_thread(lambda: self._ledger.attempt(lambda: _go_on(work, context), enforced=work.enforced)):
             return
         words = words_of(context.messages)
         transfers = TransferTools(work, words)
         given = context.client_kwargs.get(_MIDDLEWARE) or []
         added = [transfers, *given, ModelRequests(self._ledger, work), ToolCalls(self._ledger, work)]
         context.client_kwargs = {**context.client_kwargs, _MIDDLEWARE: added}
-        ending = _Ending(self._transfers, transfers, (*before, work), words)
+        ending = _Ending(self._ledger, self._transfers, transfers, (*before, work), words)
         try:
             await call_next()
         except BaseException as error:
@@ -99,8 +105,14 @@ class _Ending:
     """How one run of an agent ends: with its result, by an error, or by handing the conversation on."""
 
     def __init__(
-        self, open_transfers: OpenTransfers, tools: TransferTools, works: tuple[AgentWork, ...], words: str
+        self,
+        ledger: FrameworkLedger,
+        open_transfers: OpenTransfers,
+        tools: TransferTools,
+        works: tuple[AgentWork, ...],
+        words: str,
     ) -> None:
+        self._ledger = ledger
         self._open_transfers = open_transfers
         self._tools = tools
         self._works = works
@@ -108,6 +120,9 @@ class _Ending:
 
     def finish(self, response: Any) -> None:
         """Close the run and those before it; or leave them open for the agent that gets the conversation."""
+        self._ledger.attempt(lambda: self._finish(response), enforced=self._works[-1].enforced)
+
+    def _finish(self, response: Any) -> None:
         result = str(getattr(response, "text", None) or "")
         if self._tools.offered:
             offered = tuple(self._tools.offered)
@@ -121,8 +136,12 @@ class _Ending:
 
     def fail(self, error: BaseException) -> None:
         """End the run and those before it by an error."""
-        for work in reversed(self._works):
-            work.abort(error)
+
+        def abort() -> None:
+            for work in reversed(self._works):
+                work.abort(error)
+
+        self._ledger.attempt(abort, enforced=self._works[-1].enforced)
 
 
 async def _end_stream(context: AgentContext, ending: _Ending) -> None:

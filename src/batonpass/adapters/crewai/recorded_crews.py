@@ -200,12 +200,16 @@ class CrewRecording:
         """Let an agent work as a run of ours. Whoever leaves without a result leaves it failed."""
         use = MAKING.get()
         crew = CREW.get() if task is not None and use is None else None
+        enforced = None if use is None else use.work.enforced
         try:
-            work = self._begin(agent, task, given)
+            work = self._ledger.attempt(lambda: self._begin(agent, task, given), enforced=enforced)
         except BatonpassError as error:
             if use is not None:
                 use.refused = error
             raise
+        if work is None:  # it works unrecorded
+            yield TaskEnd()
+            return
         # What was delivered to an earlier process is not done again. A kickoff has another kind of result.
         known = work.finished() if use is not None and use.work.resumed and task is not None else None
         if known is not None:
@@ -241,7 +245,7 @@ class CrewRecording:
             yield ending
         except BaseException as error:
             why = _cause_of(error)
-            working.work.abort(why)
+            self._ledger.attempt(lambda: working.work.abort(why), enforced=working.work.enforced)
             if use is not None and isinstance(why, BatonpassError):
                 use.refused = why
             if why is not error:
@@ -251,11 +255,7 @@ class CrewRecording:
             WORK.reset(tokens[0])
             ASKED.reset(tokens[1])
             MAKING.reset(tokens[2])
-        if kept_in is not None:
-            kept_in.note_result(working.task, _words_of_result(ending.result))
-        else:
-            working.work.open()  # it did work, even if no hook saw its model
-            working.work.close(_words_of_result(ending.result))
+        self._ledger.attempt(lambda: _finish(working, ending, kept_in), enforced=working.work.enforced)
 
     def _ensure_hooks(self, agent: Any = None) -> None:
         """Have our hooks where CrewAI looks: a program may clear them, and an executor copies those of models."""
@@ -270,6 +270,8 @@ class CrewRecording:
 
     def _crew_begins(self, context: Any) -> None:
         if context.crew is not None:
+            others = [_name_of(one) for one in context.crew.agents if not isinstance(one, Agent)]
+            self._ledger.leave_uncovered(others, "is an agent of another framework")
             use = MAKING.get()
             CREW.set(CrewRun(None if use is None else use.work, CREW.get()))
 
@@ -277,7 +279,7 @@ class CrewRecording:
         crew = CREW.get()
         if context.crew is not None and crew is not None:
             CREW.set(crew.outer)
-            crew.end(context.error)
+            self._ledger.attempt(lambda: crew.end(context.error), enforced=False)
 
     def _before_model(self, context: Any) -> None:
         working = WORK.get()
@@ -329,6 +331,16 @@ class TaskEnd:
 
     result: Any = None
     known: bool = False
+
+
+def _finish(working: TaskWork, ending: TaskEnd, kept_in: CrewRun | None) -> None:
+    """End the work of an agent with its result, or keep it open: a task of a crew may be handed on."""
+    result = _words_of_result(ending.result)
+    working.work.open()  # it did work, even if no hook saw its model
+    if kept_in is not None:
+        kept_in.note_result(working.task, result)
+    else:
+        working.work.close(result)
 
 
 def _cause_of(error: BaseException) -> BaseException:

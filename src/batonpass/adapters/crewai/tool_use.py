@@ -6,10 +6,11 @@ it, and recorded where the tool really runs. It needs the extra.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
 from crewai.utilities.string_utils import sanitize_tool_name
@@ -20,6 +21,8 @@ from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.errors import BatonpassError, CallError, GrantError
 from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.tools.refusal_sentences import sentence_for
+
+Done = TypeVar("Done")
 
 NOT_MADE: Final = "CrewAI answered it without making it: from its cache, or because of a limit or another hook"
 
@@ -37,6 +40,7 @@ class AskedUse:
 
     def __init__(self, ledger: FrameworkLedger, work: AgentWork, context: Any) -> None:
         tool = getattr(context.tool, "_original_tool", None) or context.tool
+        self._ledger = ledger
         self.work = work
         self.name: str = sanitize_tool_name(context.tool_name)
         self.given = context.tool_input  # the same object in the hook before and in the hook after
@@ -68,8 +72,8 @@ class AskedUse:
             with self._within():
                 yield CrewCall()
             return
-        begun, call = self._begin(self._known(arguments))
-        if call is None:
+        begun, call = self._tried(lambda: self._begin(self._known(arguments))) or (None, None)
+        if self._told is not None:
             yield CrewCall(refused=True, value=self._answer(None))
             return
         made = CrewCall()
@@ -77,10 +81,15 @@ class AskedUse:
             with self._within(), contextlib.nullcontext() if self.work.run is None else self.work.run.as_current():
                 yield made
         except BaseException as error:
-            if begun is not None:
-                self.work.fail(begun, call, error)
+            if begun is not None and call is not None:
+                self._tried(functools.partial(self.work.fail, begun, call, error))
             raise
-        self._finish(begun, call, made.value)
+        if begun is not None and call is not None:
+            self._tried(lambda: self._finish(begun, call, made.value))
+
+    def _tried(self, act: Callable[[], Done]) -> Done | None:
+        """Do something of ours; a fault stops only what is enforced."""
+        return self._ledger.attempt(act, enforced=self.work.enforced)
 
     def _begin(self, arguments: Mapping[str, Any]) -> tuple[Begun | None, FrameworkCall | None]:
         """Return what was judged before, if it is that; else judge what is made now: a repetition, or changed."""
@@ -93,9 +102,7 @@ class AskedUse:
         self._waits = False
         return self._begun, self._call
 
-    def _finish(self, begun: Begun | None, call: FrameworkCall, value: object) -> None:
-        if begun is None:
-            return
+    def _finish(self, begun: Begun, call: FrameworkCall, value: object) -> None:
         if type(value).__name__ == "ToolFailure":  # the tool says so itself
             self.work.fail(begun, call, RuntimeError(str(getattr(value, "message", value))))
             return
