@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -228,12 +229,12 @@ class SessionDrafts:
         use, result = call.use, call.result
         run = opened.run.id
         tool = as_agent(use.tool)
-        described = describe_arguments(use.tool, use.input)
+        described = describe_arguments(use.tool, dict(use.input))
         arguments = self._desk.json("arguments", described)
         identifier = new_call_id(self._desk.clock.now())
         if result is not None and result.denied is not None:
             denied = ToolDenied(run=run, call=identifier, tool=tool, rule=as_code(f"{self._program}.{result.denied}"))
-            message = self._desk.text("message", within_limit(result.text))
+            message = self._desk.text("message", within_limit(call.returned))
             self._add(opened, denied, [arguments, message, self._source(key=key_of(result), at=result.at)])
             return
         target = target_of(call)
@@ -256,13 +257,13 @@ class SessionDrafts:
         source = self._source(key=key_of(result), at=result.at, model=use.model)
         if not result.ok:
             failed = ToolFailed(run=run, call=identifier, error=f"{self._program}.failed")
-            self._add(opened, failed, [self._desk.text("message", within_limit(result.text)), source])
+            self._add(opened, failed, [self._desk.text("message", within_limit(call.returned)), source])
             return
         changes = list(changes_of(call, self._desk, identifier=identifier, run=run))
         completed = ToolCompleted(run=run, call=identifier, changes=tuple(change.changed for change in changes))
         touches = tuple(change.touch for change in changes)
         contents = [
-            self._desk.text("result", within_limit(result.text)),
+            self._desk.text("result", within_limit(call.returned)),
             source,
             *(change.content for change in changes),
         ]
@@ -384,9 +385,10 @@ class SessionDrafts:
         return self._desk.json(SOURCE, describe_source(self._program, info.id, info.version, **facts))
 
     def _key(self, opened: _Open, described: bytes) -> Digest:
-        opened.identical[described] += 1
+        same = sha256(described).digest()  # arguments may be long, and a session has many
+        opened.identical[same] += 1
         scope = opened.run.handoff or opened.run.root
-        number = str(opened.identical[described]).encode()
+        number = str(opened.identical[same]).encode()
         return self._digest(b"call", scope.encode(), described, number, root=opened.run.root)
 
     def _digest(self, *parts: bytes, root: RunId) -> Digest:

@@ -25,6 +25,7 @@ from batonpass.adapters.session_files.session_values import (
     ToolResult,
     ToolUse,
 )
+from batonpass.adapters.session_files.texts_aside import AsideText, TextsAside
 
 # No real delegation is deeper; a run that claims to be is put next to the tree.
 _DEEPEST: Final = 50
@@ -40,8 +41,16 @@ class TranscriptCall(Struct, kw_only=True, eq=False):
     use: ToolUse
     prompt: Prompt | None  # the human's last prompt before the call; for a sub-agent, before it was started
     result: ToolResult | None = None  # None: there is none (yet)
+    aside: AsideText | None = None  # the text of the result, if that is long
     changes: tuple[FilePatch, ...] = ()
     children: list["TranscriptRun"] = field(default_factory=list)
+
+    @property
+    def returned(self) -> str:
+        """Return the text of its result; an empty one if it has none."""
+        if self.aside is not None:
+            return self.aside.read().decode()
+        return "" if self.result is None else self.result.text
 
     @property
     def task(self) -> str | None:
@@ -148,6 +157,7 @@ class _Building(Struct, kw_only=True):
     links: dict[str, SubagentLink] = field(default_factory=dict)  # the surest link of each sub-agent
     uuids: set[str] = field(default_factory=set)
     said: Prompt | None = None
+    aside: TextsAside = field(default_factory=TextsAside)
 
     def take(self, record: Record) -> None:
         """Add one record."""
@@ -206,7 +216,7 @@ class _Building(Struct, kw_only=True):
             agent = f"call-{call.use.tool_use_id}"
             run = TranscriptRun(agent=agent, parent=call, link=LinkedBy.RESULT)
             if call.use.tool_use_id not in launched:
-                run.report = SaidInWords(agent=agent, at=result.at, text=result.text, uuid=result.uuid)
+                run.report = SaidInWords(agent=agent, at=result.at, text=call.returned, uuid=result.uuid)
             call.children.append(run)
             self.agents[agent] = run
 
@@ -216,6 +226,7 @@ class _Building(Struct, kw_only=True):
         return self.agents.setdefault(agent, TranscriptRun(agent=agent))
 
     def _take_use(self, use: ToolUse) -> None:
+        use = replace(use, input=self.aside.arguments(use.input))
         call = TranscriptCall(use=use, prompt=self.said if use.agent is None else None)
         self._run(use.agent).steps.append(call)
         self.open[use.agent, use.tool_use_id] = call
@@ -226,7 +237,8 @@ class _Building(Struct, kw_only=True):
         call = self.open.pop((result.agent, result.tool_use_id), None)
         if call is None:
             return
-        call.result = result
+        call.aside = self.aside.text(result.text)
+        call.result = result if call.aside is None else replace(result, text="", patches=())
         patches = result.patches or tuple(self._moved(call.use, result))
         call.changes = tuple(relative_to(self.project, patch) for patch in patches)
 

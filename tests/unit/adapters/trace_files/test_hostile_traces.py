@@ -183,3 +183,25 @@ def test_a_long_file_is_streamed(reader: type[NamedSource], span: Teller, tmp_pa
 
     assert 150 == len(sessions)
     assert most < 5 * 1024 * 1024  # of eight or sixteen million characters
+
+
+@pytest.mark.parametrize(("reader", "span"), FORMATS)
+def test_long_texts_of_one_session_are_not_kept_in_memory(
+    reader: type[NamedSource], span: Teller, tmp_path: Path
+) -> None:
+    """The tree of a session has its shape; long arguments and results are on disk until they are recorded, whole."""
+    told = [span(f"a{number}", None, number % 60, text=f"{number} " * 20_000) for number in range(150)]
+    path = write(tmp_path, told)
+    del told
+    files = reader([str(path)])
+    (session,) = files.find(tmp_path)
+    tracemalloc.start()
+    try:
+        conversation = read_conversation(files, session, tmp_path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    texts = {call.use.tool_use_id: call.use.input["text"] for call in conversation.main.calls}
+    assert {f"a{number}": f"{number} " * 20_000 for number in range(150)} == texts
+    assert most < 5 * 1024 * 1024  # of eleven or more million characters
