@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import copy
+import gc
 import json
 import warnings
+import weakref
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -21,6 +23,7 @@ from google.adk.plugins import BasePlugin
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import AgentTool, FunctionTool, google_search
 from google.adk.tools.set_model_response_tool import SetModelResponseTool
+from google.adk.workflow import Workflow
 from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 from pydantic import BaseModel
 
@@ -745,6 +748,52 @@ def test_steps_of_workflow_agents_are_handoffs(stage: Stage) -> None:
     )
     assert 7 == len(stage.recorded(HandoffCompleted))
     assert 1 == len(stage.recorded(ToolCompleted))
+
+
+def test_nodes_of_a_workflow_are_the_programs_own(stage: Stage) -> None:
+    """Agents in a workflow are recorded; its functions and tools are made as without us."""
+    made: list[str] = []
+
+    def stamp(node_input: Any) -> str:
+        made.append("stamped")
+        return f"stamped {node_input}"
+
+    def note(text: str = "a") -> str:
+        """Note."""
+        made.append("noted")
+        return f"noted {text}"
+
+    def play(plugins: list[BasePlugin]) -> list[Any]:
+        editor = LlmAgent(name="editor", model=scripted(Say("ok"), name="editor"))
+        flow = Workflow(name="flow", edges=[("START", stamp, editor, FunctionTool(note))])
+        return [_event(one) for one in asyncio.run(events_of(flow, plugins))]
+
+    without, recorded = play([]), play([record(by=PERSON, relay=stage.relay())])
+
+    assert without == recorded
+    assert ["stamped", "noted"] * 2 == made
+    assert ["editor"] == [body.agent for body in stage.recorded(RunStarted)]
+
+
+def test_a_task_of_the_program_that_lives_long_keeps_nothing(stage: Stage) -> None:
+    """It may work on many messages: what is over is not watched any more."""
+    recorded = record(by=PERSON, relay=stage.relay())
+    seen: list[weakref.ref[AdkInvocation]] = []
+    begin = AdkInvocation.watch
+
+    def watch(invocation: AdkInvocation, abandoned: Any) -> None:
+        seen.append(weakref.ref(invocation))
+        begin(invocation, abandoned)
+
+    async def main() -> list[Any]:
+        for _ in range(2):
+            await events_of(LlmAgent(name="lead", model=scripted(Say("done"))), [recorded])
+        gc.collect()
+        return [one() for one in seen]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdkInvocation, "watch", watch)
+        assert [None, None] == asyncio.run(main())
 
 
 def test_a_task_given_twice_is_two_handoffs(stage: Stage) -> None:

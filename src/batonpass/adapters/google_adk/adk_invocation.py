@@ -4,8 +4,9 @@ An agent has a seat while it works. Its seat is known by the branch of the conve
 same agent may work in several branches at once.
 """
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -27,6 +28,20 @@ class AdkInvocation:
         self.said = ""
         self.seats: dict[tuple[str | None, str], AgentSeat] = {}
         self.offered: list[AgentSeat] = []  # by transfers and as tasks; their agents have not begun
+        self._task: asyncio.Task[Any] | None = None
+        self._abandoned: Callable[[asyncio.Task[Any]], None] | None = None
+
+    def watch(self, abandoned: Callable[["asyncio.Task[Any]"], None]) -> None:
+        """Be told if the task that works on it is over before it is: plugins are not told of a cancellation."""
+        self._task, self._abandoned = asyncio.current_task(), abandoned
+        if self._task is not None:
+            self._task.add_done_callback(abandoned)
+
+    def leave(self) -> None:
+        """Watch no more: a task may live long, and work on many."""
+        if self._task is not None and self._abandoned is not None:
+            self._task.remove_done_callback(self._abandoned)
+        self._task = self._abandoned = None
 
     def open_seats(self) -> list[AgentSeat]:
         """Return the seats of agents that have not finished, the latest first."""

@@ -97,10 +97,7 @@ class AdkPlugin(BasePlugin):
         words = words_of(invocation_context.user_content) or NO_WORDS
         invocation = paused or AdkInvocation(words, session.user_id)
         self._invocations[invocation_context.invocation_id] = invocation
-        task = asyncio.current_task()
-        if task is not None:
-            end = functools.partial(self._abandon, invocation_context.invocation_id, invocation)
-            task.add_done_callback(lambda _: end())
+        invocation.watch(functools.partial(self._abandon, invocation_context.invocation_id, invocation))
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> Content | None:
         """Give an agent that begins its seat."""
@@ -231,7 +228,7 @@ class AdkPlugin(BasePlugin):
             if seat.work.enforced:
                 return refused(GuardFailedError(tool.name, "the results of a streaming tool cannot be judged"))
             self._ledger.leave_uncovered([tool.name], "streams its results")
-        record_tool(tool)
+        self._ledger.attempt(lambda: record_tool(tool), enforced=seat.work.enforced)
         turn = self._turns.setdefault(seat, asyncio.Lock())
         PLAN.set(PlannedCall(self._ledger, invocation, seat, tool_context, turn))
         return None
@@ -267,6 +264,7 @@ class AdkPlugin(BasePlugin):
         invocation = self._invocations.pop(invocation_context.invocation_id, None)
         if invocation is None:
             return
+        invocation.leave()
         waits = any(one.ends is SeatEnd.TASK and one.work.waits is None for one in invocation.open_seats())
         if waits:
             session = invocation_context.session
@@ -287,6 +285,7 @@ class AdkPlugin(BasePlugin):
         """End everything that is still at work by an error."""
         invocation = self._invocations.pop(invocation_context.invocation_id, None)
         if invocation is not None:
+            invocation.leave()
             self._forget(invocation)
             await self._safely(lambda: invocation.abort(error))
 
@@ -299,7 +298,12 @@ class AdkPlugin(BasePlugin):
 
     def _find_seat(self, context: CallbackContext | ToolContext) -> AgentSeat | None:
         invocation = self._invocations.get(context.invocation_id)
-        return None if invocation is None else invocation.seats.get((context.branch, context.agent_name))
+        if invocation is None:
+            return None
+        try:
+            return invocation.seats.get((context.branch, context.agent_name))
+        except AttributeError:  # a tool that is a node of a workflow belongs to no agent
+            return None
 
     async def _safely(self, act: Callable[[], Done], *, enforced: bool | None = None) -> Done | None:
         """Do something of ours in a thread. An observed program hears of no fault in it."""
@@ -317,7 +321,7 @@ class AdkPlugin(BasePlugin):
         for seat in invocation.seats.values():
             self._turns.pop(seat, None)
 
-    def _abandon(self, name: str, invocation: AdkInvocation) -> None:
+    def _abandon(self, name: str, invocation: AdkInvocation, _: object) -> None:
         """End what a task left open that was cancelled: the framework tells plugins nothing of it."""
         if self._invocations.get(name) is invocation:
             del self._invocations[name]
