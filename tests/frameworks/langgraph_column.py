@@ -6,8 +6,11 @@ import functools
 import importlib.metadata
 import json
 import operator
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypedDict
@@ -208,8 +211,7 @@ def _agents(
             tools,
             name=name,
             system_prompt=f"You are {name}.",
-            middleware=middleware,
-            **(options or {}).get(name, {}),
+            **{"middleware": middleware, **(options or {}).get(name, {})},
         )
     return agents, models
 
@@ -536,6 +538,20 @@ def test_a_dropped_transfer_is_said_to_be_dropped(stage: Stage) -> None:
     assert accepted.handoff != dropped.handoff
     assert 1 == len(stage.recorded(HandoffCompleted)) == len(stage.recorded(RunClosed))
     assert told.answer in {"e", "c"}
+
+
+def test_agents_may_have_a_middleware_each(stage: Stage) -> None:
+    """A transfer from one to the other is a handoff all the same, under the grant of the one who had it."""
+    script: Script = {"lead": [[Transfer("editor")]], "editor": [[write(".github/ci.yml")], [write()], Say("ok")]}
+    relay = stage.relay()
+    each = {name: {"middleware": [record(by=PERSON, relay=relay, grants=NARROW)]} for name in AGENTS}
+
+    result = _swarm(_agents(stage, script, [], each)[0]).invoke(GIVEN)
+
+    assert "ok" == result["messages"][-1].content
+    assert ["lead"] == [body.agent for body in stage.recorded(RunStarted)]
+    assert 1 == len(stage.recorded(HandoffCompleted)) == len(stage.recorded(RunClosed))
+    assert ["write src/invoice.py"] == stage.made
 
 
 def test_a_refused_transfer_returns_to_its_source(stage: Stage) -> None:
@@ -1048,3 +1064,49 @@ def test_another_release_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> Non
         record(by=PERSON)
 
     assert 1 == len(warned)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+
+from tests.frameworks.langgraph_column import DELEGATES, GIVEN, THREAD, Stage, _agents, _saver, record
+from tests.frameworks.suite import PERSON, Delegate, Say, write
+
+stage = Stage(Path.cwd())
+recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES)
+resumes = sys.argv[1] == "resume"
+script = (
+    {"lead": [Say("done")], "editor": [Say("ok")]}
+    if resumes
+    else {"lead": [[Delegate("editor")]], "editor": [[write()]]}
+)
+agents, models = _agents(stage, script, [recorded], {"lead": {"checkpointer": _saver(stage)}})
+if not resumes:
+    class Killed:
+        turns = models["editor"].turns
+
+        def __next__(self):
+            return next(self.turns, None) or os._exit(9)
+
+    models["editor"].turns = Killed()
+result = agents["lead"].invoke(None if resumes else GIVEN, THREAD)
+print(result["messages"][-1].content, len(stage.made))
+"""
+
+
+def test_a_process_that_was_killed_is_taken_over(stage: Stage) -> None:
+    """The child's process died after a write: the graph goes on elsewhere, and the write is not repeated."""
+    program = [sys.executable, "-c", KILLED]
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": root}
+
+    killed = subprocess.run([*program, "begin"], env=environment, capture_output=True, text=True, check=False)
+    assert 9 == killed.returncode, killed.stderr
+    gone_on = subprocess.run([*program, "resume"], env=environment, capture_output=True, text=True, check=False)
+
+    assert "done 0\n" == gone_on.stdout, gone_on.stderr
+    stage.relay()
+    assert 1 == len(stage.recorded(RunStarted)) == len(stage.recorded(RunClosed))
+    assert 1 == len(stage.recorded(HandoffInitiated)) == len(stage.recorded(ToolCompleted))
+    assert [2] == [body.attempt for body in stage.recorded(HandoffCompleted)]

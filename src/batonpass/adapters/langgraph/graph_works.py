@@ -150,14 +150,19 @@ class GraphMoment:
                 yield from ((call["name"], call["args"]) for call in message.tool_calls if call["id"] in known)
 
 
+# Of the whole process: agents of one graph may each have a middleware of their own.
+_LOCK: Final = threading.RLock()
+_SCOPES: Final[dict[SeenRun, GraphScope]] = {}
+
+
 class GraphWorks:
     """The agents that are at work, by their graphs."""
 
     def __init__(self, ledger: FrameworkLedger) -> None:
         self.ledger = ledger
-        self._lock = threading.RLock()
+        self._lock = _LOCK
         self._works: dict[SeenRun, AgentWork] = {}
-        self._scopes: dict[SeenRun, GraphScope] = {}
+        self._scopes = _SCOPES
         self._paused: dict[tuple[str, str, AgentId], tuple[str, AgentWork]] = {}
 
     def find(self, moment: GraphMoment) -> AgentWork:
