@@ -7,6 +7,7 @@
 #   make test-adapters  the tests against programs of others (Claude Code, MCP servers); a part of test
 #   make test-editors   the extension for VS Code, in a real one; without that one, a part of test
 #   make vscode         pack the extension for VS Code into dist/batonpass.vsix
+#   make test-http      every operation of the OpenAPI document, tried by Schemathesis on a real server
 #   make test-seeds     what is left to chance (generated repositories, damaged ledgers, random handoffs), five times as much
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
@@ -208,6 +209,21 @@ $(CLAUDE_READY): requirements-claude.lock | $(READY)
 lock-claude: $(UV)
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links tests/claude_code/requirements.in --output-file requirements-claude.lock
+
+# Schemathesis, which makes requests from the OpenAPI document: beside our environment.
+HTTP_READY := .venv/http/.installed
+$(HTTP_READY): requirements-http.lock | $(READY)
+	$(BIN)/python -m venv --without-pip .venv/http
+	$(UV) pip install --quiet --python .venv/http/bin/python --require-hashes -r requirements-http.lock
+	touch $@
+
+.PHONY: test-http lock-http
+test-http: $(READY) $(HTTP_READY)
+	$(BIN)/python tests/http/try_document.py .venv/http/bin/st
+
+lock-http: $(UV)
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links tests/http/requirements.in --output-file requirements-http.lock
 
 # Real MCP servers, in Python and for Node, for the tests of the proxy: beside our environment as well.
 $(MCP_READY): requirements-mcp.lock tests/mcp/package-lock.json | $(READY)

@@ -6,7 +6,7 @@ request and sending the answer is done here, once for all.
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -119,8 +119,13 @@ def _page(make: Callable[[], str], *, script: bool) -> Handler:
     return handle
 
 
+@cache
+def _document_bytes() -> bytes:
+    return json_bytes(make_document())  # the types do not change while we run
+
+
 async def _document_of_all(_: Request) -> Response:
-    return Response(json_bytes(make_document()), media_type=JSON)
+    return Response(_document_bytes(), media_type=JSON)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:

@@ -36,6 +36,10 @@ def make_document() -> dict[str, Any]:
     """Return the whole document."""
     types = [kind for endpoint in ENDPOINTS for kind in (endpoint.answers, endpoint.body) if kind not in {None, bytes}]
     _, components = msgspec.json.schema_components([*types, RefusalShape], ref_template=_REFS)
+    _, taken = msgspec.json.schema_components([one.body for one in ENDPOINTS if one.body is not None])
+    for name in taken:
+        if components[name].get("type") == "object":
+            components[name]["additionalProperties"] = False  # an unknown field is refused, and never ignored
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)

@@ -50,9 +50,13 @@ class DocumentReader(Generic[Document]):
         Raises as `read` does.
         """
         try:
-            return msgspec.convert(dict(texts), self._kind, strict=False)
+            value = msgspec.convert(dict(texts), self._kind, strict=False)
         except msgspec.ValidationError as error:
             raise InvalidValueError("query", str(error)) from None
+        # msgspec reads the text `null` as nothing, and a filter that is nothing would let everything through.
+        if empty := next((name for name in texts if getattr(value, name) is None), None):
+            raise InvalidValueError(empty, f"{shorten(texts[empty])} is no value of it")
+        return value
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -74,6 +74,8 @@ def test_lists_are_filtered(house: House) -> None:
         "/v1/runs?limit=201",
         "/v1/runs?limit=x",
         "/v1/runs?state=odd",
+        "/v1/runs?state=null",
+        "/v1/handoffs?state=NULL",
         "/v1/runs?colour=red",
         "/v1/runs?limit=1&limit=2",
         "/v1/receipts?after=-1",

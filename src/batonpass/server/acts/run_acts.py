@@ -1,9 +1,9 @@
 """What a run does: it begins, writes down, attaches, hands off, reports and closes."""
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from batonpass.errors import OutOfReachError
 from batonpass.guard.grants.token_limit import within_ceiling
@@ -39,7 +39,7 @@ class StartMessage(Struct, frozen=True, kw_only=True):
     Without `may` and `may_delegate` the run gets all of the token's ceiling.
     """
 
-    intent: str
+    intent: Annotated[str, Meta(min_length=1)]
     agent: str = "lead"
     by: str | None = None  # the token's principal, or nobody
     may: tuple[str, ...] = ()
