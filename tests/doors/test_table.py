@@ -13,6 +13,7 @@ from tests.doors.test_async import AsyncDoor, AsyncDoorOnHandoff
 from tests.doors.test_claude_agent_sdk import SdkDoor
 from tests.doors.test_claude_code import HookDoor, HookProcessDoor
 from tests.doors.test_coders import DOORS as CODERS
+from tests.doors.test_http import HttpDoor
 from tests.doors.test_mcp import ProxyDoor, ProxyDoorOnHandoff, ProxyProcessDoor
 from tests.doors.test_program import ProgramDoor
 from tests.doors.test_python import PythonDoor, PythonDoorOnHandoff
@@ -27,6 +28,7 @@ DOORS: Final[list[type[Door]]] = [
     *CODERS,
     HookDoor,
     HookProcessDoor,
+    HttpDoor,
     ProgramDoor,
     ProxyDoor,
     ProxyDoorOnHandoff,

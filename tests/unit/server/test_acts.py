@@ -125,6 +125,16 @@ def test_a_call_outside_the_grant_is_denied_and_recorded(house: House) -> None:
     assert ["run.started", "tool.denied"] == kinds(house, run)
 
 
+@pytest.mark.parametrize(
+    "target", ["src/../.github/ci.yml", "./src/x/../../a", "/etc/passwd", "src//..//b", "src\\..\\a"]
+)
+def test_a_path_that_leads_out_of_the_grant_is_denied(house: House, target: str) -> None:
+    """However it is spelled."""
+    agent, run = begun(house, may=["write:src/**"])
+
+    assert 403 == agent.post(f"/v1/runs/{run}/calls", {"tool": "write_file", "target": target}).status
+
+
 @pytest.mark.parametrize("target", [".batonpass/ledger.db", "src/../.batonpass/root.key"])
 def test_the_record_is_out_of_reach_of_every_call(house: House, target: str) -> None:
     """In whichever spelling; here, nobody can look where a path leads."""

@@ -1,5 +1,6 @@
 """The calls of a run whose tools are on another machine: judged and recorded here, made there."""
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -85,6 +86,9 @@ def remote_call(said: CallMessage) -> RemoteCall:
     )
     natural = CALL if said.target is None else READ if said.reads else WRITE
     does = said.action or natural
+    on_disk = said.target is not None and does in {READ, WRITE}
+    # Where a path leads can be seen only there; what it spells can be seen here: `out/../src/a` is `src/a`.
+    named = said.target or said.tool
     return RemoteCall(
         declared,
         dict,
@@ -92,8 +96,8 @@ def remote_call(said: CallMessage) -> RemoteCall:
         said.arguments,
         flags=(ELSEWHERE,),
         does=does,
-        to=said.target or said.tool,
-        on_disk=said.target is not None and does in {READ, WRITE},
+        to=posixpath.normpath(named) if on_disk else named,
+        on_disk=on_disk,
         aimed=said.target,
     )
 

@@ -112,6 +112,7 @@ class Door(ABC):
     on_handoff: ClassVar[bool] = False  # the caller works on a handoff, not on a root run
     ended_by: ClassVar[frozenset[Ending]] = frozenset()  # events after which the caller is gone
     refuses: ClassVar[bool] = True  # can keep a call from being made; a door that cannot only records
+    always: ClassVar[tuple[str, ...]] = ()  # flags of all of its calls, which say how they come
     policy: ClassVar[str] = ""  # lines for `batonpass.toml` about its tools
     cannot: ClassVar[Mapping[str, str]] = _NOTHING  # situation or need -> why it cannot be played at this door
     unfinished: ClassVar[Mapping[str, str]] = _NOTHING  # case -> how the door still differs from the table

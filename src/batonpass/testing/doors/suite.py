@@ -317,7 +317,7 @@ def _receipts(door: Door, act: Act, expected: Outcome, words: "_Words") -> list[
             requested = {
                 "kind": "tool.requested",
                 **about,
-                "flags": flags,
+                "flags": (*door.always, *flags),
                 "outside": outside,
                 "target": door.shown(act),
                 "reason": None if reason is None else words.fill(reason),
