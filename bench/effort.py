@@ -19,6 +19,7 @@ class Effort:
     hops: int  # in the chain along which the bytes of a handoff are measured
     starts: int
     pasts: int  # repositories whose past is known, in which lines are attributed
+    noted: int  # commits of a repository with notes
 
     @classmethod
     def full(cls) -> Self:
@@ -35,6 +36,7 @@ class Effort:
             hops=200,
             starts=15,
             pasts=20,
+            noted=50_000,
         )
 
     @classmethod
@@ -52,4 +54,5 @@ class Effort:
             hops=50,
             starts=15,
             pasts=3,
+            noted=5_000,
         )

@@ -19,8 +19,11 @@ from batonpass.adapters.session_files.conversation import read_conversation
 from batonpass.adapters.session_files.readers.cline import ClineSessions
 from batonpass.adapters.session_files.readers.codex import CodexSessions
 from batonpass.adapters.session_files.readers.copilot import CopilotSessions
+from batonpass.adapters.session_files.readers.cursor import CursorSessions
+from batonpass.adapters.session_files.readers.cursor import slug_of as cursor_slug
 from batonpass.adapters.session_files.readers.droid import DroidSessions
 from batonpass.adapters.session_files.readers.gemini import GeminiSessions
+from batonpass.adapters.session_files.readers.goose import GooseSessions
 from batonpass.adapters.session_files.readers.opencode import OpenCodeSessions
 from batonpass.adapters.session_files.readers.qwen import QwenSessions
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -166,6 +169,47 @@ def keep_cline(home: Path, project: Path, run: str, edits: Sequence[Edit]) -> No
     (folder / f"{run}.messages.json").write_text(json.dumps({"messages": messages}), encoding="utf-8")
 
 
+def keep_goose(home: Path, project: Path, run: str, edits: Sequence[Edit]) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(home / "sessions.db")) as database, database:
+        database.executescript(
+            "CREATE TABLE IF NOT EXISTS sessions (id, session_type, working_dir, created_at, updated_at);"
+            "CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY, message_id, session_id, role, content_json,"
+            " created_timestamp);"
+        )
+        times = (edits[0].at.strftime("%F %T"), edits[-1].at.strftime("%F %T"))
+        database.execute("INSERT INTO sessions VALUES (?, 'user', ?, ?, ?)", (run, str(project), *times))
+        for edit in edits:
+            if edit.before:
+                # It replaces a text that is there once, and does not say where that was.
+                old, new = _around(edit)
+                tool, given, said = "edit", {"path": edit.path, "before": old, "after": new}, "Edited"
+            else:
+                tool, given, said = "write", {"path": edit.path, "content": edit.after}, "Created"
+            call = {"status": "success", "value": {"name": tool, "arguments": given}}
+            text = [{"type": "text", "text": f"{said} {edit.path} (1 lines)"}]
+            result = {"status": "success", "value": {"content": text, "isError": False}}
+            asked = {"type": "toolRequest", "id": edit.call, "toolCall": call}
+            told = {"type": "toolResponse", "id": edit.call, "toolResult": result}
+            for role, part in (("assistant", asked), ("user", told)):
+                values = (f"{edit.call}-{role}", run, role, json.dumps([part]), int(edit.at.timestamp()))
+                database.execute(
+                    "INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    values,
+                )
+
+
+def keep_cursor(home: Path, project: Path, run: str, edits: Sequence[Edit]) -> None:
+    lines = []
+    for edit in edits:
+        given = {"file_path": edit.path, "contents": edit.after}
+        block = {"type": "tool_use", "name": "Write", "id": edit.call, "input": given}
+        lines.append({"role": "assistant", "message": {"content": [block]}})
+    folder = home / "projects" / cursor_slug(str(project)) / "agent-transcripts"
+    _write(folder / f"{run}.jsonl", lines)
+
+
 @dataclass(frozen=True, slots=True)
 class AgentFiles:
     """One agent: how its files are written here, and who reads them."""
@@ -187,6 +231,8 @@ AGENTS: Final = (
     AgentFiles("opencode", keep_opencode, lambda home: OpenCodeSessions(home / "opencode.db")),
     AgentFiles("droid", keep_droid, DroidSessions),
     AgentFiles("cline", keep_cline, ClineSessions, share=0.75),  # no context, if it did not read the file
+    AgentFiles("goose", keep_goose, lambda home: GooseSessions(home / "sessions.db"), share=0.0),  # no places
+    AgentFiles("cursor", keep_cursor, CursorSessions, share=0.0),  # no results: a call may not have been made
 )
 
 
@@ -243,14 +289,27 @@ def _numbered(edit: Edit) -> Iterator[dict[str, Any]]:
 
 def _one_block(edit: Edit) -> str:
     """Return all from the first line that differs to the last, numbered."""
+    old, new, start, end = _difference(edit)
+    shown = [f"-{at + 1}: {old[at]}" for at in range(start, len(old) - end)]
+    return "\n".join([*shown, *(f"+{at + 1}: {new[at]}" for at in range(start, len(new) - end))])
+
+
+def _difference(edit: Edit) -> tuple[list[str], list[str], int, int]:
+    """Return both texts in lines, and how many lines at their beginning and at their end are the same."""
     old, new = edit.before.splitlines(), edit.after.splitlines()
     start = end = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    shown = [f"-{at + 1}: {old[at]}" for at in range(start, len(old) - end)]
-    return "\n".join([*shown, *(f"+{at + 1}: {new[at]}" for at in range(start, len(new) - end))])
+    return old, new, start, end
+
+
+def _around(edit: Edit) -> tuple[str, str]:
+    """Return what differs, from the first line to the last, with the line above."""
+    old, new, start, end = _difference(edit)
+    start = max(0, start - 1)
+    return "\n".join(old[start : len(old) - end]), "\n".join(new[start : len(new) - end])
 
 
 def _write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

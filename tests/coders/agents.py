@@ -27,6 +27,8 @@ class Program(Struct, frozen=True, kw_only=True):
     variables: Callable[[str], Mapping[str, str]]
     steps: Callable[[Path], Sequence[Step]]
     childs: Callable[[Path], Sequence[Step]]
+    refuses: bool = True  # takes a refusal of one call; else the story has none
+    says: bool = True  # tells what its user said
 
     def script(self, project: Path) -> Script:
         """Return what the model does, for the main conversation and for its sub-agent."""
@@ -92,6 +94,14 @@ def _qwen(home: Path, _: Path, __: str) -> dict[Path, str]:
     trust = {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}}
     text = _json(security=trust, general={"disableAutoUpdate": True}, **_QUIET)
     return {home / ".qwen" / "settings.json": text}
+
+
+def _cline(home: Path, _: Path, model: str) -> dict[Path, str]:
+    name = "openai-compatible"
+    settings = {"provider": name, "apiKey": "x", "model": "fake-model", "baseUrl": f"{model}/v1"}
+    known = {name: {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}
+    text = _json(version=1, lastUsedProvider=name, modes={}, providers=known)
+    return {home / ".cline" / "data" / "settings" / "providers.json": text}
 
 
 def _shell(tool: str, command: str, **more: object) -> Use:
@@ -187,6 +197,20 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
             Use("task", {"subagent_type": "general", "description": "kid", "prompt": CHILD_TASK}),
         ],
         childs=lambda _: [_shell("bash", CHILDS)],
+    ),
+    Coder.CLINE: Program(
+        coder=Coder.CLINE,
+        command=lambda place: [*_bin("cline")(place), "--json", "-P", "openai-compatible", "-m", "fake-model", TASK],
+        settings=_cline,
+        variables=lambda _: {},
+        steps=lambda project: [
+            Use("editor", {"path": str(project / "a.py"), "old_text": "return 1", "new_text": "return 2"}),
+            Use("run_commands", {"commands": [OWN]}),
+            Use("spawn_agent", {"systemPrompt": "you are kid", "task": CHILD_TASK}),
+        ],
+        childs=lambda _: [Use("run_commands", {"commands": [CHILDS]})],
+        refuses=False,
+        says=False,
     ),
     Coder.COPILOT: Program(
         coder=Coder.COPILOT,
