@@ -218,6 +218,7 @@ class AgentFiles:
     keep: Keeping
     open: Callable[[Path], SessionReader]
     share: float = 0.97  # of the lines that its files show being written, found at least
+    tells_results: bool = True  # a call without a result may not have been made, and counts for nothing
 
     def __str__(self) -> str:
         return self.name
@@ -232,7 +233,7 @@ AGENTS: Final = (
     AgentFiles("droid", keep_droid, DroidSessions),
     AgentFiles("cline", keep_cline, ClineSessions, share=0.75),  # no context, if it did not read the file
     AgentFiles("goose", keep_goose, lambda home: GooseSessions(home / "sessions.db"), share=0.0),  # no places
-    AgentFiles("cursor", keep_cursor, CursorSessions, share=0.0),  # no results: a call may not have been made
+    AgentFiles("cursor", keep_cursor, CursorSessions, share=0.0, tells_results=False),
 )
 
 

@@ -27,6 +27,7 @@ def test_nobody_gets_a_line_that_is_not_theirs(agent: AgentFiles, tmp_path: Path
         past = generate(number, COMMITS)
         repository = write_repository(past, tmp_path / str(number) / "repository")
         changes = read_back(agent, past, tmp_path / str(number))
+        assert bool(changes) is agent.tells_results
         found.append(score(past, repository, changes, hidden=past.bash))
     total = reduce(add, found)
     print(f"\n{agent}: {total}")  # noqa: T201 - the figures are what it is about

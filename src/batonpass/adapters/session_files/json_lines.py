@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from batonpass.adapters.session_files.session_values import SkippedLine
+from batonpass.adapters.session_files.session_values import Record, SkippedLine
 
 # Far longer than any line seen so far; an endless line must not exhaust the memory.
 LONGEST: Final = 64 * 1024 * 1024
@@ -36,6 +36,33 @@ def find_decoded(path: Path, decode: Callable[[bytes], _Line | None]) -> Iterato
                 continue
             if line is not None:
                 yield number, line
+
+
+def decode_object(data: bytes) -> dict[str, Any] | None:
+    """Return the object on a line; None if it is something else. Raises one of `UNREADABLE`."""
+    found = msgspec.json.decode(data)
+    return found if isinstance(found, dict) else None
+
+
+def take_lines(
+    path: Path,
+    decode: Callable[[bytes], _Line | None],
+    take: Callable[[_Line, str], Iterator[Record]],
+    *,
+    name: str | None = None,
+) -> Iterator[Record | SkippedLine]:
+    """Yield what is taken from each line of a file, given with its place; what cannot be read is told, not raised.
+
+    `name`: of the file in places, if its own is that of others too.
+    """
+    try:
+        for found in find_decoded(path, decode):
+            if isinstance(found, SkippedLine):
+                yield found
+            else:
+                yield from take(found[1], f"{name or path.name}:{found[0]}")
+    except OSError as error:
+        yield SkippedLine(path=path, line=0, what=f"cannot be read: {error.strerror}")
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, int, bytes | None]]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.session_files.json_lines import EPOCH, find_decoded, read_time
+from batonpass.adapters.session_files.json_lines import EPOCH, read_time, take_lines
 from batonpass.adapters.session_files.patches import changed_file, edited_file, read_git_diffs
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings, worked_in
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -72,14 +72,7 @@ class CopilotSessions(SessionReader):
         """Yield all records of a session."""
         del project  # paths are absolute
         reading = _Session()
-        try:
-            for found in find_decoded(files.main, _DECODE):
-                if isinstance(found, SkippedLine):
-                    yield found
-                else:
-                    yield from reading.take(found[1], f"{files.session}:{found[0]}")
-        except OSError as error:
-            yield SkippedLine(path=files.main, line=0, what=f"cannot be read: {error.strerror}")
+        yield from take_lines(files.main, _DECODE, reading.take, name=files.session)
         yield SessionInfo(id=files.session, version=reading.version, model=reading.model)
 
 

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import msgspec
 from msgspec import Struct
 
-from batonpass.adapters.session_files.json_lines import find_decoded
+from batonpass.adapters.session_files.json_lines import EPOCH, decode_object, take_lines
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
@@ -62,14 +61,9 @@ class CursorSessions(SessionReader):
         for agent, path in ((None, files.main), *files.agents.items()):
             try:
                 at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-                chat = _CursorChat(agent=agent, at=at)
-                for found in find_decoded(path, msgspec.json.decode):
-                    if isinstance(found, SkippedLine):
-                        yield found
-                    else:
-                        yield from chat.take(as_mapping(found[1]), f"{path.name}:{found[0]}")
-            except OSError as error:
-                yield SkippedLine(path=path, line=0, what=f"cannot be read: {error.strerror}")
+            except OSError:
+                at = EPOCH  # it cannot be read either, which is told below
+            yield from take_lines(path, decode_object, _CursorChat(agent=agent, at=at).take)
         yield SessionInfo(id=files.session)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, find_decoded, mending, read_time
+from batonpass.adapters.session_files.json_lines import EPOCH, LONGEST, UNREADABLE, mending, read_time, take_lines
 from batonpass.adapters.session_files.patches import changed_file
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, is_inside, root_of
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -84,14 +84,7 @@ class DroidSessions(SessionReader):
         model = None
         for agent, path in ((None, files.main), *files.agents.items()):
             reading = _DroidChat(agent=agent)
-            try:
-                for found in find_decoded(path, _DECODE):
-                    if isinstance(found, SkippedLine):
-                        yield found
-                    else:
-                        yield from reading.take(found[1], f"{path.name}:{found[0]}")
-            except OSError as error:
-                yield SkippedLine(path=path, line=0, what=f"cannot be read: {error.strerror}")
+            yield from take_lines(path, _DECODE, reading.take)
             model = model or reading.model
         yield SessionInfo(id=files.session, model=model)
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.session_files.json_lines import EPOCH, find_decoded, raw_lines, read_time
+from batonpass.adapters.session_files.json_lines import EPOCH, decode_object, raw_lines, read_time, take_lines
 from batonpass.adapters.session_files.readers.google_parts import find_patches, response_of, texts_of
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, is_inside, spellings
 from batonpass.adapters.session_files.session_reader import SessionReader
@@ -75,14 +75,7 @@ class GeminiSessions(SessionReader):
         info = SessionInfo(id=files.session)
         for agent, path in ((None, files.main), *files.agents.items()):
             reading = _GeminiChat(agent=agent, project=project)
-            try:
-                for found in find_decoded(path, msgspec.json.decode):
-                    if isinstance(found, SkippedLine):
-                        yield found
-                    elif isinstance(found[1], dict):
-                        yield from reading.take(found[1], f"{path.name}:{found[0]}")
-            except OSError as error:
-                yield SkippedLine(path=path, line=0, what=f"cannot be read: {error.strerror}")
+            yield from take_lines(path, decode_object, reading.take)
             if agent is None:
                 info = SessionInfo(id=files.session, model=reading.model)
         yield info

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.adapters.session_files.json_lines import EPOCH, UNREADABLE, find_decoded, read_time
+from batonpass.adapters.session_files.json_lines import EPOCH, UNREADABLE, read_time, take_lines
 from batonpass.adapters.session_files.readers.google_parts import (
     find_patches,
     is_error,
@@ -87,14 +87,7 @@ class QwenSessions(SessionReader):
             reading = _Chat(agent=agent)
             if agent is not None:
                 yield from _meta(path, agent)
-            try:
-                for found in find_decoded(path, _DECODE):
-                    if isinstance(found, SkippedLine):
-                        yield found
-                    else:
-                        yield from reading.take(found[1], f"{path.name}:{found[0]}")
-            except OSError as error:
-                yield SkippedLine(path=path, line=0, what=f"cannot be read: {error.strerror}")
+            yield from take_lines(path, _DECODE, reading.take)
             if agent is None:
                 info = SessionInfo(id=files.session, version=reading.version, model=reading.model)
         yield info
