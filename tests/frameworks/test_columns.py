@@ -47,7 +47,7 @@ def test_every_package_is_pinned_by_hash(framework: str) -> None:
     assert [] == re.findall(r"\S*(?:://|--\S*url\S*|--find-links)\S*", lock)
 
 
-@pytest.mark.parametrize("package", ["google_adk", "langgraph", "openai_agents", "pydantic_ai", "strands"])
+@pytest.mark.parametrize("package", FRAMEWORKS)
 def test_a_missing_framework_is_said_in_a_sentence(package: str) -> None:
     """It names the command that installs it."""
     program = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSIONS", "record"]
 
 VERSIONS: Final = FrameworkVersions(
-    package="crewai", module="crewai", extra="crewai", oldest=(1, 15, 30), below=(1, 16)
+    package="crewai", module="crewai", extra="crewai", oldest=(1, 15, 24), below=(1, 16)
 )
 
 
