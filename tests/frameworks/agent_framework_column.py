@@ -41,12 +41,10 @@ from batonpass.model.bodies.body import (
     ToolFailed,
 )
 from batonpass.testing.doors import PERSON as DOOR_PERSON
-from batonpass.testing.doors import Door, DoorConformance, Ending, HandoffConformance, Listener, Opened
-from batonpass.testing.doors import Stage as DoorStage
 from batonpass.testing.doors.stage import HELPERS
-from tests.doors.test_python import PythonDoor
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
     ENOUGH,
     NARROW,
@@ -232,56 +230,22 @@ def an_agent(name: str, answer: Any, tools: list[Any], *middleware: Any) -> Agen
     return Agent(client=ScriptedClient(answer), name=name, tools=tools, middleware=list(middleware))
 
 
-class AgentFrameworkDoor(PythonDoor):
-    """An agent of the framework that works for a person."""
-
-    listener = Listener.MODEL
-    cannot: ClassVar = {
-        "interruptions": "a model is not ended in the middle of a call: its process is, as a program's",
-        "rationale": "an agent that is used as a tool is given a task, and no rationale",
-        "may": "the program says what agents may, and not the model that asks them",
-    }
-
-    def open(self, stage: DoorStage) -> Opened:
-        """Start an agent."""
-        if self.on_handoff:
-            stage.offer()
-        return OpenedAgent(stage)
-
-
-class AgentFrameworkDoorOnHandoff(AgentFrameworkDoor):
-    """An agent of the framework that works on a handoff; a held call ends its attempt."""
-
-    agent = "worker"
-    on_handoff = True
-    ended_by = frozenset({Ending.HELD})
-
-
-class TestDoor(DoorConformance):
+class TestDoor(RootDoor):
     """The door suite, for a root."""
 
-    @pytest.fixture
-    def door(self) -> Door:
-        """Return the door."""
-        return AgentFrameworkDoor()
+    opened: ClassVar = OpenedAgent
 
 
-class TestDoorHandsOff(HandoffConformance):
+class TestDoorHandsOff(HandingDoor):
     """The table of handoffs, for a root."""
 
-    @pytest.fixture
-    def door(self) -> Door:
-        """Return the door."""
-        return AgentFrameworkDoor()
+    opened: ClassVar = OpenedAgent
 
 
-class TestDoorOnHandoff(DoorConformance):
+class TestDoorOnHandoff(AttemptDoor):
     """The door suite, for an attempt at a handoff."""
 
-    @pytest.fixture
-    def door(self) -> Door:
-        """Return the door."""
-        return AgentFrameworkDoorOnHandoff()
+    opened: ClassVar = OpenedAgent
 
 
 # What only this framework has.

@@ -54,13 +54,11 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.doors import PERSON as DOOR_PERSON
-from batonpass.testing.doors import Door, DoorConformance, Ending, HandoffConformance, Listener, Opened
-from batonpass.testing.doors import Stage as DoorStage
 from batonpass.testing.doors.stage import HELPERS
 from batonpass.wire.codec import decode_receipt
-from tests.doors.test_python import PythonDoor
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
     ENOUGH,
     NARROW,
@@ -285,56 +283,22 @@ class Asked(Scripted):
         return ChatResult(generations=[ChatGeneration(message=AIMessage("", tool_calls=[call]))])
 
 
-class LangGraphDoor(PythonDoor):
-    """An agent that works for a person."""
-
-    listener = Listener.MODEL
-    cannot: ClassVar = {
-        "interruptions": "a model is not ended in the middle of a call: its process is, as a program's",
-        "rationale": "an agent that is run in a tool is given messages, and no rationale",
-        "may": "the program says what agents may, and not the model that asks them",
-    }
-
-    def open(self, stage: DoorStage) -> Opened:
-        """Start an agent."""
-        if self.on_handoff:
-            stage.offer()
-        return OpenedAgent(stage)
-
-
-class LangGraphDoorOnHandoff(LangGraphDoor):
-    """An agent that works on a handoff; a held call ends its attempt."""
-
-    agent = "worker"
-    on_handoff = True
-    ended_by = frozenset({Ending.HELD})
-
-
-class TestDoor(DoorConformance):
+class TestDoor(RootDoor):
     """The door suite, for a root."""
 
-    @pytest.fixture
-    def door(self) -> Door:
-        """Return the door."""
-        return LangGraphDoor()
+    opened: ClassVar = OpenedAgent
 
 
-class TestDoorHandsOff(HandoffConformance):
+class TestDoorHandsOff(HandingDoor):
     """The table of handoffs, for a root."""
 
-    @pytest.fixture
-    def door(self) -> Door:
-        """Return the door."""
-        return LangGraphDoor()
+    opened: ClassVar = OpenedAgent
 
 
-class TestDoorOnHandoff(DoorConformance):
+class TestDoorOnHandoff(AttemptDoor):
     """The door suite, for an attempt at a handoff."""
 
-    @pytest.fixture
-    def door(self) -> Door:
-        """Return the door."""
-        return LangGraphDoorOnHandoff()
+    opened: ClassVar = OpenedAgent
 
 
 # What only this framework has.
