@@ -37,7 +37,7 @@ CLAUDE_CODE: Final = ShownColumn(
         ),
         "narrowed_grant": ("tests/claude_code/test_grants.py::test_a_session_does_what_it_was_granted",),
         "nested_child_is_guarded": (
-            f"{SUBAGENTS}::test_with_a_table",
+            f"{SUBAGENTS}::test_of_a_sub_agent",
             f"{SUBAGENTS}::test_one_that_nobody_offered_anything_is_held_all_the_same",
             f"{DELEGATION}::test_sub_agents_of_sub_agents_hang_from_those",
         ),
@@ -70,13 +70,13 @@ OWN_LOOP: Final = ShownColumn(
         "retry_runs_the_child_only": (f"{OWN}::test_a_retry_runs_the_agent_only",),
         "two_handoffs_in_one_turn": (f"{OWN}::test_the_same_task_twice_is_done_twice",),
         "parallel_children_have_streams_of_their_own": (f"{OWN}::test_coroutine_functions_stay_some",),
-        "close_out": (f"{OWN}::test_a_failure_is_the_agents",),
-        "observed_changes_nothing": (f"{OWN}::test_without_a_run_a_tool_is_called_as_it_is",),
     },
     missing={
         "baton_reaches_the_model": "your program asks its model: `current_run().baton` is there to be shown to it",
         "accepted_only_when_it_starts": "a call of an agent is its start: nothing is offered before",
         "untrusted_output_is_marked": "your program shows results to its model; `current_run().taint()` says whose",
+        "close_out": "it is the one of every handoff; no test of its own",
+        "observed_changes_nothing": "what your model is given is your program's; no test of its own",
         "approved_in_another_process": "the held call raises; your program runs the agent again once it is approved",
     },
 )

@@ -187,6 +187,22 @@ class TestSubagents:
         assert [] == receipts(relay, "handoff.initiated")
         held.made[0].close()
 
+    def test_of_a_sub_agent(self, held: Held) -> None:
+        """It gets at most what the sub-agent above it may delegate, and its call beyond that is refused on record."""
+        text = held.file.read_text(encoding="utf-8")
+        held.file.write_text(
+            text.replace("[grant.editor]\n", '[grant.editor]\nmay_delegate = ["write:src/deep/**"]\n'), encoding="utf-8"
+        )
+        held.session.delegates("c1", "Edit it")
+        held.session.starts("a1", "c1")
+        assert sentence(held.session.delegates("c2", "Deeper", agent="a1")) is None
+        held.session.starts("a2", "c2", parent="a1")
+
+        assert held.asks("c3", "Write", "a1", file_path="src/b.py", content="x") is None
+        assert held.asks("c4", "Write", "a2", file_path="src/deep/b.py", content="x") is None
+        assert held.asks("c5", "Write", "a2", file_path="src/b.py", content="x") is not None
+        assert [("Write", "grant")] == held.denials()
+
     def test_one_that_nobody_offered_anything_is_held_all_the_same(self, held: Held) -> None:
         """Its first call is all that is heard of it: it gets what its type may, and no more."""
         assert held.asks("c1", "Read", "a9", file_path="a.py") is None
