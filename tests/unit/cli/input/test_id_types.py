@@ -44,6 +44,8 @@ COMMANDS = {
     "handoff endorse SOURCE": ("handoff", "endorse", "drafter", "{}", *BY),
     "trail": ("trail", "{}"),
     "why": ("why", "{}"),
+    "review": ("review", "{}"),
+    "token revoke": ("token", "revoke", "{}", *BY),
     "policy explain": ("policy", "explain", "{}"),
     "grant show": ("grant", "show", "{}"),
     "grant verify": ("grant", "verify", "{}"),
@@ -59,7 +61,8 @@ COMMANDS = {
     "key revoke": ("key", "revoke", "{}", "--reason", "r"),
     "blame --artifact": ("blame", "--artifact", "{}"),
 }
-ONE_ONLY = {"handoff endorse SOURCE", "key revoke", "blame --artifact"}  # of these there are not two in the story
+# Of these there are not two in the story.
+ONE_ONLY = {"handoff endorse SOURCE", "key revoke", "blame --artifact", "token revoke"}
 LINE = re.compile(
     r"  \w{4,} · (run of|handoff to|receipt [a-z.]+ of|call \w+ of|session of|content)( \S+)* · \d{4}-\d\d-\d\d "
 )
