@@ -61,5 +61,6 @@ class Finding(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """Return a name that stays the same as long as the evidence does; an acknowledgement names it."""
-        said = "\n".join((self.kind.code, self.subject, *self.receipts[:1]))
+        # All of it: who acknowledged one call outside a grant has not seen the next one.
+        said = "\n".join((self.kind.code, self.subject, *self.receipts))
         return hashlib.sha256(said.encode()).hexdigest()[:_KEY]

@@ -142,6 +142,18 @@ def test_an_acknowledged_finding_stops_nobody(desk: Desk, relay: Relay) -> None:
     relay.verify()
 
 
+def test_further_evidence_is_a_new_finding(desk: Desk, relay: Relay) -> None:
+    """Whoever acknowledged three calls has not seen the fourth."""
+    lead = relay.start("Fix it", by=ANA)
+    for _ in range(3):
+        lead.call(write, "a.py")
+    desk.words("acknowledge", "repeated-step", "--by", ANA, "--reason", "a test of mine")
+    before = desk.run("review").exit_code
+    lead.call(write, "a.py")
+
+    assert (0, 1) == (before, desk.run("review").exit_code)
+
+
 REFUSED = {
     "an agent": ("repeated-step", "agent:editor", "handoff.not_person"),
     "another finding": ("ghost-task", ANA, "id.not_found"),
