@@ -121,6 +121,19 @@ def test_the_checklist_answers_for_each_handoff(tmp_path: Path, monkeypatch: pyt
     assert ("nobody verified it",) == row.open_ends
 
 
+def test_what_was_tried_outside_a_grant_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that was stopped has no scope on record, and its target is told all the same."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay, relay.start("Fix it", by=ANA) as lead:
+        with lead.hand_off("editor", "Fix the typo in a.py", may=["write:src/**"]) as editor:
+            editor.call(write, "src/a.py")
+            tried(lambda: editor.call(write, "../up"))
+            editor.report("fixed")
+        (found,) = [one for one in review_of(relay).findings if one.kind.code == "scope-drift"]
+
+    assert 'editor tried 1 call outside its grant, and was stopped: write "../up"' == found.sentence
+
+
 def test_several_trees_are_reviewed_by_time_or_by_session(place: Place) -> None:
     """The trees since a moment, the oldest first; and all trees of a session."""
     before = place.clock.now()

@@ -5,14 +5,14 @@ from typing import Final
 
 from batonpass.accounts.handoff.scope_used import ScopeUsed, scope_said
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.content_names import SCOPE, USE
+from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET, USE
 from batonpass.model.base.ids import AgentId
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.grant_toml import write_grants
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.review.finding import Finding, FindingKind, Severity
-from batonpass.review.kinds.phrases import listed, times
+from batonpass.review.kinds.phrases import listed, quoted, times
 from batonpass.review.reviewed_tree import ReviewedTree
 
 SCOPE_DRIFT: Final = FindingKind(
@@ -60,7 +60,14 @@ def _drift(tree: ReviewedTree, calls: list[CallRecord], sentence: str, severity:
 
 def _places(tree: ReviewedTree, calls: list[CallRecord]) -> str:
     tree.read_ahead((call.receipt for call in calls), SCOPE)
-    return listed(tree.words(call.receipt, SCOPE).strip() or call.tool for call in calls)
+    return listed(_place(tree, call) for call in calls)
+
+
+def _place(tree: ReviewedTree, call: CallRecord) -> str:
+    # A call that was never made has no scope on record; its arguments say what it was to act on.
+    said = tree.words(call.receipt, SCOPE).strip()
+    tried = quoted(tree.words(call.receipt, TARGET) or tree.words(call.receipt, ARGUMENTS))
+    return said or (f"{call.tool} {tried}" if tried != quoted("") else call.tool)
 
 
 def find_over_grants(tree: ReviewedTree) -> Iterator[Finding]:
