@@ -1,5 +1,7 @@
 """What is done in a large ledger asks as often, and calls as much, as in a small one."""
 
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,13 @@ def counted(grown: Grown, home: Path) -> Counts:
         act = grown.make(relay, home)
         for _ in range(3):
             act()
-        before = tally.read()
-        act()
-        return tally.read().since(before)
+        readings = [tally.read()]
+        for _ in range(8):
+            act()
+            readings.append(tally.read())
+    # Random characters and the forms of known ids are refilled now and then, and the log is grown: the cheapest act has
+    # none of it, and costs the same whenever it is counted.
+    return min((after.since(before) for before, after in pairwise(readings)), key=attrgetter("calls"))
 
 
 @pytest.mark.parametrize("grown", [pytest.param(grown, id=grown.name) for grown in GROWN])
@@ -33,7 +39,6 @@ def test_an_act_asks_no_more_in_a_larger_ledger(grown: Grown, tmp_path: Path) ->
     after = counted(grown, tmp_path)
 
     assert before.statements == after.statements
-    # Random characters and the forms of known ids are refilled now and then, which is a call.
     assert abs(before.calls - after.calls) <= 3
 
 
