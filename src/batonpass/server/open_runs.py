@@ -44,9 +44,13 @@ class OpenRuns:
         self._open: dict[RunId, OpenRun] = {}
 
     def add(self, live: LiveRun) -> OpenRun:
-        """Keep a run that was begun just now. Its program goes on while a call is held, and may outlive this server."""
+        """Keep a run that was begun just now. Its program may outlive this server.
+
+        A root goes on while a call of it is held. An attempt at a handoff ends there, as everywhere: whoever accepts
+        the handoff after the approval goes on from there.
+        """
         holding = live._holding  # noqa: SLF001 - a door inside the package
-        holding.stays_open = True
+        holding.stays_open = holding.working.run.handoff is None
         holding.first_look = None  # the files that it may write are on another machine
         # No epoch: whichever process of this server has the key may write, as with hooks.
         holding.working = replace(holding.working, epoch=None)
