@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.shape import Shape, exact, text_shape
@@ -13,6 +14,18 @@ from batonpass.wire.canonical import digest
 
 def receipt_shape(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> Shape:
     """Return a receipt: its signed fields and its contents."""
+    contents = {name: text_shape(text) for name, text in read_texts(view, receipt).items()}
+    return {**signed_fields(stored, receipt), "content": contents}
+
+
+def wordless_shape(stored: StoredReceipt, receipt: Receipt) -> Shape:
+    """Return a receipt without a word that anybody wrote: its signed fields, and its contents by their digests."""
+    contents = {name: asdict(ref) for name, ref in receipt.content.items()}
+    return {**signed_fields(stored, receipt), "content": contents}
+
+
+def signed_fields(stored: StoredReceipt, receipt: Receipt) -> Shape:
+    """Return the signed fields of a receipt, all but its contents."""
     return {
         "id": receipt.id,
         "kind": receipt.kind,
@@ -30,7 +43,6 @@ def receipt_shape(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> 
         "root": receipt.root,
         "session": receipt.session,
         "body": signed_body(stored),
-        "content": {name: text_shape(text) for name, text in read_texts(view, receipt).items()},
     }
 
 
