@@ -126,6 +126,11 @@
     │   ├── RequestTooLargeError   http.too_large
     │   ├── RepeatedKeyError       http.key_reused
     │   └── InternalFaultError     http.internal
+    ├── EgressError
+    │   ├── EgressRefusedError     egress.refused
+    │   ├── EgressRedirectedError  egress.redirected
+    │   ├── EgressTooLargeError    egress.too_large
+    │   └── EgressFailedError      egress.failed
     ├── ServerNotStartedError      server.not_started
     └── VerificationError          verify.* (one code for each kind of damage)
 
@@ -137,6 +142,7 @@ Exit codes and HTTP statuses belong to the doors and are not listed here.
 from batonpass.errors.access import *
 from batonpass.errors.base import *
 from batonpass.errors.call import *
+from batonpass.errors.egress import *
 from batonpass.errors.grant import *
 from batonpass.errors.handoff import *
 from batonpass.errors.ledger import *
