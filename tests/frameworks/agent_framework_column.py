@@ -3,9 +3,7 @@
 import asyncio
 import json
 import re
-import warnings
-from collections.abc import AsyncIterator, Iterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -30,7 +28,6 @@ from agent_framework_orchestrations._handoff import get_handoff_tool_name
 
 from batonpass import current_run
 from batonpass.adapters.agent_framework import record
-from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,
@@ -44,9 +41,9 @@ from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors.stage import HELPERS
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.faults import FaultConformance
 from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
-    ENOUGH,
     NARROW,
     PERSON,
     WORDS,
@@ -102,7 +99,7 @@ class AgentFramework(Driver):
 
     def play(self, stage: Stage, script: Script, **options: Any) -> Told:
         """Let the lead work, recorded."""
-        recorded = record(by=PERSON, relay=stage.relay(), **options)
+        recorded = record(**stage.recording(options))
         agents, given = _agents(stage, script, [recorded])
         return _told(given, _work(agents, script))
 
@@ -113,7 +110,7 @@ class AgentFramework(Driver):
 
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
-        recorded = record(by=PERSON, relay=stage.relay(), **options)
+        recorded = record(**stage.recording(options))
         agents, given = _agents(stage, script, [recorded])
         return _told(given, recorded.resume(agents[which], which))
 
@@ -179,7 +176,7 @@ def _told(given: Mapping[str, list[str]], running: Any) -> Told:
     return Told(answer, error, given)
 
 
-class TestAgentFramework(FrameworkConformance):
+class TestAgentFramework(FrameworkConformance, FaultConformance):
     """The suite."""
 
     @pytest.fixture
@@ -249,15 +246,6 @@ class TestDoorOnHandoff(AttemptDoor):
 
 
 # What only this framework has.
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """Return a fresh directory, and work there."""
-    monkeypatch.chdir(tmp_path)
-    made = Stage(tmp_path)
-    yield made
-    made.close()
 
 
 DELEGATION: Script = {
@@ -390,19 +378,6 @@ def test_what_other_middleware_does_to_arguments_is_judged(stage: Stage) -> None
     assert ["grant"] == [body.rule for body in stage.recorded(ToolDenied)]
 
 
-def test_the_same_words_twice_are_two_handoffs(stage: Stage) -> None:
-    """A model that asks twice for the same has it done twice, as without us."""
-    script: Script = {
-        "lead": [[Delegate("editor")], [Delegate("editor")], Say("done")],
-        "editor": [*DELEGATION["editor"], *DELEGATION["editor"]],
-    }
-
-    AgentFramework().play(stage, script)
-
-    assert ["write src/a.txt"] * 2 == stage.made
-    assert 2 == len(stage.recorded(HandoffCompleted))
-
-
 def test_tools_of_the_provider_are_said_to_be_uncovered(stage: Stage) -> None:
     """A warning, and a flag on the close-out."""
     agent = an_agent(
@@ -416,46 +391,6 @@ def test_tools_of_the_provider_are_said_to_be_uncovered(stage: Stage) -> None:
         asyncio.run(agent.run(WORDS))
 
     assert ("uncovered.web_search",) == stage.recorded(RunClosed)[0].flags
-
-
-PARTS = [
-    *("begin_call", "finish_call", "offer_task", "desk_of"),
-    *("AgentWork.checkpoint", "AgentWork.briefing", "AgentWork.finish", "AgentWork.offer", "AgentWork.close"),
-    *("AgentWork.ask", "AgentWork.end"),
-]
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_recorder_that_fails_stops_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """Whatever of ours breaks, an observed program gets what it gets without us."""
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError(part)
-
-    without = AgentFramework().play_unrecorded(stage, DELEGATION)
-    monkeypatch.setattr(f"batonpass.adapters.frameworks.agent_work.{part}", fail)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        recorded = AgentFramework().play(stage, DELEGATION)
-
-    assert (without.answer, without.error, without.given) == (recorded.answer, recorded.error, recorded.given)
-
-
-@pytest.mark.parametrize("method", ["open", "checkpoint", "begin", "offer"])
-def test_a_recorder_that_fails_stops_an_enforced_program(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    """Whatever of ours breaks, nothing is done that nobody judged."""
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError(method)
-
-    with stage.relay().start(WORDS, by=PERSON):
-        monkeypatch.setattr(AgentWork, method, fail)
-
-    AgentFramework().play(stage, DELEGATION, grants={"lead": ENOUGH, "editor": ENOUGH})
-
-    assert [] == stage.made
 
 
 def test_a_release_that_was_not_tried_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,7 @@ import asyncio
 import json
 import os
 import tempfile
-import warnings
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -29,7 +27,6 @@ from crewai.tools.structured_tool import CrewStructuredTool
 from batonpass import current_run
 from batonpass.adapters.crewai import record
 from batonpass.adapters.crewai.tool_use import NOT_MADE
-from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,
@@ -46,12 +43,11 @@ from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors.stage import HELPERS
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.faults import FaultConformance
 from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
-    ENOUGH,
     NARROW,
     PERSON,
-    TASK,
     WORDS,
     Delegate,
     Die,
@@ -101,7 +97,7 @@ class CrewAI(Driver):
     def play(self, stage: Stage, script: Script, **options: Any) -> Told:
         """Let the lead work, recorded."""
         crew, given = _crew(stage, script)
-        with record(by=PERSON, relay=stage.relay(), **options):
+        with record(**stage.recording(options)):
             return _told(given, crew.kickoff)
 
     def play_unrecorded(self, stage: Stage, script: Script) -> Told:
@@ -112,7 +108,7 @@ class CrewAI(Driver):
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
         crew, given = _crew(stage, script)
-        with record(by=PERSON, relay=stage.relay(), **options) as recording:
+        with record(**stage.recording(options)) as recording:
             return _told(given, lambda: recording.resume(crew, which))
 
 
@@ -191,7 +187,7 @@ def _told(given: Mapping[str, list[str]], work: Any) -> Told:
     return Told(answer, error, given)
 
 
-class TestCrewAI(FrameworkConformance):
+class TestCrewAI(FrameworkConformance, FaultConformance):
     """The suite."""
 
     @pytest.fixture
@@ -261,15 +257,6 @@ class TestDoorOnHandoff(AttemptDoor):
 
 
 # What only this framework has.
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """Return a fresh directory, and work there."""
-    monkeypatch.chdir(tmp_path)
-    made = Stage(tmp_path)
-    yield made
-    made.close()
 
 
 DELEGATION: Script = {
@@ -513,19 +500,6 @@ def test_hooks_that_a_program_clears_are_back(stage: Stage) -> None:
     assert 1 == len(stage.recorded(ToolDenied))
 
 
-def test_the_same_words_twice_are_two_handoffs(stage: Stage) -> None:
-    """A model that asks twice for the same has it done twice, as without us."""
-    script: Script = {
-        "lead": [[Delegate("editor")], [Delegate("checker")], [Delegate("editor", f"{TASK} again")], Say("done")],
-        "editor": [*DELEGATION["editor"], Say("ok")],
-        "checker": [Say("ok")],
-    }
-
-    CrewAI().play(stage, script)
-
-    assert 3 == len(stage.recorded(HandoffCompleted))
-
-
 def test_closing_gives_everything_back(stage: Stage) -> None:
     """Closed, CrewAI has its methods and hooks as before; a second recording takes the place of the first."""
     methods = [Agent.execute_task, Agent.aexecute_task, Agent.kickoff, BaseTool.run, CrewStructuredTool.invoke]
@@ -540,46 +514,6 @@ def test_closing_gives_everything_back(stage: Stage) -> None:
     assert methods == [Agent.execute_task, Agent.aexecute_task, Agent.kickoff, BaseTool.run, CrewStructuredTool.invoke]
     assert hooks == [get_hooks(point) for point in InterceptionPoint]
     assert 1 == len(stage.recorded(RunStarted))
-
-
-PARTS = [
-    *("begin_call", "finish_call", "offer_task", "desk_of"),
-    *("AgentWork.checkpoint", "AgentWork.briefing", "AgentWork.finish", "AgentWork.offer", "AgentWork.close"),
-    *("AgentWork.ask", "AgentWork.show_outside"),
-]
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_recorder_that_fails_stops_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """Whatever of ours breaks, an observed program gets what it gets without us."""
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError(part)
-
-    without = CrewAI().play_unrecorded(stage, DELEGATION)
-    monkeypatch.setattr(f"batonpass.adapters.frameworks.agent_work.{part}", fail)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        recorded = CrewAI().play(stage, DELEGATION)
-
-    assert (without.answer, without.error, without.given) == (recorded.answer, recorded.error, recorded.given)
-
-
-@pytest.mark.parametrize("method", ["open", "checkpoint", "begin", "offer"])
-def test_a_recorder_that_fails_stops_an_enforced_program(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    """Whatever of ours breaks, nothing is done that nobody judged, although CrewAI drops errors of hooks."""
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError(method)
-
-    with stage.relay().start(WORDS, by=PERSON):
-        monkeypatch.setattr(AgentWork, method, fail)
-
-    CrewAI().play(stage, DELEGATION, grants={"lead": ENOUGH, "editor": ENOUGH})
-
-    assert [] == stage.made
 
 
 def test_a_release_that_was_not_tried_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypedDict
 
@@ -58,6 +58,7 @@ from batonpass.testing.doors.stage import HELPERS
 from batonpass.wire.codec import decode_receipt
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.faults import FaultConformance
 from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
     ENOUGH,
@@ -155,7 +156,7 @@ class LangGraph(Driver):
 
     def play(self, stage: Stage, script: Script, **options: Any) -> Told:
         """Let the lead work, recorded."""
-        recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES, **options)
+        recorded = record(**stage.recording(options), delegates=DELEGATES)
         agents, models = _agents(stage, script, [recorded])
         return self._told(models, _swarm(agents), {"messages": [HumanMessage(WORDS)]})
 
@@ -166,7 +167,7 @@ class LangGraph(Driver):
 
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
-        recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES, **options)
+        recorded = record(**stage.recording(options), delegates=DELEGATES)
         agents, models = _agents(stage, script, [recorded])
         return _told(models, lambda: recorded.resume(agents[which], which))
 
@@ -179,7 +180,7 @@ class LangGraphAsync(LangGraph):
 
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
-        recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES, **options)
+        recorded = record(**stage.recording(options), delegates=DELEGATES)
         agents, models = _agents(stage, script, [recorded])
         return _told(models, lambda: asyncio.run(recorded.aresume(agents[which], which)))
 
@@ -227,7 +228,7 @@ def _told(models: Mapping[str, Scripted], run: Any) -> Told:
     return Told(answer, error, {name: model.given for name, model in models.items() if model.given})
 
 
-class TestLangGraph(FrameworkConformance):
+class TestLangGraph(FrameworkConformance, FaultConformance):
     """The suite."""
 
     @pytest.fixture(params=[LangGraph, LangGraphAsync, LangGraphStreamed])
@@ -304,15 +305,6 @@ class TestDoorOnHandoff(AttemptDoor):
 # What only this framework has.
 
 
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """Return a fresh directory, and work there."""
-    monkeypatch.chdir(tmp_path)
-    made = Stage(tmp_path)
-    yield made
-    made.close()
-
-
 HOLD = '[[rules]]\nname = "ask-first"\non = "call"\ntool = "pay"\ngate = "approve"\n'
 PAY = Use("pay", {"to": "bob", "amount": 10})
 THREAD = {"configurable": {"thread_id": "t"}}
@@ -325,7 +317,7 @@ def _saver(stage: Stage) -> Any:
 
 def _lead(stage: Stage, script: Script, **options: Any) -> tuple[Any, dict[str, Scripted]]:
     """Return the lead with a thread on disk, recorded, as another process would make it."""
-    recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES, **options)
+    recorded = record(**stage.recording(options), delegates=DELEGATES)
     agents, models = _agents(stage, script, [recorded], {"lead": {"checkpointer": _saver(stage)}})
     return agents["lead"], models
 
@@ -810,21 +802,6 @@ def test_a_stream_that_nobody_reads_to_its_end_is_recorded(stage: Stage) -> None
     assert 1 == len(stage.recorded(RunStarted)) == len(stage.recorded(RunClosed))
 
 
-def test_a_ledger_that_cannot_be_opened_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Observed, the program works as without us, and is warned once."""
-    (tmp_path / ".batonpass").write_text("this is no directory", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    stage = Stage(tmp_path)
-    recorded = record(by=PERSON, delegates=DELEGATES)
-    agents, _ = _agents(stage, SCENE, [recorded])
-
-    with pytest.warns(UserWarning, match="not recorded"):
-        result = _swarm(agents, checkpointer=InMemorySaver()).invoke(GIVEN, THREAD)
-
-    assert "checked" == result["messages"][-1].content
-    assert 2 == len(stage.made)
-
-
 def test_a_tool_finds_its_run(stage: Stage) -> None:
     """Code in a tool finds the run of its agent, without anybody passing it."""
     found: list[str] = []
@@ -841,18 +818,6 @@ def test_a_tool_finds_its_run(stage: Stage) -> None:
     )
 
     assert ["Some-Agent"] == found
-
-
-def test_a_program_says_for_whom_in_one_context(stage: Stage) -> None:
-    """Inside of a run, agents are handed its work: principal and intent are the run's."""
-    relay = stage.relay()
-    agents, _ = _agents(stage, {"lead": [Say("done")]}, [record(relay=relay)])
-
-    with relay.start("Close the quarter", by="user:bob", agent="program"):
-        agents["lead"].invoke(GIVEN)
-
-    assert [("program", "user:bob")] == [(body.agent, body.principal) for body in stage.recorded(RunStarted)]
-    assert [WORDS] == stage.words(HandoffInitiated, "task")
 
 
 def test_tools_of_the_provider_are_said_to_be_uncovered(stage: Stage) -> None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -40,6 +39,7 @@ from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors.stage import HELPERS
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.faults import FaultConformance
 from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
     PERSON,
@@ -68,7 +68,7 @@ class OpenAIAgents(Driver):
     def play(self, stage: Stage, script: Script, **options: Any) -> Told:
         """Let the lead work, recorded."""
         agents = _agents(stage, script)
-        with record(by=PERSON, relay=stage.relay(), **options):
+        with record(**stage.recording(options)):
             return _told(agents, Runner.run(agents["lead"], WORDS))
 
     def play_unrecorded(self, stage: Stage, script: Script) -> Told:
@@ -79,7 +79,7 @@ class OpenAIAgents(Driver):
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
         agents = _agents(stage, script)
-        with record(by=PERSON, relay=stage.relay(), **options) as recording:
+        with record(**stage.recording(options)) as recording:
             return _told(agents, recording.resume(agents["lead"], which))
 
 
@@ -134,7 +134,7 @@ def _told(agents: Mapping[str, Agent[Any]], running: Any) -> Told:
     return Told(answer, error, given)
 
 
-class TestOpenAIAgents(FrameworkConformance):
+class TestOpenAIAgents(FrameworkConformance, FaultConformance):
     """The suite."""
 
     @pytest.fixture
@@ -211,15 +211,6 @@ class TestDoorOnHandoff(AttemptDoor):
 
 
 # What only this framework has.
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """Return a fresh directory, and work there."""
-    monkeypatch.chdir(tmp_path)
-    made = Stage(tmp_path)
-    yield made
-    made.close()
 
 
 def test_a_refused_transfer_returns_to_its_source(stage: Stage) -> None:
@@ -333,18 +324,6 @@ def test_a_tool_that_raises_has_failed(stage: Stage) -> None:
     assert "LookupError: no such row" in message
 
 
-def test_a_program_says_for_whom_in_one_context(stage: Stage) -> None:
-    """Inside of a run, agents are handed its work: principal and intent are the run's."""
-    agents = _agents(stage, {"lead": [Say("done")]})
-    relay = stage.relay()
-
-    with record(relay=relay), relay.start("Close the quarter", by="user:bob", agent="program"):
-        asyncio.run(Runner.run(agents["lead"], WORDS))
-
-    assert [("program", "user:bob")] == [(body.agent, body.principal) for body in stage.recorded(RunStarted)]
-    assert [WORDS] == stage.words(HandoffInitiated, "task")
-
-
 def test_a_tool_finds_its_run(stage: Stage) -> None:
     """Code in a tool finds the run of its agent, without anybody passing it."""
     found: list[str] = []
@@ -360,18 +339,6 @@ def test_a_tool_finds_its_run(stage: Stage) -> None:
         asyncio.run(Runner.run(Agent(name="Some Agent", model=model, tools=[look]), WORDS))
 
     assert ["Some-Agent"] == found
-
-
-def test_a_ledger_that_cannot_be_opened_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Observed, the program works as without us, and is warned once."""
-    (tmp_path / ".batonpass").write_text("this is no directory", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    model = ScriptedModel([[assistant_message("done")]])
-
-    with record(by=PERSON), pytest.warns(UserWarning, match="not recorded"):
-        result = asyncio.run(Runner.run(Agent(name="lead", model=model), WORDS))
-
-    assert "done" == result.final_output
 
 
 def test_tools_of_the_provider_are_said_to_be_uncovered(stage: Stage) -> None:

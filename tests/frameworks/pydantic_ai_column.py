@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -18,6 +17,7 @@ from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors.stage import HELPERS
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.faults import FaultConformance
 from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
     PERSON,
@@ -46,7 +46,7 @@ class PydanticAI(Driver):
 
     def play(self, stage: Stage, script: Script, **options: Any) -> Told:
         """Let the lead work, recorded."""
-        recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES, **options)
+        recorded = record(**stage.recording(options), delegates=DELEGATES)
         agents, given = _agents(stage, script, [recorded])
         return _told(given, agents["lead"].run(WORDS))
 
@@ -57,7 +57,7 @@ class PydanticAI(Driver):
 
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
-        recorded = record(by=PERSON, relay=stage.relay(), delegates=DELEGATES, **options)
+        recorded = record(**stage.recording(options), delegates=DELEGATES)
         agents, given = _agents(stage, script, [recorded])
         return _told(given, recorded.resume(agents[which], which))
 
@@ -125,7 +125,7 @@ def _told(given: Mapping[str, list[str]], running: Any) -> Told:
     return Told(answer, error, given)
 
 
-class TestPydanticAI(FrameworkConformance):
+class TestPydanticAI(FrameworkConformance, FaultConformance):
     """The suite."""
 
     @pytest.fixture
@@ -194,15 +194,6 @@ class TestDoorOnHandoff(AttemptDoor):
 
 
 # What only this framework has.
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """Return a fresh directory, and work there."""
-    monkeypatch.chdir(tmp_path)
-    made = Stage(tmp_path)
-    yield made
-    made.close()
 
 
 def test_an_approval_is_a_deferred_tool(stage: Stage) -> None:

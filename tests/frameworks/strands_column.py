@@ -3,9 +3,7 @@
 import asyncio
 import json
 import sys
-import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -15,7 +13,6 @@ from strands.hooks import AfterInvocationEvent, BeforeInvocationEvent, BeforeToo
 from strands.models.model import Model
 from strands.multiagent import GraphBuilder, Swarm
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.adapters.strands import record
 from batonpass.adapters.strands.strands_call import agent_of
 from batonpass.adapters.strands.strands_stages import ExecuteToolStage, stand_in
@@ -36,6 +33,7 @@ from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors.stage import HELPERS
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
+from tests.frameworks.faults import FaultConformance
 from tests.frameworks.framework_door import AttemptDoor, HandingDoor, RootDoor
 from tests.frameworks.suite import (
     ENOUGH,
@@ -141,7 +139,7 @@ class StrandsAgents(Driver):
 
     def play(self, stage: Stage, script: Script, **options: Any) -> Told:
         """Let the lead work, recorded."""
-        return self._told(stage, script, record(by=PERSON, relay=stage.relay(), **options))
+        return self._told(stage, script, record(**stage.recording(options)))
 
     def play_unrecorded(self, stage: Stage, script: Script) -> Told:
         """Let the lead work without us."""
@@ -150,7 +148,7 @@ class StrandsAgents(Driver):
     def resume(self, stage: Stage, script: Script, which: str, **options: Any) -> Told:
         """Go on in what could be another process."""
         agents, models = agents_of(stage, script, None)
-        recorded = record(by=PERSON, relay=stage.relay(), **options)
+        recorded = record(**stage.recording(options))
         return told_of(models, recorded.resume(agents["lead"], which))
 
     def _told(self, stage: Stage, script: Script, recorded: Any) -> Told:
@@ -198,7 +196,7 @@ def told_of(models: Mapping[str, ScriptedModel], running: Any) -> Told:
     return Told(answer, error, {name: model.given for name, model in models.items() if model.given})
 
 
-class TestStrands(FrameworkConformance):
+class TestStrands(FrameworkConformance, FaultConformance):
     """The suite."""
 
     @pytest.fixture
@@ -276,15 +274,6 @@ class TestDoorOnHandoff(AttemptDoor):
 
 
 # What only this framework has.
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """Return a fresh directory, and work there."""
-    monkeypatch.chdir(tmp_path)
-    made = Stage(tmp_path)
-    yield made
-    made.close()
 
 
 def an_agent(*turns: Any, name: str = "lead", **options: Any) -> Agent:
@@ -437,85 +426,6 @@ def test_a_tool_finds_its_run_and_a_failure_is_one(stage: Stage) -> None:
     assert "lead" in message
 
 
-def test_a_ledger_that_cannot_be_opened_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Observed, the program works as without us, and is warned once."""
-    (tmp_path / ".batonpass").write_text("this is no directory", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    made: list[str] = []
-
-    @strands_tool
-    def note(text: str) -> str:
-        """Note."""
-        made.append(text)
-        return "noted"
-
-    agent = an_agent([Use("note", {"text": "a"})], Say("done"), tools=[note], plugins=[record(by=PERSON)])
-
-    with pytest.warns(UserWarning, match="not recorded") as warned:
-        result = agent(WORDS)
-
-    assert ("done", ["a"]) == (str(result).strip(), made)
-    assert 1 == len([one for one in warned if "not recorded" in str(one.message)])
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        *("begin_call", "finish_call", "offer_task", "desk_of"),
-        *("AgentWork.checkpoint", "AgentWork.briefing", "AgentWork.finish", "AgentWork.offer", "AgentWork.close"),
-        *("AgentWork.finished", "AgentWork.drop", "AgentWork.end"),
-    ],
-)
-@pytest.mark.parametrize("scene", ["delegation", "transfer"])
-def test_a_recorder_that_fails_stops_nobody(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, scene: str, part: str
-) -> None:
-    """Whatever of ours breaks, an observed program gets what it gets without us."""
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError(part)
-
-    with stage.relay().start(WORDS, by=PERSON):
-        without = StrandsAgents().play_unrecorded(stage, SCENES[scene])
-    monkeypatch.setattr(f"batonpass.adapters.frameworks.agent_work.{part}", fail)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        recorded = StrandsAgents().play(stage, SCENES[scene])
-
-    assert without.given == recorded.given
-    assert (without.error, scene == "transfer" or without.answer == recorded.answer) == (recorded.error, True)
-
-
-@pytest.mark.parametrize("method", ["open", "checkpoint", "begin", "offer"])
-@pytest.mark.parametrize("scene", ["delegation", "transfer"])
-def test_a_recorder_that_fails_stops_an_enforced_program(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, scene: str, method: str
-) -> None:
-    """Whatever of ours breaks, nothing is done that nobody judged."""
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError(method)
-
-    with stage.relay().start(WORDS, by=PERSON):
-        monkeypatch.setattr(AgentWork, method, fail)
-
-    StrandsAgents().play(stage, SCENES[scene], grants={"lead": ENOUGH, "editor": ENOUGH, "checker": ENOUGH})
-
-    assert [] == stage.made
-
-
-def test_a_program_says_for_whom_in_one_context(stage: Stage) -> None:
-    """Inside of a run, agents are handed its work, also by a synchronous call: principal and intent are the run's."""
-    relay = stage.relay()
-    agent = an_agent(Say("done"), plugins=[record(relay=relay)])
-
-    with relay.start("Close the quarter", by="user:bob", agent="program"):
-        agent(WORDS)
-
-    assert [("program", "user:bob")] == [(body.agent, body.principal) for body in stage.recorded(RunStarted)]
-    assert [WORDS] == stage.words(HandoffInitiated, "task")
-
-
 def test_a_conversation_goes_on(stage: Stage) -> None:
     """Each prompt is a root run; the model sees the words before, as without us."""
     agent = an_agent(Say("one"), Say("two"), plugins=[record(by=PERSON, relay=stage.relay())])
@@ -605,16 +515,6 @@ def test_an_interrupt_of_the_framework_is_one_run(stage: Stage, where: str) -> N
     assert (
         (0 if where == "root" else 1) == len(stage.recorded(HandoffInitiated)) == len(stage.recorded(HandoffCompleted))
     )
-
-
-def test_a_task_given_twice_is_two_handoffs(stage: Stage) -> None:
-    """The same words again are another handoff, once somebody has done the first."""
-    script: Script = {"lead": [[Delegate("editor")], [Delegate("editor")], Say("done")], "editor": [Say("1"), Say("2")]}
-
-    told = StrandsAgents().play(stage, script)
-
-    assert "done" == told.answer
-    assert 2 == len(stage.recorded(HandoffCompleted))
 
 
 def test_nothing_stays_open_of_a_run_that_is_cancelled(stage: Stage) -> None:

@@ -8,7 +8,7 @@ models were given.
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,6 +107,10 @@ class Stage:
         self.relays.append(relay)
         return relay
 
+    def recording(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what `record` is given: for Ana and in this ledger, unless the options say otherwise."""
+        return {"by": PERSON, **({} if "relay" in options else {"relay": self.relay()}), **options}
+
     def tools(self) -> dict[str, Callable[..., Any]]:
         """Return the tools of all agents."""
 
@@ -201,14 +205,6 @@ class FrameworkConformance:
     def driver(self) -> Driver:
         """Return the driver; a column overrides it."""
         raise NotImplementedError
-
-    @pytest.fixture
-    def stage(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterable[Stage]:
-        """Return a fresh directory, and work there."""
-        monkeypatch.chdir(tmp_path)
-        made = Stage(tmp_path)
-        yield made
-        made.close()
 
     @pytest.fixture(autouse=True)
     def _possible(self, driver: Driver, request: pytest.FixtureRequest) -> None:

@@ -8,7 +8,7 @@ says how many calls it missed. If a run is enforced, nothing happens that could 
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -43,6 +43,8 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Relation
 from batonpass.relay import desk_of
+
+Done = TypeVar("Done")
 
 DROPPED: Final = "the framework carries out one handoff of a turn, and dropped this one"
 
@@ -110,12 +112,14 @@ class AgentWork:
 
     def briefing(self) -> str:
         """Return the briefing of its handoff, the same text each time; empty for a root or if nobody wants one."""
-        if self._run is None or self.handoff is None or not self.marks:
+        run = self._run
+        if run is None or self.handoff is None or not self.marks:
             return ""
         if self._briefing is None:
-            store = self._ledger.relay.store
-            self._briefing = prepare_input(self._run, store, can_ask=False).briefing.text
-        return self._briefing
+            self._briefing = self._attempt(
+                lambda: prepare_input(run, self._ledger.relay.store, can_ask=False).briefing.text
+            )
+        return self._briefing or ""
 
     def checkpoint(self, messages: object) -> None:
         """Keep the messages from which another attempt can go on."""
@@ -150,10 +154,8 @@ class AgentWork:
         run = self._run
         if run is None or not run._holding.resumed:  # noqa: SLF001 - as above
             return
-        desk, holding = desk_of(self._ledger.relay), run._holding  # noqa: SLF001 - as above
         for call in calls:
-            pending = PendingCall(desk=desk, holding=holding, call=call, declared=call.declared)
-            self._attempt(partial(recognise, pending))
+            self._attempt(partial(self._recognise, run, call))
 
     def ask(self, call: FrameworkCall) -> "tuple[Begun | None, Replayed | BatonpassError | None]":
         """Judge a call, and return how it goes on: it is made, and how it was begun; or its known result or refusal.
@@ -172,15 +174,14 @@ class AgentWork:
         """Record the result of a call. Raises if an enforced result must not be used."""
         run = self._run
         if run is not None:
-            desk = desk_of(self._ledger.relay)
-            self._attempt(lambda: finish_call(desk, run._holding, begun, call, value))  # noqa: SLF001 - as above
+            self._attempt(lambda: finish_call(desk_of(self._ledger.relay), run._holding, begun, call, value))  # noqa: SLF001 - as above
 
     def fail(self, begun: Begun, call: FrameworkCall, error: BaseException, *, made: bool = True) -> None:
         """Record that a call failed, or that it was not made after all."""
         run = self._run
         if run is not None:
-            desk = desk_of(self._ledger.relay)
-            self._attempt(lambda: fail_call(desk, run._holding, begun, call, error, made=made))  # noqa: SLF001 - as above
+            holding = run._holding  # noqa: SLF001 - as above
+            self._attempt(lambda: fail_call(desk_of(self._ledger.relay), holding, begun, call, error, made=made))
 
     def end(self, begun: Begun, call: FrameworkCall, value: object) -> object:
         """Record the result of a call, and return what its model reads: the result, quoted if it is from outside."""
@@ -195,10 +196,16 @@ class AgentWork:
         run = self._run
         if run is None or not call.declared.external or not self.marks:
             return value
-        body, media_type = keep_result(value)
-        text, name = body.decode("utf-8", "replace"), call.declared.name
-        self._attempt(lambda: run.attach(name, text, media_type=media_type, source=f"tool:{name}", untrusted=True))
-        return show_outside(name, text)
+        name = call.declared.name
+
+        def quoted() -> str:
+            body, media_type = keep_result(value)
+            text = body.decode("utf-8", "replace")
+            self._attempt(lambda: run.attach(name, text, media_type=media_type, source=f"tool:{name}", untrusted=True))
+            return show_outside(name, text)
+
+        shown = self._attempt(quoted)
+        return value if shown is None else shown
 
     def offer(
         self,
@@ -218,8 +225,9 @@ class AgentWork:
         """
         if self._run is None:
             return self._unrecorded(to)
-        run, desk = self._run, desk_of(self._ledger.relay)
+        run = self._run
         try:
+            desk = desk_of(self._ledger.relay)
             grant = self._ledger.grant_for(run, to)
             request = OfferRequest(to=to, task=task, relation=relation, key=key, context=context, grant=grant)
             offered = offer_task(desk, run._holding, request)  # noqa: SLF001 - as above
@@ -250,8 +258,13 @@ class AgentWork:
         named = getattr(error, "handoff", None)
         if self._run is None or named is None or not isinstance(error, CallSuspendedError):
             return sentence_for(error)
-        asked = self._run.handoff(named)
-        return show_result(asked.info().to, asked.result())
+        run = self._run
+
+        def tell() -> str:
+            asked = run.handoff(named)
+            return show_result(asked.info().to, asked.result())
+
+        return self._attempt(tell) or sentence_for(error)
 
     def drop(self) -> None:
         """Record that the framework dropped this handoff: it was offered, and nobody will accept it."""
@@ -261,10 +274,8 @@ class AgentWork:
 
     def finished(self) -> Result | None:
         """Return the result of its handoff if that was delivered before, by an attempt of an earlier process."""
-        if self.handoff is None:
-            return None
-        result = self.handoff.result()
-        return result if result.delivered else None
+        result = None if self.handoff is None else self._attempt(self.handoff.result)
+        return result if result is not None and result.delivered else None
 
     def close(self, result: str) -> None:
         """End its run with a result. A handoff whose agent never began is left as offered, for everybody to see."""
@@ -281,8 +292,7 @@ class AgentWork:
         """Leave its run open, because a call of it waits for a person: the run can be resumed."""
         run = self._run
         if run is not None and self.waits is None and self._owned:
-            held = [one for one in run.held_work() if one.approved is None]
-            self._attempt(lambda: run.fail(held[0].error) if held else run.close())
+            self._attempt(lambda: _wait_or_close(run))
 
     def leave(self) -> None:
         """Leave its run open, because the framework may go on with it later, in any process, and resumes it then."""
@@ -307,10 +317,9 @@ class AgentWork:
             run.report(result, flags=flags)
 
     def _unrecorded(self, to: AgentId) -> "AgentWork":
-        def nothing() -> LiveRun:
-            raise InterruptedError(f"{self.agent} could not record its handoff")
-
-        return AgentWork(self._ledger, to, nothing, enforced=False, parent=self)
+        work = AgentWork(self._ledger, to, self._begin, enforced=False, parent=self)
+        work._lost = True  # why was said for its sender
+        return work
 
     def _miss(self, error: Exception) -> None:
         if self._run is not None:
@@ -319,11 +328,24 @@ class AgentWork:
                 holding.unrecorded += 1
         self._ledger.complain(error)
 
-    def _attempt(self, write: Callable[[], object]) -> None:
-        """Record something that has happened. Only an enforced run hears of a failure."""
+    def _recognise(self, run: LiveRun, call: FrameworkCall) -> None:
+        desk, holding = desk_of(self._ledger.relay), run._holding  # noqa: SLF001 - as above
+        recognise(PendingCall(desk=desk, holding=holding, call=call, declared=call.declared))
+
+    def _attempt(self, act: Callable[[], Done]) -> Done | None:
+        """Do something of ours beside the work. Only an enforced run hears of a failure; else there is no result."""
         try:
-            write()
+            return act()
         except Exception as error:
             if self._enforced and isinstance(error, BatonpassError):
                 raise
             self._ledger.complain(error)
+            return None
+
+
+def _wait_or_close(run: LiveRun) -> None:
+    held = [one for one in run.held_work() if one.approved is None]
+    if held:
+        run.fail(held[0].error)
+    else:
+        run.close()
