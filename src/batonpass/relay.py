@@ -115,6 +115,13 @@ class Admin:
 
         ledger, identity = self._membership().join()
         Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)
+        from batonpass.drift.rollup import keep_up  # noqa: PLC0415 - as above
+
+        # What was erased stands in roll-ups too, until they are made again. Without any, there is nothing to do.
+        with self._store.view() as view:
+            has_rolled = view.rolled().version
+        if has_rolled:
+            keep_up(self._store)
 
     def keys(self) -> tuple[Key, ...]:
         """Return every key that is enrolled or ever was. The root key comes first."""

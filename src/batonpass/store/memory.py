@@ -25,6 +25,7 @@ from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.projection import enrols_itself, root_key
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.remark import RemarkKind
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RollupMark
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Mark
 from batonpass.store.admission import is_there, require_kept, require_next, require_premise, require_within
@@ -262,6 +263,26 @@ class MemoryStore:
             if seal.size not in self._tables.seals and seal.previous in taken:
                 raise StaleHeadError("seals", seal.size)
             self._tables.seals.setdefault(seal.size, seal)
+
+    def roll(
+        self, after: RollupMark, upto: RollupMark, handoffs: Sequence[RolledHandoff], days: Sequence[RolledDay]
+    ) -> bool:
+        """Keep roll-ups and move their mark, unless somebody moved it first."""
+        self._process.require()
+        with self._lock:
+            tables = self._tables
+            if tables.rolled.get("", RollupMark()) != after:
+                return False
+            tables.rolled[""] = upto
+            if upto.version != after.version:
+                tables.rolled_handoffs.clear()
+                tables.rolled_days.clear()
+            tables.rolled_handoffs.update({rolled.handoff: rolled for rolled in handoffs})
+            tables.rolled_days.update({day.id: day for day in days if day.body})
+            for day in days:
+                if not day.body:
+                    tables.rolled_days.pop(day.id, None)
+        return True
 
     def migrations(self) -> tuple[AppliedMigration, ...]:
         """Return no migrations: memory has no schema."""

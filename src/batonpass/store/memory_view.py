@@ -32,6 +32,7 @@ from batonpass.model.ledger.key import Key
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery, RollupMark
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Stream
@@ -60,6 +61,9 @@ class Tables(Struct):
     held_calls: MutableMapping[CallId, HeldCall] = field(default_factory=dict)
     decided_calls: MutableMapping[CallId, DecidedCall] = field(default_factory=dict)
     remarks: MutableMapping[str, Remark] = field(default_factory=dict)
+    rolled_handoffs: MutableMapping[HandoffId, RolledHandoff] = field(default_factory=dict)
+    rolled_days: MutableMapping[tuple[str, str, str, str], RolledDay] = field(default_factory=dict)
+    rolled: MutableMapping[str, RollupMark] = field(default_factory=dict)  # one, under an empty name
 
 
 _ABOUT_A_CALL: Final = frozenset({Kind.TOOL_REQUESTED, Kind.TOOL_DENIED, Kind.TOOL_HELD})
@@ -84,6 +88,9 @@ MAPS: Final = (
     "held_calls",
     "decided_calls",
     "remarks",
+    "rolled_handoffs",
+    "rolled_days",
+    "rolled",
 )
 
 
@@ -333,6 +340,35 @@ class MemoryView:
         ]
         return iter(sorted(found, key=lambda remark: remark.receipt, reverse=True))
 
+    def rolled(self) -> RollupMark:
+        """Return how far the roll-ups go."""
+        return self._tables.rolled.get("", RollupMark())
+
+    def find_rolled(self, query: RolledQuery) -> Iterator[RolledHandoff]:
+        """Yield closed handoffs that are rolled up, the latest first, or the oldest."""
+        found = [rolled for rolled in self._tables.rolled_handoffs.values() if _is_selected(rolled, query)]
+        ordered = sorted(found, key=lambda one: (one.closed_at, one.handoff), reverse=not query.oldest_first)
+        return islice(ordered, query.limit)
+
+    def find_rolled_handoffs(self, handoffs: Sequence[HandoffId]) -> Iterator[RolledHandoff]:
+        """Yield these handoffs, as far as they are rolled up."""
+        known = self._tables.rolled_handoffs
+        return (known[handoff] for handoff in sorted(set(handoffs)) if handoff in known)
+
+    def find_rolled_with(self, contents: Sequence[ContentId]) -> Iterator[RolledHandoff]:
+        """Yield the handoffs whose roll-up has words of one of these contents."""
+        wanted = set(contents)
+        return (one for _, one in sorted(self._tables.rolled_handoffs.items()) if not wanted.isdisjoint(one.contents))
+
+    def find_rolled_days(self, first: str, last: str, *, agent: AgentId | None = None) -> Iterator[RolledDay]:
+        """Yield the sums from one day up to and including another."""
+        found = (day for _, day in sorted(self._tables.rolled_days.items()))
+        return (day for day in found if first <= day.day <= last and agent in {None, day.agent})
+
+    def get_rolled_day(self, day: RolledDay) -> RolledDay:
+        """Return the sum as the store has it; with an empty body if there is none."""
+        return self._tables.rolled_days.get(day.id, replace(day, body=b""))
+
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that somebody holds, ordered by handoff."""
         return (lease for _, lease in sorted(self._tables.leases.items()) if lease is not None)
@@ -395,3 +431,13 @@ def _call_in(receipt: StoredReceipt) -> bytes:
 
 def _by_id(handoff: Handoff) -> HandoffId:
     return handoff.id
+
+
+def _is_selected(rolled: RolledHandoff, query: RolledQuery) -> bool:
+    return (
+        query.agent in {None, rolled.agent}
+        and query.task_kind in {None, rolled.task_kind}
+        and (query.since is None or rolled.closed_at >= query.since)
+        and (query.until is None or rolled.closed_at < query.until)
+        and query.holding in rolled.body
+    )

@@ -38,6 +38,7 @@ from batonpass.model.ledger.key import Key
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery, RollupMark
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Stream, genesis
@@ -260,6 +261,30 @@ class LedgerView(Protocol):
         `name` is used only together with `said`.
         """
 
+    def rolled(self) -> RollupMark:
+        """Return how far the roll-ups go, and which version of the computation made them."""
+
+    def find_rolled(self, query: RolledQuery) -> Iterator[RolledHandoff]:
+        """Yield closed handoffs that are rolled up, the latest first, or the oldest.
+
+        With an agent or a kind of task, the store reads no others.
+        """
+
+    def find_rolled_handoffs(self, handoffs: Sequence[HandoffId]) -> Iterator[RolledHandoff]:
+        """Yield these handoffs, as far as they are rolled up, ordered by their ids."""
+
+    def find_rolled_with(self, contents: Sequence[ContentId]) -> Iterator[RolledHandoff]:
+        """Yield the handoffs whose roll-up has words of one of these contents. This reads all of them."""
+
+    def find_rolled_days(self, first: str, last: str, *, agent: AgentId | None = None) -> Iterator[RolledDay]:
+        """Yield the sums from one day up to and including another, by agent, kind, configuration and day."""
+
+    def get_rolled_day(self, day: RolledDay) -> RolledDay:
+        """Return the sum as the store has it, for the agent, kind, configuration and day of `day`.
+
+        Its body is empty if there is none.
+        """
+
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that somebody holds, also those whose time has run out, ordered by handoff."""
 
@@ -414,6 +439,15 @@ class LedgerStore(Protocol):
         """Keep a seal. If there is one of the same size already, that one stays as it is.
 
         Raises `StaleHeadError` if another seal already follows the same predecessor.
+        """
+
+    def roll(
+        self, after: RollupMark, upto: RollupMark, handoffs: Sequence[RolledHandoff], days: Sequence[RolledDay]
+    ) -> bool:
+        """Keep roll-ups and move their mark from `after` to `upto`, in one commit. Return whether this was done.
+
+        Nothing is written if another process moved the mark first. If the version changes, all earlier roll-ups are
+        dropped. A day without a body is removed.
         """
 
     def migrations(self) -> tuple[AppliedMigration, ...]:

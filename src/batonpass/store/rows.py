@@ -25,6 +25,7 @@ from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery, RollupMark
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Stream
@@ -36,6 +37,7 @@ Value = TypeVar("Value")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FLAGS: Final = {0: False, 1: True}  # SQLite stores 0 and 1; PostgreSQL's False and True are equal to them
 _MICROSECOND: Final = timedelta(microseconds=1)
+_NEVER: Final = 2**62  # microseconds: later than any time
 
 
 def _naming(
@@ -261,6 +263,35 @@ def remark(row: Row) -> Remark:
     return Remark(said=RemarkKind(said), name=name, receipt=receipt_id)
 
 
+@_naming("roll-up mark")
+def rollup_mark(row: Row) -> RollupMark:
+    """Return the mark that a row holds."""
+    version, position = row
+    return RollupMark(version=version, position=position)
+
+
+@_naming("rolled handoff")
+def rolled_handoff(row: Row) -> RolledHandoff:
+    """Return the roll-up of a handoff that a row holds."""
+    handoff_id, agent, task_kind, config, closed_at, contents, body = row
+    return RolledHandoff(
+        handoff=handoff_id,
+        agent=agent,
+        task_kind=task_kind,
+        config=config,
+        closed_at=moment(closed_at),
+        contents=tuple(contents.split()),
+        body=bytes(body),
+    )
+
+
+@_naming("rolled day")
+def rolled_day(row: Row) -> RolledDay:
+    """Return the sum of a day that a row holds."""
+    agent, task_kind, config, day, body = row
+    return RolledDay(agent=agent, task_kind=task_kind, config=config, day=day, body=bytes(body))
+
+
 @_naming("held call")
 def held_call(row: Row) -> HeldCall:
     """Return the held call that a row holds."""
@@ -273,3 +304,35 @@ def decided_call(row: Row) -> DecidedCall:
     """Return the ruling about a held call that a row holds."""
     call, run_id, receipt_id, approved = row
     return DecidedCall(call=call, run=run_id, receipt=receipt_id, approved=_FLAGS[approved])
+
+
+def rolled_name(query: RolledQuery) -> str:
+    """Return the name of the statement that finds what a query selects, by the index that fits."""
+    given = (query.agent is not None, query.task_kind is not None)
+    part = {(True, True): "_of_both", (True, False): "_of_agent", (False, True): "_of_kind", (False, False): ""}[given]
+    return f"find_rolled{part}{'_oldest_first' if query.oldest_first else ''}"
+
+
+def rolled_values(query: RolledQuery, *, no_limit: int | None) -> dict[str, object]:
+    """Return what a query selects, as the statements take it."""
+    return {
+        "agent": query.agent,
+        "task_kind": query.task_kind,
+        "since": 0 if query.since is None else micros(query.since),
+        "until": _NEVER if query.until is None else micros(query.until),
+        "holding": query.holding,
+        "limit": no_limit if query.limit is None else query.limit,
+    }
+
+
+def rolled_row(rolled: RolledHandoff) -> tuple[object, ...]:
+    """Return the row of a closed handoff."""
+    return (
+        rolled.handoff,
+        rolled.agent,
+        rolled.task_kind,
+        rolled.config,
+        micros(rolled.closed_at),
+        " ".join(rolled.contents),
+        rolled.body,
+    )

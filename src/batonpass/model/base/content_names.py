@@ -20,6 +20,7 @@ PATH: Final = "path"
 UNTOUCHED: Final = "untouched"  # targets that a run was expected to change, and did not
 UNRECORDED: Final = "unrecorded"  # files that a run says it made, without a recorded effect
 MESSAGES: Final = "messages"  # the messages of a model, as a checkpoint keeps them
+CONFIG: Final = "config"  # model, prompt and tools of the agent that accepted, as it says
 SOURCE: Final = "source"  # the origin of a receipt that was imported, not recorded during the act
 
 # Contents of calls.

@@ -9,7 +9,7 @@ WHERE
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
         'statements', 'keys', 'seals', 'cached', 'held', 'standing', 'charged', 'held_calls', 'decided_calls', 'remarks',
-        'postponed'
+        'postponed', 'rolled', 'rolled_handoffs', 'rolled_days'
     );
 
 -- name: lock_schema
@@ -193,7 +193,8 @@ SELECT
         FROM unnest(
             '{
                 ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached,standing,charged,held_calls,decided_calls,remarks,postponed
+                cached,standing,charged,held_calls,decided_calls,remarks,postponed,
+                rolled,rolled_handoffs,rolled_days
             }'::regclass[]
         ) AS name
     );
@@ -626,3 +627,127 @@ WHERE
         SELECT 1 FROM calls AS ended
         WHERE ended.stream = calls.stream AND ended.call = calls.call AND ended.kind <> 'tool.requested'
     );
+
+-- name: read_rolled
+SELECT version, position FROM rolled;
+
+-- name: find_rolled
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT %(limit)s;
+
+-- name: find_rolled_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at, handoff
+LIMIT %(limit)s;
+
+-- name: find_rolled_of_agent
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = %(agent)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT %(limit)s;
+
+-- name: find_rolled_of_agent_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = %(agent)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at, handoff
+LIMIT %(limit)s;
+
+-- name: find_rolled_of_kind
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT %(limit)s;
+
+-- name: find_rolled_of_kind_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at, handoff
+LIMIT %(limit)s;
+
+-- name: find_rolled_of_both
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = %(agent)s AND task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT %(limit)s;
+
+-- name: find_rolled_of_both_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = %(agent)s AND task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
+ORDER BY closed_at, handoff
+LIMIT %(limit)s;
+
+-- name: find_rolled_handoffs
+SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE handoff = ANY (%(handoffs)s) ORDER BY handoff;
+
+-- name: find_rolled_with
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE EXISTS (SELECT 1 FROM unnest(%(contents)s::text[]) AS content WHERE strpos(contents, content) > 0)
+ORDER BY handoff;
+
+-- name: find_rolled_days
+SELECT agent, task_kind, config, day, body
+FROM rolled_days WHERE day >= %(first)s AND day <= %(last)s ORDER BY agent, task_kind, config, day;
+
+-- name: find_rolled_days_of_agent
+SELECT agent, task_kind, config, day, body
+FROM rolled_days WHERE agent = %(agent)s AND day >= %(first)s AND day <= %(last)s ORDER BY task_kind, config, day;
+
+-- name: get_rolled_day
+SELECT agent, task_kind, config, day, body
+FROM rolled_days
+WHERE agent = %(agent)s AND task_kind = %(task_kind)s AND config = %(config)s AND day = %(day)s;
+
+-- name: move_rolled
+UPDATE rolled SET version = %(version)s, position = %(position)s
+WHERE version = %(old_version)s AND position = %(old_position)s
+RETURNING 1;
+
+-- name: drop_rolled_handoffs
+DELETE FROM rolled_handoffs;
+
+-- name: drop_rolled_days
+DELETE FROM rolled_days;
+
+-- name: put_rolled_handoff
+INSERT INTO rolled_handoffs (handoff, agent, task_kind, config, closed_at, contents, body)
+VALUES (%(handoff)s, %(agent)s, %(task_kind)s, %(config)s, %(closed_at)s, %(contents)s, %(body)s)
+ON CONFLICT (handoff) DO UPDATE SET
+    agent = excluded.agent, task_kind = excluded.task_kind, config = excluded.config,
+    closed_at = excluded.closed_at, contents = excluded.contents, body = excluded.body;
+
+-- name: put_rolled_day
+INSERT INTO rolled_days (agent, task_kind, config, day, body)
+VALUES (%(agent)s, %(task_kind)s, %(config)s, %(day)s, %(body)s)
+ON CONFLICT (agent, task_kind, config, day) DO UPDATE SET body = excluded.body;
+
+-- name: drop_rolled_day
+DELETE FROM rolled_days
+WHERE agent = %(agent)s AND task_kind = %(task_kind)s AND config = %(config)s AND day = %(day)s;

@@ -18,6 +18,7 @@ from batonpass.model.base.ids import AgentId, HandoffId
 from batonpass.model.ledger.entry import Entry
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.projection import root_key
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RollupMark
 from batonpass.model.ledger.seal import Seal
 from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
@@ -34,6 +35,7 @@ from batonpass.store.process import OwnProcess
 
 _SEQUENCED_AT_ONCE: Final = 10_000
 _CONNECTIONS: Final = 8
+_ROLLED: Final = ("handoff", "agent", "task_kind", "config", "closed_at", "contents", "body")
 _WAIT_FOR: Final = timedelta(seconds=30)
 
 
@@ -161,6 +163,13 @@ class PostgresStore:
         if not self._connections.repeat(lambda connection: _keep(connection, seal)):
             raise StaleHeadError("seals", seal.size)
 
+    def roll(
+        self, after: RollupMark, upto: RollupMark, handoffs: Sequence[RolledHandoff], days: Sequence[RolledDay]
+    ) -> bool:
+        """Keep roll-ups and move their mark, unless another process moved it first."""
+        self._require_current()
+        return self._connections.repeat(lambda connection: _roll(connection, after, upto, handoffs, days))
+
     def migrations(self) -> tuple[AppliedMigration, ...]:
         """Return the migrations of this store's schema, and when each was applied."""
         self._require_usable()
@@ -220,3 +229,31 @@ def _keep(connection: Connection, seal: Seal) -> bool:
 def _sequence(connection: Connection) -> int:
     row = connection.execute(QUERIES["sequence"], {"most": _SEQUENCED_AT_ONCE}).fetchone()
     return 0 if row is None else int(row[0])
+
+
+def _roll(
+    connection: Connection,
+    after: RollupMark,
+    upto: RollupMark,
+    handoffs: Sequence[RolledHandoff],
+    days: Sequence[RolledDay],
+) -> bool:
+    marks = {
+        "version": upto.version,
+        "position": upto.position,
+        "old_version": after.version,
+        "old_position": after.position,
+    }
+    with connection.transaction(), connection.cursor() as cursor:
+        if cursor.execute(QUERIES["move_rolled"], marks).fetchone() is None:
+            return False
+        if upto.version != after.version:
+            cursor.execute(QUERIES["drop_rolled_handoffs"])
+            cursor.execute(QUERIES["drop_rolled_days"])
+        cursor.executemany(
+            QUERIES["put_rolled_handoff"],
+            [dict(zip(_ROLLED, rows.rolled_row(rolled), strict=True)) for rolled in handoffs],
+        )
+        cursor.executemany(QUERIES["put_rolled_day"], [asdict(day) for day in days if day.body])
+        cursor.executemany(QUERIES["drop_rolled_day"], [asdict(day) for day in days if not day.body])
+    return True

@@ -7,6 +7,7 @@ from itertools import count, islice
 from typing import Final, TypeVar
 
 import psycopg
+from msgspec.structs import asdict, replace
 
 from batonpass.errors import NotALedgerError, NotFoundError
 from batonpass.model.base.ids import (
@@ -29,6 +30,7 @@ from batonpass.model.ledger.key import Key
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery, RollupMark
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Stream
@@ -280,6 +282,33 @@ class PostgresView:
         if name is None:
             return self._stream("find_remarks_of_kind", {"said": said}, rows.remark)
         return self._asked("find_remarks", {"said": said, "name": name}, rows.remark)
+
+    def rolled(self) -> RollupMark:
+        """Return how far the roll-ups go."""
+        row = self._first("read_rolled", _NOTHING)
+        return RollupMark() if row is None else rows.rollup_mark(row)
+
+    def find_rolled(self, query: RolledQuery) -> Iterator[RolledHandoff]:
+        """Yield closed handoffs that are rolled up, the latest first, or the oldest."""
+        return self._stream(rows.rolled_name(query), rows.rolled_values(query, no_limit=None), rows.rolled_handoff)
+
+    def find_rolled_handoffs(self, handoffs: Sequence[HandoffId]) -> Iterator[RolledHandoff]:
+        """Yield these handoffs, as far as they are rolled up."""
+        return self._all("find_rolled_handoffs", {"handoffs": list(handoffs)}, rows.rolled_handoff)
+
+    def find_rolled_with(self, contents: Sequence[ContentId]) -> Iterator[RolledHandoff]:
+        """Yield the handoffs whose roll-up has words of one of these contents."""
+        return self._all("find_rolled_with", {"contents": list(contents)}, rows.rolled_handoff)
+
+    def find_rolled_days(self, first: str, last: str, *, agent: AgentId | None = None) -> Iterator[RolledDay]:
+        """Yield the sums from one day up to and including another."""
+        name = "find_rolled_days" if agent is None else "find_rolled_days_of_agent"
+        return self._stream(name, {"agent": agent, "first": first, "last": last}, rows.rolled_day)
+
+    def get_rolled_day(self, day: RolledDay) -> RolledDay:
+        """Return the sum as the store has it; with an empty body if there is none."""
+        row = self._first("get_rolled_day", asdict(day))
+        return replace(day, body=b"") if row is None else rows.rolled_day(row)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that somebody holds, ordered by handoff."""

@@ -1044,3 +1044,117 @@ WHERE
     AND (column9 IS NULL OR column9 = coalesce((SELECT head FROM streams WHERE streams.id = column1), initiated))
     AND instr(CASE carrier WHEN 'caller' THEN column10 ELSE column11 END, ',' || state || ',')
 RETURNING id, carrier, state, agent;
+
+-- name: read_rolled
+SELECT version, position FROM rolled;
+
+-- name: find_rolled
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT :limit;
+
+-- name: find_rolled_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at, handoff
+LIMIT :limit;
+
+-- name: find_rolled_of_agent
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = :agent AND closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT :limit;
+
+-- name: find_rolled_of_agent_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = :agent AND closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at, handoff
+LIMIT :limit;
+
+-- name: find_rolled_of_kind
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    task_kind = :task_kind AND closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT :limit;
+
+-- name: find_rolled_of_kind_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    task_kind = :task_kind AND closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at, handoff
+LIMIT :limit;
+
+-- name: find_rolled_of_both
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = :agent AND task_kind = :task_kind AND closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at DESC, handoff DESC
+LIMIT :limit;
+
+-- name: find_rolled_of_both_oldest_first
+SELECT handoff, agent, task_kind, config, closed_at, contents, body
+FROM rolled_handoffs
+WHERE
+    agent = :agent AND task_kind = :task_kind AND closed_at >= :since AND closed_at < :until
+    AND (:holding = x'' OR instr(body, :holding) > 0)
+ORDER BY closed_at, handoff
+LIMIT :limit;
+
+-- name: find_rolled_handoffs
+SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE handoff IN (SELECT value FROM json_each(?)) ORDER BY handoff;
+
+-- name: find_rolled_with
+SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE instr(contents, value) > 0) ORDER BY handoff;
+
+-- name: find_rolled_days
+SELECT agent, task_kind, config, day, body FROM rolled_days WHERE day >= ? AND day <= ? ORDER BY agent, task_kind, config, day;
+
+-- name: find_rolled_days_of_agent
+SELECT agent, task_kind, config, day, body
+FROM rolled_days WHERE agent = ? AND day >= ? AND day <= ? ORDER BY task_kind, config, day;
+
+-- name: get_rolled_day
+SELECT agent, task_kind, config, day, body FROM rolled_days WHERE agent = ? AND task_kind = ? AND config = ? AND day = ?;
+
+-- name: move_rolled
+UPDATE rolled SET version = ?, position = ? WHERE version = ? AND position = ? RETURNING 1;
+
+-- name: drop_rolled_handoffs
+DELETE FROM rolled_handoffs;
+
+-- name: drop_rolled_days
+DELETE FROM rolled_days;
+
+-- name: put_rolled_handoff
+INSERT INTO rolled_handoffs (handoff, agent, task_kind, config, closed_at, contents, body)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (handoff) DO UPDATE SET
+    agent = excluded.agent, task_kind = excluded.task_kind, config = excluded.config,
+    closed_at = excluded.closed_at, contents = excluded.contents, body = excluded.body;
+
+-- name: put_rolled_day
+INSERT INTO rolled_days (agent, task_kind, config, day, body) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (agent, task_kind, config, day) DO UPDATE SET body = excluded.body;
+
+-- name: drop_rolled_day
+DELETE FROM rolled_days WHERE agent = ? AND task_kind = ? AND config = ? AND day = ?;

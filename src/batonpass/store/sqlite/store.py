@@ -22,6 +22,7 @@ from batonpass.model.base.ids import AgentId, ContentId, HandoffId, require_agen
 from batonpass.model.ledger.entry import Entry
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.projection import root_key
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RollupMark
 from batonpass.model.ledger.seal import Seal
 from batonpass.store import rows
 from batonpass.store.home import home_of, prepare_home
@@ -166,6 +167,26 @@ class SqliteStore:
                 raise StaleHeadError("seals", seal.size)
 
         self._write(apply)
+
+    def roll(
+        self, after: RollupMark, upto: RollupMark, handoffs: Sequence[RolledHandoff], days: Sequence[RolledDay]
+    ) -> bool:
+        """Keep roll-ups and move their mark, unless another process moved it first."""
+
+        def apply(connection: apsw.Connection) -> bool:
+            moved = (upto.version, upto.position, after.version, after.position)
+            if connection.execute(QUERIES["move_rolled"], moved).fetchone() is None:
+                return False
+            if upto.version != after.version:
+                connection.execute(QUERIES["drop_rolled_handoffs"])
+                connection.execute(QUERIES["drop_rolled_days"])
+            connection.executemany(QUERIES["put_rolled_handoff"], map(rows.rolled_row, handoffs))
+            connection.executemany(QUERIES["put_rolled_day"], ((*day.id, day.body) for day in days if day.body))
+            connection.executemany(QUERIES["drop_rolled_day"], (day.id for day in days if not day.body))
+            return True
+
+        # They can be made again: nobody waits for the disk.
+        return self._answer(apply, lasting=False)
 
     def migrations(self) -> tuple[AppliedMigration, ...]:
         """Return the migrations of this store's schema, and when each was applied."""

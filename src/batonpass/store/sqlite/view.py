@@ -31,6 +31,7 @@ from batonpass.model.ledger.key import Key
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery, RollupMark
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Stream
@@ -303,6 +304,34 @@ class SqliteView:
         if name is None:
             return self._find("find_remarks_of_kind", (said,), rows.remark)
         return self._find("find_remarks", (said, name), rows.remark)
+
+    def rolled(self) -> RollupMark:
+        """Return how far the roll-ups go."""
+        row = self._first("read_rolled", ())
+        return RollupMark() if row is None else rows.rollup_mark(row)
+
+    def find_rolled(self, query: RolledQuery) -> Iterator[RolledHandoff]:
+        """Yield closed handoffs that are rolled up, the latest first, or the oldest."""
+        return self._find(rows.rolled_name(query), rows.rolled_values(query, no_limit=_NO_LIMIT), rows.rolled_handoff)
+
+    def find_rolled_handoffs(self, handoffs: Sequence[HandoffId]) -> Iterator[RolledHandoff]:
+        """Yield these handoffs, as far as they are rolled up."""
+        return self._find("find_rolled_handoffs", (encode_typed(list(handoffs)).decode(),), rows.rolled_handoff)
+
+    def find_rolled_with(self, contents: Sequence[ContentId]) -> Iterator[RolledHandoff]:
+        """Yield the handoffs whose roll-up has words of one of these contents."""
+        return self._find("find_rolled_with", (encode_typed(list(contents)).decode(),), rows.rolled_handoff)
+
+    def find_rolled_days(self, first: str, last: str, *, agent: AgentId | None = None) -> Iterator[RolledDay]:
+        """Yield the sums from one day up to and including another."""
+        if agent is None:
+            return self._find("find_rolled_days", (first, last), rows.rolled_day)
+        return self._find("find_rolled_days_of_agent", (agent, first, last), rows.rolled_day)
+
+    def get_rolled_day(self, day: RolledDay) -> RolledDay:
+        """Return the sum as the store has it; with an empty body if there is none."""
+        row = self._first("get_rolled_day", day.id)
+        return replace(day, body=b"") if row is None else rows.rolled_day(row)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that somebody holds, ordered by handoff."""

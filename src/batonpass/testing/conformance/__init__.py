@@ -18,6 +18,7 @@ from batonpass.testing.conformance.lists import Lists
 from batonpass.testing.conformance.offers import Offering
 from batonpass.testing.conformance.queue import Queueing
 from batonpass.testing.conformance.remarks import Remarks
+from batonpass.testing.conformance.rollups import RollingUp
 from batonpass.testing.conformance.touched_paths import Touching
 from batonpass.testing.conformance.views import Views
 
@@ -36,5 +37,6 @@ class LedgerStoreConformance(
     Charging,
     Deciding,
     Remarks,
+    RollingUp,
 ):
     """The promises of a `LedgerStore`."""

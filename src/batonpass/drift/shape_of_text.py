@@ -1,0 +1,73 @@
+"""Texts and arguments as shapes that can be counted: words without what varies, lengths, classes, magnitudes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite, log2
+from typing import Any, Final
+from zlib import crc32
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,24}", re.UNICODE)
+_QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"|\S*[/\\@=]\S*")  # names, paths and addresses vary with the task
+_MOST_WORDS: Final = 400
+_DEEPEST: Final = 3
+_PER_OCTAVE: Final = 2
+_CLASSES: Final = (
+    ("empty", re.compile(r"\s*")),
+    ("digits", re.compile(r"[\d.,:+ -]+")),
+    ("address", re.compile(r"(?:https?:|mailto:|\S+@)\S+")),
+    ("path", re.compile(r"\S*[/\\]\S*")),
+    ("word", re.compile(r"\w[\w.-]*")),
+)
+
+
+def words_in(text: bytes | str | None) -> tuple[str, ...]:
+    """Return the words of a text, in lower case, each once, without quotations, paths and numbers."""
+    if not text:
+        return ()
+    plain = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return tuple(dict.fromkeys(_WORD.findall(_QUOTED.sub(" ", plain).lower())[:_MOST_WORDS]))
+
+
+def slot(text: str, slots: int) -> int:
+    """Return the place of a text among so many: the same in every process."""
+    return crc32(text.encode()) % slots
+
+
+def log_bin(value: float) -> int:
+    """Return the bin of a magnitude: two for each doubling, so that sums of bins stay comparable over months."""
+    return 0 if value < 1 else 1 + int(log2(value) * _PER_OCTAVE)
+
+
+def bin_middle(number: int) -> float:
+    """Return the value in the middle of a bin."""
+    return 0.0 if number <= 0 else float(2 ** ((number - 0.5) / _PER_OCTAVE))
+
+
+def shapes_in(arguments: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the shape of each argument, by its path: `path=word.5` for a word of up to 32 characters."""
+    yield from _shapes("", arguments or {}, 0)
+
+
+def _shapes(at: str, value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and depth < _DEEPEST:
+        for name, inner in value.items():
+            yield from _shapes(f"{at}.{name}" if at else str(name)[:40], inner, depth + 1)
+        return
+    yield f"{at}={_shape(value)}"
+
+
+def _shape(value: object) -> str:
+    match value:
+        case None | bool():
+            return str(value).lower()
+        case float() if not isfinite(value):
+            return "number.odd"
+        case int() | float():
+            return f"{'-' if value < 0 else ''}number.{log_bin(abs(value))}"
+        case str():
+            kind = next((name for name, form in _CLASSES if form.fullmatch(value)), "prose")
+            return f"{kind}.{len(value).bit_length()}"
+        case list():
+            return f"list.{len(value).bit_length()}"
+        case _:
+            return "other"
