@@ -65,6 +65,7 @@ SPECIFICATION: Final = (
         "taint",
         "doors",
         "http",
+        "telemetry",
         "claude-code",
         "coding-agents",
         "events",

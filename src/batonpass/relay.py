@@ -224,12 +224,21 @@ class Admin:
 
         return revocation_list(self._desk(), self._membership().root(), good_for=good_for)
 
-    def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
-        """Yield the lines of a bundle: the whole tree of a run, with everything that is needed to verify it."""
-        from batonpass.audit.bundle import export_bundle  # noqa: PLC0415 - as above
+    def export(self, run: RunId, *, form: str = "bundle", with_content: bool | None = None) -> Iterator[str]:
+        """Yield the lines of the whole tree of a run. A bundle has everything that is needed to verify it.
 
+        `form` may be `dsse`, `cloudevents`, `otlp` or `prov` as well. Those have no words; only `otlp` can, with
+        `with_content=True`. A bundle has them unless it is told otherwise.
+        """
+        from batonpass.audit.bundle import export_bundle  # noqa: PLC0415 - as above
+        from batonpass.telemetry.export_format import ExportFormat  # noqa: PLC0415 - as above
+        from batonpass.telemetry.tree_export import export_tree  # noqa: PLC0415 - as above
+
+        chosen = as_member("form", form, ExportFormat)
         _sequence(self._store)
-        return export_bundle(self._store, run, with_content=with_content)
+        if chosen is ExportFormat.BUNDLE:
+            return export_bundle(self._store, run, with_content=with_content is not False)
+        return export_tree(self._store, run, chosen, words=bool(with_content))
 
     def import_(self, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> "Evidence":
         """Verify a bundle and keep it in this store. The store must be empty."""

@@ -40,9 +40,9 @@ class AsyncAdmin(Face[Admin]):
     tokens = twin(Admin.tokens)
     revoke_token = twin(Admin.revoke_token)
 
-    async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
-        """Return the lines of a bundle: the whole tree of a run. All of them are read before it returns."""
-        return iter(await in_thread(lambda: list(self.sync.export(run, with_content=with_content))))
+    async def export(self, run: RunId, *, form: str = "bundle", with_content: bool | None = None) -> Iterator[str]:
+        """Return the lines of the whole tree of a run, as `Admin.export` does. All are read before it returns."""
+        return iter(await in_thread(lambda: list(self.sync.export(run, form=form, with_content=with_content))))
 
 
 class AsyncRelay(Face[Relay]):

@@ -298,6 +298,7 @@ class AsyncRun(Face[LiveRun]):
     note_untrusted = twin(LiveRun.note_untrusted)
     endorse = twin(LiveRun.endorse)
     remember = twin(LiveRun.remember)
+    traceparent = twin(LiveRun.traceparent)
     grant = twin(LiveRun.grant)
     prove = twin(LiveRun.prove)
     spend = twin(LiveRun.spend)

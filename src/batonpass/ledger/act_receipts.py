@@ -25,6 +25,7 @@ from batonpass.ledger.position import (
     opened,
     standing,
 )
+from batonpass.ledger.trace_scope import current_trace
 from batonpass.model.base.ids import (
     RUN,
     AgentId,
@@ -122,6 +123,7 @@ class Recording:
                 label=label,
                 terms=grant.terms,
                 certificate=grant.certificate,
+                trace=current_trace(),
             ),
             root=run,
             anchor=self._genesis(),

@@ -16,8 +16,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from batonpass.errors import BatonpassError, InternalFaultError, WrongHostError, WrongOriginError
+from batonpass.ledger.trace_scope import traced
 from batonpass.server.answer import JSON, error_body, status_of
 
+TRACEPARENT: Final = "traceparent"
 _LOG: Final = logging.getLogger("batonpass.server")
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = {
@@ -60,7 +62,9 @@ class Boundary:
             await refused(error)(scope, receive, careful)
             return
         try:
-            await self._app(scope, receive, careful)
+            # A trace never decides anything: one that is broken is ignored, at every door.
+            with traced(Headers(scope=scope).get(TRACEPARENT)):
+                await self._app(scope, receive, careful)
         except Exception as error:
             fault = InternalFaultError(secrets.token_hex(4))
             # The path, and never the query or the headers: those may hold what nobody should read.

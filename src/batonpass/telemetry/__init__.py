@@ -1,1 +1,8 @@
-"""Receipts in the words of other systems: events, spans, metrics and provenance, and without content unless asked."""
+"""Receipts in the words of other systems: events, spans, metrics and provenance, and without content unless asked.
+
+`with traced(traceparent):` records what is started and handed off within as a part of a caller's trace.
+"""
+
+from batonpass.ledger.trace_scope import traced
+
+__all__ = ["traced"]

@@ -25,6 +25,7 @@ from batonpass.model.base.ids import (
 from batonpass.model.base.kinds import AccessRole, CarriedFate, ItemFate, Mode
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.base.trace import TraceParent
 from batonpass.model.bodies.body import (
     ApproverEnrolled,
     ApproverRevoked,
@@ -160,6 +161,7 @@ _ON: Final[Any] = {"handoff": HANDOFF}
 _WAITS: Final[Any] = {"awaits": HandoffId(an_id("handoff", 9)), "wait_until": WaitUntil.DECIDED}
 _BY_ANA: Final[Any] = {**_ON, "by": ANA}
 _BOUND: Final[Any] = {"policy": DIGEST, "certificate": DIGEST}
+TRACE: Final = TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 _GRANTED: Final[Any] = {**_BOUND, "terms": DIGEST}
 _HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True, "approvals": 2}
 _SHOWN: Final[Any] = {
@@ -193,6 +195,7 @@ BODIES: Final[dict[Kind, Body]] = {
             run_key=RUN_KEY,
             continues=RunId(an_id("run", 3)),
             series="quarterly",
+            trace=TRACE,
             **_LABELLED,
             **_GRANTED,
         ),
@@ -236,6 +239,7 @@ BODIES: Final[dict[Kind, Body]] = {
             **_HELD | {"terms": DIGEST, "flags": ("would_hold.renew",), "rule": "renew"},
             reasoning=ReasoningPointer(checkpoint=ReceiptId(an_id("receipt")), digest=DIGEST, message=3),
             suspect=("task",),
+            trace=TRACE,
         ),
         HandoffContextSanitized(
             **_ON,

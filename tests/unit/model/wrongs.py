@@ -22,6 +22,7 @@ from tests.unit.model.examples import (
     PARENT,
     RELAY,
     SENT,
+    TRACE,
     an_id,
 )
 
@@ -56,6 +57,16 @@ NOT_LISTS_OF_CODES: Final[Sequence[object]] = (["a"], ("a", "a"), ("Not a code",
 NOT_LISTS_OF_CALLS: Final[Sequence[object]] = ([CALL], (CALL, CALL), (CHILD,), CALL, None)
 NOT_LISTS_OF_HANDOFFS: Final[Sequence[object]] = ([DECLINED], (DECLINED, DECLINED), (CHILD,), DECLINED, None)
 
+NOT_TRACES: Final[Sequence[object]] = (
+    "",
+    "x",
+    TRACE.upper(),
+    f"{TRACE}\n",
+    f"01{TRACE[2:]}",
+    f"00-{'0' * 32}{TRACE[35:]}",
+    f"{TRACE[:36]}{'0' * 16}-01",
+    7,
+)
 NOT_LABELS: Final[Sequence[object]] = ("external", 7, ())
 NOT_SOURCES: Final = ("", "last", HANDOFF, 7, None)
 NOT_LISTS_OF_SOURCES: Final[Sequence[object]] = ([CALL], (CALL, CALL), (HANDOFF,), CALL, None)
@@ -124,6 +135,7 @@ _DECISION: Final[Wrong] = {
 _NOT_GATES: Final = tuple(wrong for wrong in NOT_MEMBERS if wrong is not None)
 WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_STARTED: {
+        "trace": NOT_TRACES,
         "run": NOT_IDS,
         "agent": NOT_AGENTS,
         "principal": NOT_PRINCIPALS,
@@ -185,6 +197,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "terms": NOT_OPTIONAL_DIGESTS,
         "reasoning": (DIGEST, 7, ()),
         "suspect": NOT_LISTS_OF_CODES,
+        "trace": NOT_TRACES,
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,

@@ -28,6 +28,7 @@ from batonpass.model.ledger.projection import key_id
 from batonpass.records.shape import exact
 from batonpass.store.factory import SQLITE
 from batonpass.store.port import ContentSizes, LedgerView
+from batonpass.telemetry.export_format import ExportFormat
 
 # One receipt names at most this many erased contents; for more, there are several receipts.
 _ERASED_AT_ONCE = 500
@@ -64,25 +65,45 @@ def seal(output: Path | None, *, as_json: bool) -> None:
 @command.command()
 @click.option("--run", "run", metavar="ID", type=RUN_ID, required=True, help="A run of the tree to export.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
-@click.option("--digests-only", is_flag=True, help="Leave the contents out; keep their digests.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([str(one) for one in ExportFormat]),
+    default=str(ExportFormat.BUNDLE),
+    show_default=True,
+    help="What to write.",
+)
+@click.option("--digests-only", is_flag=True, help="Leave the contents of a bundle out; keep their digests.")
+@click.option("--words", is_flag=True, help="Add tasks, arguments, results and reports to the spans of otlp.")
 @ledger_and_json
-def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) -> None:
-    """Export the tree of a run as a bundle.
+def export(run: str, output: Path | None, *, form: str, digests_only: bool, words: bool, as_json: bool) -> None:
+    """Export the tree of a run as a bundle, or for other systems.
 
-    A bundle can be verified on a machine that has nothing else. With -o and --json, a summary is printed.
+    A bundle can be verified on a machine that has nothing else. The other formats have no words: dsse (in-toto
+    statements), cloudevents (an event for each receipt), otlp (spans of OpenTelemetry; what is still open is left out)
+    and prov (PROV-JSON). With -o and --json, a summary is printed.
     """
+    is_bundle = form == ExportFormat.BUNDLE
     if as_json and output is None:
-        raise click.UsageError("the bundle itself is JSON on stdout; use --json together with -o")
+        raise click.UsageError("the export itself is JSON on stdout; use --json together with -o")
+    if digests_only and not is_bundle:
+        raise click.UsageError(f"--digests-only is for bundles; {form} has no words by itself")
+    if words and form != ExportFormat.OTLP:
+        raise click.UsageError("--words is for --format otlp")
     with opened_relay() as relay:
         with viewed(relay.store) as view:
             found = get_run(view, run)
         count = 0
         with written(output) as file:
-            for line in relay.admin.export(found.id, with_content=not digests_only):
+            for line in relay.admin.export(found.id, form=form, with_content=not digests_only if is_bundle else words):
                 file.write(f"{line}\n")
                 count += 1
     if as_json:
-        say_json({"run": found.id, "root": found.root, "file": str(output), "lines": count, "words": not digests_only})
+        has_words = not digests_only if is_bundle else words
+        told = {"run": found.id, "root": found.root, "file": str(output), "format": form}
+        say_json({**told, "lines": count, "words": has_words})
+    elif output is not None and not is_bundle:
+        tell(f"wrote {counted(count, 'line')}")
     elif output is not None:
         tell(f"wrote {counted(count, 'line')}; verify it anywhere with `batonpass ledger verify --bundle {output}`")
 

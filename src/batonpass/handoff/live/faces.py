@@ -98,6 +98,7 @@ from batonpass.model.policy.offer_options import Answerer, ChangedInputs, Handli
 from batonpass.records.wait import is_wait_over
 from batonpass.signing.approver_key import Approver
 from batonpass.store.port import LedgerView
+from batonpass.telemetry.trace_place import traceparent_of
 
 __all__ = ["LiveHandoff", "Result", "Runner", "pauses"]
 
@@ -641,6 +642,11 @@ class LiveRun(RunCalls):
         The state of a session is read from receipts, so a root run that died without saving can be resumed too.
         """
         return save_session(self._desk, self._holding)
+
+    def traceparent(self) -> str:
+        """Return what to send to whoever goes on below this run in a trace, such as the header of a request."""
+        with self._desk.store.view() as view:
+            return traceparent_of(view, self.id)
 
     def grant(self) -> EffectiveGrant:
         """Return what this run may do now: its permits, the rest of each limit, the end, and who granted it.

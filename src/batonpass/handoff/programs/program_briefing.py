@@ -53,6 +53,7 @@ def tell_task(run: "WorkingRun") -> dict[str, Any]:
         "baton": None if run.parent is None else tell_baton(run.baton),
         "earlier": tell_earlier(run),
         "grant": tell_grant(run.grant()),
+        "traceparent": run.traceparent(),
     }
 
 

@@ -65,6 +65,10 @@ class WorkingRun(Protocol):
         """Return the baton. A root run has none."""
         ...
 
+    def traceparent(self) -> str:
+        """Return what to send to whoever goes on below the run in a trace."""
+        ...
+
     def grant(self) -> EffectiveGrant:
         """Return what the run may do now."""
         ...

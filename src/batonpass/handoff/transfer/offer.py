@@ -44,6 +44,7 @@ from batonpass.handoff.transfer.inputs import find_fallen, find_renewed
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.pending_offer import PendingOffer
 from batonpass.handoff.transfer.verdict import find_unverified
+from batonpass.ledger.trace_scope import current_trace
 from batonpass.model.base.content_names import BRIEF, POLICY, TASK, TERMS
 from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.base.kinds import CarriedFate, Mode
@@ -466,6 +467,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         taint=sources,
         reasoning=point_to(desk, holding.root, asked.thought or holding.thought, holding.last_checkpoint),
         suspect=() if pending.context is None else pending.context.suspect,
+        trace=current_trace(),
     )
 
 

@@ -53,6 +53,7 @@ from batonpass.model.base.kinds import (
 )
 from batonpass.model.base.label import Label, Source, SourceType, require_label, require_sources
 from batonpass.model.base.lifecycle import WAITING, Carrier, State
+from batonpass.model.base.trace import TraceParent, require_traceparent
 from batonpass.model.bodies.reasoning import ReasoningPointer
 
 
@@ -87,6 +88,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     terms: Digest | None = None  # of the grant; None: the child has no grant of its own
     reasoning: ReasoningPointer | None = None  # where the sender's last reasoning is; None: unknown
     suspect: tuple[str, ...] = ()  # fields and items of its sender that look like an injection: quoted, never orders
+    trace: TraceParent | None = None  # the caller's trace in which it was offered
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -126,6 +128,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.reasoning is not None:
             require_instance("reasoning", self.reasoning, ReasoningPointer)
         require_codes("suspect", self.suspect)
+        require_traceparent("trace", self.trace)
 
 
 class HandoffAccepted(Struct, frozen=True, kw_only=True, omit_defaults=True):

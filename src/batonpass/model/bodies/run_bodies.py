@@ -33,6 +33,7 @@ from batonpass.model.base.ids import (
 from batonpass.model.base.ids import HANDOFF as HANDOFF_PREFIX
 from batonpass.model.base.kinds import Carried, ChildHead, Kind, Outcome, Settlement, require_carried, require_children
 from batonpass.model.base.label import Label, Source, require_label, require_source, require_sources
+from batonpass.model.base.trace import TraceParent, require_traceparent
 from batonpass.model.grants.charge import Charge, require_charges
 
 
@@ -50,12 +51,14 @@ class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     label: Label | None = None  # of the content that it starts with; None: no later receipt of it has labels either
     terms: Digest | None = None  # of the grant that begins here; None: the run has no grant
     certificate: Digest | None = None  # binds the run's key to those terms
+    trace: TraceParent | None = None  # the caller's trace that the whole tree is a part of
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_agent("agent", self.agent)
         require_principal("principal", self.principal)
         require_digest("run_key", self.run_key)
+        require_traceparent("trace", self.trace)
         if self.continues is not None:
             require_id("continues", self.continues, RUN)
         if self.series is not None:
