@@ -172,7 +172,7 @@ test-pythons: $(READY)
 # five times as many random handoffs; `make test` plays fewer.
 .PHONY: test-seeds
 test-seeds: $(READY)
-	BATONPASS_SEEDS=100 $(BIN)/pytest tests/attribution $(AT_RANDOM) -m slow $(SHARED)
+	BATONPASS_SEEDS=100 $(BIN)/pytest tests/attribution tests/unit/attribution/worktree/test_any_tree.py $(AT_RANDOM) -m slow $(SHARED)
 
 # Peers have dependencies of their own, and never meet ours: an environment for them, from a lock for them.
 bench: $(READY)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # By the beginning of their names. The first that fits counts; what fits none goes wherever there is room: the ledger
 # of the mutations is made quickly, and what is done to it takes long.
 TOGETHER: Final = (
-    "tests/unit/review/test_reviewed_diff.py",
     "tests/acceptance/test_demo.py",
     "tests/acceptance/test_freight.py",
     "tests/acceptance/test_protected_doors.py",

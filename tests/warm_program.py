@@ -3,7 +3,8 @@
 Such a process has its own directory, environment, arguments and streams, and ends like any other. What is about how an
 interpreter starts, or is given options or another locale, starts a new one instead.
 
-A program in Python is forked from an interpreter that has imported packages of others, and nothing of ours.
+A program in Python is forked from an interpreter, ours or that of a framework, that has imported packages of others,
+and nothing of ours.
 """
 
 import atexit
@@ -36,9 +37,10 @@ from batonpass.cli.main import main
 
 # A program finds no name that it did not import. Its main module is its own: annotations are looked up there.
 _OTHERS: Final = """
-import sys, types, warnings
+import importlib, sys, types, warnings
 
-import apsw, click, msgspec, nacl.signing, pydantic_ai, re2, rich
+for name in {modules}:
+    importlib.import_module(name)
 
 def main():
     sys.argv, sys.warnoptions[:] = ["-c"], ["error"]
@@ -46,6 +48,7 @@ def main():
     program = sys.modules["__main__"] = types.ModuleType("__main__")
     exec(compile(asked["program"], "<string>", "exec"), program.__dict__)
 """
+_CORE: Final = ("apsw", "click", "msgspec", "nacl.signing", "re2", "rich")
 
 # Each connection brings one command or program, and its streams. This ends when whoever started it does: then its input
 # is closed.
@@ -116,7 +119,7 @@ sys.exit(ended)
 @cache
 def directory_of_program() -> Path:
     """Return a directory with a `batonpass` that a shell can run; the process behind it is started once."""
-    path = _socket_of(_OURS)
+    path = _socket_of(_OURS, sys.executable)
     client = path.with_name("batonpass")
     client.write_text(_CLIENT.format(python=sys.executable, path=str(path)), encoding="utf-8")
     client.chmod(0o755)
@@ -124,14 +127,14 @@ def directory_of_program() -> Path:
 
 
 @cache
-def _socket_of(imports: str) -> Path:
+def _socket_of(imports: str, python: str) -> Path:
     directory = Path(tempfile.mkdtemp(prefix="warm-"))
     path = directory / "socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(64)  # whoever comes before everything is imported waits here
         process = subprocess.Popen(
-            [sys.executable, "-c", imports + _SERVER, str(listener.fileno()), *FRAMEWORK_MODULES],
+            [python, "-c", imports + _SERVER, str(listener.fileno()), *FRAMEWORK_MODULES],
             env={name: value for name, value in os.environ.items() if not name.startswith("COV")},  # it is not measured
             stdin=subprocess.PIPE,
             cwd=directory,
@@ -156,23 +159,37 @@ def run_program(
 
 
 def run_python(
-    folder: Path, program: str, environment: Mapping[str, str], *, patience: float
+    folder: Path,
+    program: str,
+    environment: Mapping[str, str],
+    *,
+    patience: float,
+    python: str = sys.executable,
+    modules: Sequence[str] = ("pydantic_ai",),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program as `python -W error -c` does; return what it printed on both streams. Raises `TimeoutError`."""
+    """Run a program as `python -W error -c` does; return what it printed on both streams. Raises `TimeoutError`.
+
+    `modules` are imported before, once for all programs.
+    """
     asked = {"folder": str(folder), "environment": dict(environment), "program": program}
-    ended, (output,) = _run(_OTHERS, asked, ["both"], patience)
-    return subprocess.CompletedProcess([sys.executable, "-c", program], ended, output)
+    imports = _OTHERS.format(modules=[*_CORE, *modules])
+    ended, (output,) = _run(imports, asked, ["both"], patience, python)
+    return subprocess.CompletedProcess([python, "-c", program], ended, output)
 
 
 def _run(
-    imports: str, asked: Mapping[str, object], streams: Sequence[str], patience: float
+    imports: str,
+    asked: Mapping[str, object],
+    streams: Sequence[str],
+    patience: float,
+    python: str = sys.executable,
 ) -> tuple[int, tuple[str, ...]]:
     printed = [os.memfd_create(name) for name in streams]
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(patience)
-            connection.connect(str(_socket_of(imports)))
+            connection.connect(str(_socket_of(imports, python)))
             socket.send_fds(connection, [json.dumps(asked).encode() + b"\n"], [nothing, printed[0], printed[-1]])
             ended = int(connection.recv(64))
         return ended, tuple(_read(stream) for stream in printed)

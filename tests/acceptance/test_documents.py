@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +19,14 @@ DOCUMENTS: Final = sorted(path for path in (*ROOT.glob("*.md"), *(ROOT / "docs")
 PATIENCE: Final = 120
 # Pages about frameworks, whose programs run in the environment of that framework.
 FRAMEWORKS: Final = {
-    "agent-framework.md": "agent_framework",
-    "crewai.md": "crewai",
-    "google-adk.md": "google_adk",
-    "langgraph.md": "langgraph",
-    "openai-agents.md": "openai_agents",
-    "pydantic-ai.md": "pydantic_ai",
-    "strands.md": "strands",
-}
+    "agent-framework.md": ("agent_framework", "agent_framework"),
+    "crewai.md": ("crewai",),
+    "google-adk.md": ("google_adk", "google.adk.agents", "google.adk.runners"),
+    "langgraph.md": ("langgraph", "langchain.agents", "langgraph.graph"),
+    "openai-agents.md": ("openai_agents", "agents"),
+    "pydantic-ai.md": ("pydantic_ai", "pydantic_ai"),
+    "strands.md": ("strands", "strands"),
+}  # by guide: the environment, and what all programs there import
 
 
 def surroundings(home: Path) -> dict[str, str]:
@@ -56,13 +57,15 @@ def run(arguments: list[str], *, folder: Path) -> subprocess.CompletedProcess[st
     )
 
 
-def run_in(framework: str | None, program: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_in(framework: Sequence[str], program: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a program in Python, in the environment of a framework if it is about one."""
-    if framework is None:
+    if not framework:
         return run_python(folder, program, surroundings(folder.parent), patience=PATIENCE)
-    python = ROOT / ".venv" / "frameworks" / framework / "bin" / "python"
-    warned = "error::UserWarning" if framework == "crewai" else "error"  # CrewAI warns about itself; ours are these
-    return run([str(python), "-W", warned, "-c", program], folder=folder)
+    environment, *modules = framework
+    python = str(ROOT / ".venv" / "frameworks" / environment / "bin" / "python")
+    if not modules:  # CrewAI reads its settings and warns about itself while it is imported
+        return run([python, "-W", "error::UserWarning", "-c", program], folder=folder)
+    return run_python(folder, program, surroundings(folder.parent), patience=PATIENCE, python=python, modules=modules)
 
 
 @pytest.mark.slow
@@ -76,7 +79,7 @@ def play(document: Path, tmp_path: Path) -> None:
     """Run the blocks of a document, and compare what they print."""
     folder = tmp_path / "reader"
     folder.mkdir()
-    framework = FRAMEWORKS.get(document.name)
+    framework = FRAMEWORKS.get(document.name, ())
     status = 0
     for step in steps_in(document.read_text(encoding="utf-8")):
         place = f"{document.name}:{step.line}"

@@ -68,10 +68,11 @@ _SAYS_TOO_LITTLE: Final = _NO_ANSWERS | _phrases(
 _WORDS: Final = re.compile(r"[^\W_]+")
 _TEMPLATES: Final[Mapping[str, str]] = MappingProxyType({"<": ">", "[": "]", "{": "}"})
 _AROUND: Final = " \t\r\n.,;:!?…-–—_*#\"'`()[]<>{}/|~+="
-_APOSTROPHES: Final = str.maketrans({"’": "'", "‘": "'"})  # noqa: RUF001 - the marks that people type
+_APOSTROPHES: Final = "’‘"  # noqa: RUF001 - the marks that people type
 # Everything in which two texts may differ that are the same for `_plain`, and all spaces.
-_DELETED: Final = dict.fromkeys([*map(ord, f"{_AROUND}’‘"), *(code for code in range(0x3001) if chr(code).isspace())])  # noqa: RUF001 - as above
-_DELETED_ASCII: Final = bytes(code for code in _DELETED if code < 128)  # noqa: PLR2004 - as many as there are
+_DELETED: Final = f"{_AROUND}{_APOSTROPHES}{''.join(filter(str.isspace, map(chr, range(0x3001))))}"
+_DELETED_ASCII: Final = "".join(filter(str.isascii, _DELETED)).encode()
+_ANY_DELETED: Final = re.compile(f"[{re.escape(_DELETED)}]+")  # of long texts, twice as fast as `str.translate`
 _BETWEEN_TEXTS: Final = "\0"
 _HELD_DOWN: Final = 3  # "xxx"
 _LONGEST: Final = 32  # characters; no phrase above is longer
@@ -136,7 +137,10 @@ def _repeats(text: str, task: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    letters = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).casefold()
+    letters = unicodedata.normalize("NFKC", text)
+    for mark in _APOSTROPHES:
+        letters = letters.replace(mark, "'")
+    letters = letters.casefold()
     return " ".join(letters.replace(".", "").strip(_AROUND).split())
 
 
@@ -164,7 +168,7 @@ def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> 
     if joined.isascii():  # then there is nothing to normalise, and bytes are several times as fast
         joined = joined.lower().encode().translate(None, _DELETED_ASCII).decode()
     else:
-        joined = unicodedata.normalize("NFKC", joined).casefold().translate(_DELETED)
+        joined = _ANY_DELETED.sub("", unicodedata.normalize("NFKC", joined).casefold())
     told_apart = joined.split(_BETWEEN_TEXTS)
     if not placeholders and len({*told_apart}) == len(told_apart):
         return frozenset()

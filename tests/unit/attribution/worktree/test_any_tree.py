@@ -1,5 +1,6 @@
 """Whatever is done to a work tree, by hand or by git, two looks tell it."""
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.seeds import SEEDS
 from tests.unit.attribution.trees import Tree, a_tree, applied
 
 PATHS: Final = ("a.py", "b.py", "src/a.py", "src/deep/c.py", "src/deep/d.py", "new/e.py", "build/f.o")
@@ -50,7 +52,8 @@ def git_act(tree: Tree, verb: str) -> None:
         tree.commit()
     elif verb == "switch":
         other = "other" if tree.git("branch", "--show-current").strip() == "main" else "main"
-        tree.git("switch", "--quiet", "--discard-changes", other)
+        with contextlib.suppress(AssertionError):  # a file that git does not know may be in the way
+            tree.git("switch", "--quiet", "--discard-changes", other)
     elif verb == "restore":
         tree.git("checkout", "--quiet", "--", ".")
     else:
@@ -58,7 +61,7 @@ def git_act(tree: Tree, verb: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=SEEDS // 2, deadline=None)
 @given(steps=st.lists(st.lists(OPERATIONS, max_size=4), min_size=1, max_size=5))
 def test_differences_lead_exactly_from_before_to_after(steps: list[list[tuple[str, str, str]]]) -> None:
     """Whatever is done to a work tree, what is found makes of the files before exactly the files after."""

@@ -204,15 +204,17 @@ def _unit(found: "re.Match[str]") -> tuple[str, str] | None:
 
 def _other_units(prose: Prose) -> Iterator[Problem]:
     """Yield a figure that stands with two units of the same kind: 8,400 kg here and 8,400 lb there."""
-    first: dict[tuple[str, float], tuple[str, int, str, str]] = {}
+    first: dict[tuple[str, float], tuple[str, int, str, re.Match[str]]] = {}
     for number, text in enumerate(chain(prose.orders, prose.told)):
         for found in _MEASURED.finditer(text) if prose.signs[text] & MEASURES else ():
             unit = _unit(found)
             if unit is None or (amount := _amount(found["number"])) < _TELLING_FIGURE:
                 continue
-            near = sentence_at(text, found.start())
-            name, place, sentence, shown = first.setdefault((unit[0], amount), (unit[1], number, near, found.group()))
-            if name != unit[1] and place != number and _telling(sentence) & _telling(near):
+            name, place, other, seen = first.setdefault((unit[0], amount), (unit[1], number, text, found))
+            if name == unit[1] or place == number:
+                continue
+            shown = seen.group()
+            if _telling(sentence_at(other, seen.start())) & _telling(sentence_at(text, found.start())):
                 yield _differs(
                     "signal-corruption.two-units",
                     f"{quote(shown)} and {quote(found.group())} are the same figure in two units.",
