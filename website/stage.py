@@ -52,7 +52,7 @@ GUIDES: Final = (
         "agents",
     ),
     *("sessions", "review", "policy"),
-    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "serve"),
+    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve"),
 )
 REFERENCE: Final = ("cli", "errors", "findings", "frameworks", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (

@@ -28,6 +28,7 @@ _NOUNS: Final = {
     "ledger": "Verify, seal, export and erase.",
     "key": "Manage the keys of relays.",
     "approver": "Manage the keys of people who approve.",
+    "ui": "Look at this ledger in your browser.",
     "serve": "Let others work with this ledger over HTTP.",
     "token": "Manage the tokens of those who come in over HTTP.",
     "worker": "Run handoffs that wait for an agent.",
@@ -60,6 +61,7 @@ _MODULES: Final = {
     "taint": "taint.command",
     "token": "server.token",
     "trail": "trail.command",
+    "ui": "server.ui",
 }  # for nouns whose module has another name
 
 

@@ -115,6 +115,8 @@
     │   ├── OutOfReachError        access.out_of_reach
     │   ├── RunProofError          access.run_proof
     │   ├── AnotherPrincipalError  access.principal
+    │   ├── SessionEndedError      access.session
+    │   ├── WrongFormError         access.form
     │   ├── LockedOutError         access.locked_out
     │   ├── WrongHostError         access.host
     │   ├── WrongOriginError       access.origin

@@ -65,6 +65,26 @@ class AnotherPrincipalError(AccessError):
         self.own = own
 
 
+class SessionEndedError(AccessError):
+    """A browser has no session, or one that has ended: by its time, by leaving, or because its token was revoked."""
+
+    code = "access.session"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "come in again, with the link that `batonpass ui` or `batonpass serve` prints, or with a token"
+        )
+
+
+class WrongFormError(AccessError):
+    """A form was not made by this server for this session."""
+
+    code = "access.form"
+
+    def __init__(self) -> None:
+        super().__init__("this form was not made for your session; load the page again, and nothing is lost on record")
+
+
 class LockedOutError(AccessError):
     """There were too many wrong tokens from one address."""
 

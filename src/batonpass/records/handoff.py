@@ -94,15 +94,17 @@ class HandoffRecord(Struct, frozen=True, kw_only=True):
 
     def verdicts(self, attempt: int) -> tuple[ResultVerdict, ...]:
         """Return the verdicts on an attempt, in order."""
-        return tuple(
-            ResultVerdict(receipt=receipt, body=receipt.body)
-            for receipt in self.acts
-            if isinstance(receipt.body, Judged) and receipt.body.attempt == attempt
-        )
+        found = (judged_in(receipt) for receipt in self.acts)
+        return tuple(verdict for verdict in found if verdict is not None and verdict.body.attempt == attempt)
 
     def standing(self, attempt: int) -> Standing:
         """Return the standing of an attempt's result."""
         return standing_of(self.verdicts(attempt))
+
+
+def judged_in(receipt: Receipt) -> ResultVerdict | None:
+    """Return the verdict that a receipt gives; None if it gives none."""
+    return ResultVerdict(receipt=receipt, body=receipt.body) if isinstance(receipt.body, Judged) else None
 
 
 def standing_of(verdicts: Iterable[ResultVerdict]) -> Standing:

@@ -114,7 +114,7 @@ class Doorkeeper:
             if text is not None and not right:
                 self._count_guess(guessed)
             raise UnknownTokenError
-        self._pace(known.id)
+        self.pace(known.id)
         return AccessCaller(token=known)
 
     def exchange(self, entrance: OneTimeEntrance, code: str, address: str) -> IssuedToken:
@@ -153,7 +153,8 @@ class Doorkeeper:
             if known.left < 1:
                 known.locked_until = now + limits.locked_out_for
 
-    def _pace(self, token: TokenId) -> None:
+    def pace(self, token: TokenId) -> None:
+        """Count a request with this token. Raises `TooManyRequestsError`."""
         limits = self._limits
         with self._lock:
             now = self._elapsed()

@@ -2,7 +2,7 @@
 
 import json
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from batonpass.errors import (
     AccessError,
@@ -31,6 +31,7 @@ from batonpass.errors import (
     OutOfScopeError,
     PolicyRefusedError,
     RequestTooLargeError,
+    SessionEndedError,
     StoreError,
     TooManyRequestsError,
     UnknownTokenError,
@@ -46,7 +47,7 @@ JSON: Final = "application/json"
 
 # The first that fits counts. Whatever is not here is a conflict with what is recorded: 409.
 _STATUSES: Final[tuple[tuple[type[BatonpassError] | tuple[type[BatonpassError], ...], int], ...]] = (
-    (UnknownTokenError, 401),
+    ((UnknownTokenError, SessionEndedError), 401),
     ((LockedOutError, TooManyRequestsError), 429),
     (WrongHostError, 421),
     (AccessError, 403),
@@ -72,12 +73,17 @@ def status_of(error: BatonpassError) -> int:
     return next((status for kinds, status in _STATUSES if isinstance(error, kinds)), CONFLICT)
 
 
-def error_body(error: BatonpassError) -> bytes:
+def told_error(error: BatonpassError) -> dict[str, Any]:
     """Return an error as every door tells it: its code, its sentence and its facts."""
     told = error_shape(error)
     if isinstance(error, CallError | GrantError | HandoffError):
         told["message"] = sentence_for(error)  # the words that every other door has for it
-    return json_bytes({"error": told})
+    return told
+
+
+def error_body(error: BatonpassError) -> bytes:
+    """Return an error as JSON."""
+    return json_bytes({"error": told_error(error)})
 
 
 def json_bytes(value: object) -> bytes:

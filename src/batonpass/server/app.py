@@ -36,7 +36,7 @@ from batonpass.server.endpoint import ApiRequest, Endpoint, RawAnswer
 from batonpass.server.event_stream import LAST_EVENT, EventStreams, resumed_after
 from batonpass.server.idempotency import GivenAnswer
 from batonpass.server.openapi import make_document
-from batonpass.server.pages import docs_page, enter_page, policy_for
+from batonpass.server.pages import docs_page, policy_for
 from batonpass.server.routes import ENDPOINTS
 from batonpass.wire.documents import DocumentReader
 
@@ -71,7 +71,6 @@ def make_app(plane: ControlPlane, *, hosts: Collection[str], mounts: Sequence[Ba
     ]
     own = [
         Route("/v1/enter", _enter(plane, threads), methods=["POST"]),
-        Route("/enter", _page(enter_page, script=True)),
         Route("/docs", _page(docs_page, script=False)),
         Route("/openapi.json", _document_of_all),
     ]

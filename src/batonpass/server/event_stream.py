@@ -60,7 +60,7 @@ class EventStreams:
             while True:
                 for position, kind, receipt in read.events:
                     yield ServerSentEvent(json_bytes(receipt).decode(), id=str(position), event=kind)
-                while read.is_all and await self._last_position(in_thread) <= read.after:
+                while read.is_all and await self.last_position(in_thread) <= read.after:
                     if time.monotonic() - asked_at > _ASK_AGAIN:
                         break
                     await asyncio.sleep(_LOOK_EVERY)
@@ -74,7 +74,8 @@ class EventStreams:
         finally:
             self._open -= 1
 
-    async def _last_position(self, in_thread: InThread) -> int:
+    async def last_position(self, in_thread: InThread) -> int:
+        """Return the position of the last receipt, as of a moment ago: one look serves all who wait."""
         async with self._looking:
             if time.monotonic() - self._looked_at >= _LOOK_EVERY:
                 found = await in_thread(self._look)

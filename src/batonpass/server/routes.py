@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from batonpass.server.acts import call_acts, decision_acts, handoff_acts, run_acts
+from batonpass.server.acts import call_acts, decision_acts, handoff_acts, recovery_acts, run_acts
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.resources import decisions, events, handoffs, ledger, receipts, runs
 
@@ -12,6 +12,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *call_acts.ENDPOINTS,
     *handoffs.ENDPOINTS,
     *handoff_acts.ENDPOINTS,
+    *recovery_acts.ENDPOINTS,
     *receipts.ENDPOINTS,
     *events.ENDPOINTS,
     *decisions.ENDPOINTS,

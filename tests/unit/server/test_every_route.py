@@ -32,6 +32,8 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "answer": {"text": "this"},
     "retryHandoff": {"reason": "again"},
     "cancelHandoff": {"reason": "no"},
+    "replaceAgent": {"to": "another"},
+    "settleCall": {"settlement": "skip"},
     "judgeResult": {"holds": True, "words": "seen"},
     "rule": {"approved": True},
     "revokeGrant": {"reason": "stop"},

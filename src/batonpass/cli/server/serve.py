@@ -16,10 +16,14 @@ from batonpass.errors import MissingExtraError
 from batonpass.records.access_token import find_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from batonpass.relay import Relay
+    from batonpass.server.control_plane import ControlPlane
     from batonpass.server.listener import ServerPlace
 
 _PORT: Final = 7420
+_EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "jinja2", "markupsafe"})
 
 
 @click.command()
@@ -56,32 +60,46 @@ def command(
     Whoever comes in needs a token, also from this machine: `batonpass token add` makes one. The first SIGTERM or
     Ctrl-C lets requests under way finish.
     """
+    require_extra()
+    from batonpass.server.listener import ServerPlace  # noqa: PLC0415 - needs the extra
+
+    place = ServerPlace(host=host, port=port, certificate=certificate, key=key, proxies=proxies, insecure=insecure)
+
+    def ready(plane: "ControlPlane", address: str) -> None:
+        code = plane.entrance.open(f"user:{own_user()}") if link and _is_own(place) else None
+        _tell_ready(plane.relay, address, code)
+        if pid_file is not None:
+            pid_file.write_text(f"{os.getpid()}\n", encoding="utf-8")
+        if address_file is not None:
+            address_file.write_text(f"{address}\n", encoding="utf-8")
+
+    serve_ledger(place, names, ready)
+    tell("stopped")
+
+
+def require_extra() -> None:
+    """Raise `MissingExtraError` if what servers need is not installed."""
     try:
-        from batonpass.server.listener import ServerPlace, bound, listen  # noqa: PLC0415 - needs the extra
+        import batonpass.server.page.door  # noqa: F401, PLC0415 - needs the extra
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"starlette", "uvicorn", "anyio", "sse_starlette"}:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
         raise MissingExtraError("servers", "server") from None
-    place = ServerPlace(host=host, port=port, certificate=certificate, key=key, proxies=proxies, insecure=insecure)
+
+
+def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[[ControlPlane, str], None]") -> None:
+    """Serve this directory's ledger with its page until a signal. `ready` is told the address once it listens."""
+    from batonpass.server.app import make_app  # noqa: PLC0415 - needs the extra
+    from batonpass.server.boundary import hosts_for  # noqa: PLC0415 - as above
+    from batonpass.server.control_plane import ControlPlane  # noqa: PLC0415 - as above
+    from batonpass.server.listener import bound, listen  # noqa: PLC0415 - as above
+    from batonpass.server.page.door import page_routes  # noqa: PLC0415 - as above
+
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
     with bound(place) as (opened, address), closing(_relay()) as relay:
-        from batonpass.server.app import make_app  # noqa: PLC0415 - as above
-        from batonpass.server.boundary import hosts_for  # noqa: PLC0415 - as above
-        from batonpass.server.control_plane import ControlPlane  # noqa: PLC0415 - as above
-
         plane = ControlPlane.over(relay)
-        app = make_app(plane, hosts=hosts_for(host, names))
-
-        def ready() -> None:
-            code = plane.entrance.open(f"user:{_user()}") if link and _is_own(place) else None
-            _tell_ready(relay, address, code)
-            if pid_file is not None:
-                pid_file.write_text(f"{os.getpid()}\n", encoding="utf-8")
-            if address_file is not None:
-                address_file.write_text(f"{address}\n", encoding="utf-8")
-
-        listen(app, place, opened, ready=ready)
-    tell("stopped")
+        app = make_app(plane, hosts=hosts_for(place.host, names), mounts=page_routes(plane))
+        listen(app, place, opened, ready=lambda: ready(plane, address))
 
 
 def _relay() -> "Relay":
@@ -100,7 +118,8 @@ def _is_own(place: "ServerPlace") -> bool:
     return is_loopback(place.host)
 
 
-def _user() -> str:
+def own_user() -> str:
+    """Return the name of whoever started this."""
     return os.environ.get("USER") or getpass.getuser()
 
 
@@ -109,7 +128,7 @@ def _tell_ready(relay: "Relay", address: str, code: str | None) -> None:
         has_tokens = relay.store.founded() and next(find_tokens(view), None) is not None
     tell(f"serving {relay.store.url} at ", paint(address, bold=True))
     if code is not None:
-        tell(f"  come in once, within ten minutes:  {address}/enter#{code}")
+        tell(f"  look at it, once within ten minutes:  {address}/enter#{code}")
     if not has_tokens:
         tell("  let an agent in:  batonpass token add service:NAME --role agent --may 'read:**'")
     tell(f"  what there is:  {address}/openapi.json")

@@ -1,0 +1,253 @@
+"""The routes of the page: who looks, what they see, what they send, and how they come in and leave."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from batonpass.errors import BatonpassError, NoSuchRouteError, SessionEndedError, UnknownTokenError
+from batonpass.model.base.ids import TokenId
+from batonpass.server.answer import status_of, told_error
+from batonpass.server.app import in_thread
+from batonpass.server.control_plane import ControlPlane
+from batonpass.server.event_stream import LAST_EVENT, resumed_after
+from batonpass.server.page.deed import DEEDS, perform
+from batonpass.server.page.form import read_form, require_own
+from batonpass.server.page.frame import policy, render, static_files
+from batonpass.server.page.live import LiveNews
+from batonpass.server.page.need_count import count_waiting
+from batonpass.server.page.request import PageMoved, PageRequest, PageView, Shown
+from batonpass.server.page.session import LASTS, PageSessions, PageVisitor
+from batonpass.server.page.view_table import VIEWS
+
+_THREADS: Final = 20
+_SEE_OTHER: Final = 303
+_FOREVER: Final = "public, max-age=31536000, immutable"
+_LONGEST_PATH: Final = 2000
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def page_routes(plane: ControlPlane, sessions: PageSessions | None = None) -> Sequence[BaseRoute]:
+    """Return the routes of the page, to be mounted beside the HTTP interface."""
+    door = _PageDoor(plane, sessions or PageSessions(plane))
+    return [
+        Route("/enter", door.show_entry),
+        Route("/session", door.enter, methods=["POST"]),
+        Route("/session/end", door.leave, methods=["POST"]),
+        Route("/static/{digest}/{name}", door.send_file),
+        Route("/events", door.stream),
+        *(Route(view.path, door.look_at(view)) for view in VIEWS),
+        *(Route(deed.path, door.do(deed.name), methods=["POST"]) for deed in DEEDS),
+    ]
+
+
+class _PageDoor:
+    """Answers requests of browsers."""
+
+    def __init__(self, plane: ControlPlane, sessions: PageSessions) -> None:
+        self._plane = plane
+        self._sessions = sessions
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._news = LiveNews(plane)
+
+    def look_at(self, view: PageView) -> Handler:
+        """Return what answers requests for a view."""
+
+        async def handle(request: Request) -> Response:
+            answered: Response = await in_thread(self._threads, partial(self._look, view, request))
+            return answered
+
+        return handle
+
+    def _look(self, view: PageView, request: Request) -> Response:
+        try:
+            visitor = self._visitor(request)
+        except BatonpassError as error:
+            return self._ask_in(request, error)
+        try:
+            visitor.caller.require_role(view.roles)
+            asked = self._asked(request, visitor)
+            return self._answer(request, visitor, view.template, {"view": view.name, **view.make(asked)})
+        except PageMoved as moved:
+            return RedirectResponse(moved.to, _SEE_OTHER)
+        except BatonpassError as error:
+            return self._refuse(request, visitor, error)
+
+    def do(self, name: str) -> Handler:
+        """Return what answers a form that changes something."""
+
+        async def handle(request: Request) -> Response:
+            try:
+                require_own(request.headers)
+                fields = await read_form(request)
+            except BatonpassError as error:
+                return self._refuse(request, None, error)
+            answered: Response = await in_thread(self._threads, partial(self._do, name, request, fields))
+            return answered
+
+        return handle
+
+    def _do(self, name: str, request: Request, fields: dict[str, str]) -> Response:
+        try:
+            visitor = self._visitor(request)
+        except BatonpassError as error:
+            return self._ask_in(request, error)
+        try:
+            visitor.require_form(fields.get("form", ""))
+            to = perform(name, self._asked(request, visitor), fields)
+        except BatonpassError as error:
+            return self._refuse(request, visitor, error, back=_local(fields.get("back", "")))
+        return RedirectResponse(to, _SEE_OTHER)
+
+    async def stream(self, request: Request) -> Response:
+        """Tell a page that something changed, without saying what."""
+        try:
+            visitor: PageVisitor = await in_thread(self._threads, partial(self._visitor, request))
+            root, after = request.query_params.get("root"), request.query_params.get("after")
+            last = resumed_after(request.headers.get(LAST_EVENT) or after)
+            return self._news.stream(visitor.caller.token.id, root, last, self._threads)
+        except BatonpassError as error:
+            return Response(told_error(error)["message"], status_of(error), media_type="text/plain")
+
+    async def send_file(self, request: Request) -> Response:
+        """Send a style, a script or a picture of ours. Its address changes with it, so it is kept for good."""
+        found = static_files().get(request.path_params["name"])
+        if found is None:
+            return self._refuse(request, None, NoSuchRouteError(request.url.path[:200]))
+        return Response(found.body, headers={"Cache-Control": _FOREVER}, media_type=found.media_type)
+
+    async def show_entry(self, request: Request) -> Response:
+        """Show the way in: it takes the code of a one-time link, which no server log has seen, or a token."""
+        return self._send(request, "enter.html", {"to": _local(request.query_params.get("to", "")), "error": None})
+
+    async def enter(self, request: Request) -> Response:
+        """Exchange a code or a token for a session."""
+        fields: dict[str, str] = {}
+        try:
+            require_own(request.headers)
+            fields = await read_form(request)
+            cookie = await in_thread(self._threads, partial(self._open, request, fields))
+        except BatonpassError as error:
+            said = {"to": _local(fields.get("to", "")), "error": told_error(error)}
+            return self._send(request, "enter.html", said, status_of(error))
+        answer = RedirectResponse(_local(fields.get("to", "")), _SEE_OTHER)
+        self._set_cookie(request, answer, cookie, int(LASTS.total_seconds()))
+        return answer
+
+    def _open(self, request: Request, fields: dict[str, str]) -> str:
+        address = "" if request.client is None else request.client.host
+        if code := fields.get("code", "").strip():
+            issued = self._plane.doorkeeper.exchange(self._plane.entrance, code, address)
+            return self._sessions.open_with(issued.id, is_own=True)
+        given = fields.get("token", "").strip()
+        caller = self._plane.doorkeeper.let_in(f"Bearer {given}" if given else None, address)
+        return self._sessions.open_with(TokenId(caller.token.id), is_own=False)
+
+    async def leave(self, request: Request) -> Response:
+        """End the session."""
+        try:
+            require_own(request.headers)
+            fields = await read_form(request)
+            await in_thread(self._threads, partial(self._close, request, fields.get("form", "")))
+        except BatonpassError as error:
+            return self._refuse(request, None, error)
+        answer = RedirectResponse("/enter", _SEE_OTHER)
+        self._set_cookie(request, answer, "", 0)
+        answer.headers["Clear-Site-Data"] = '"cache"'
+        return answer
+
+    def _close(self, request: Request, form: str) -> None:
+        try:
+            self._visitor(request).require_form(form)
+        except SessionEndedError:
+            return
+        self._sessions.close(request.cookies.get(_cookie_name(request)))
+
+    def _visitor(self, request: Request) -> PageVisitor:
+        return self._sessions.find(request.cookies.get(_cookie_name(request)))
+
+    def _asked(self, request: Request, visitor: PageVisitor) -> PageRequest:
+        return PageRequest(
+            plane=self._plane,
+            visitor=visitor,
+            path=request.url.path,
+            names=request.path_params,
+            query=dict(request.query_params),
+        )
+
+    def _ask_in(self, request: Request, error: BatonpassError) -> Response:
+        to = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        if request.method != "GET":
+            to = "/"
+        elif request.headers.get("sec-fetch-site") == "cross-site":
+            # A strict cookie does not come along from another site, such as a chat in which somebody was sent the link.
+            # Asked again by our own page, the browser sends it.
+            return self._send(request, "again.html", {"to": _local(to)})
+        unknown = isinstance(error, SessionEndedError | UnknownTokenError)
+        said = {"to": _local(to), "error": None if unknown else told_error(error)}
+        return self._send(request, "enter.html", said, status_of(error))
+
+    def _refuse(
+        self, request: Request, visitor: PageVisitor | None, error: BatonpassError, back: str = "/"
+    ) -> Response:
+        said = {"view": "", "error": told_error(error), "back": back}
+        if visitor is None:
+            return self._send(request, "refused.html", said, status_of(error))
+        return self._answer(request, visitor, "refused.html", said, status_of(error))
+
+    def _answer(
+        self, request: Request, visitor: PageVisitor, template: str, said: Shown, status: int = 200
+    ) -> Response:
+        with self._plane.relay.store.view() as view:
+            frame = {
+                "visitor": visitor,
+                "waiting": count_waiting(view),
+                "position": view.last_position(),
+                "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+                "now": self._plane.clock.now(),
+            }
+        return self._send(request, template, {**frame, **said}, status)
+
+    def _send(self, request: Request, template: str, said: Shown, status: int = 200) -> Response:
+        nonce = secrets.token_urlsafe(16)
+        body = render(template, nonce, {"visitor": None, **said})
+        # Without a referrer a browser would not say either that a form is from our own page. Others are told nothing.
+        headers = {"Content-Security-Policy": policy(nonce), "Referrer-Policy": "same-origin"}
+        if request.method == "HEAD":
+            body = ""
+        return Response(body, status, headers, "text/html; charset=utf-8")
+
+    def _set_cookie(self, request: Request, answer: Response, value: str, lasts: int) -> None:
+        answer.set_cookie(
+            _cookie_name(request),
+            value,
+            max_age=lasts,
+            path="/",
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+
+
+def _cookie_name(request: Request) -> str:
+    """Return the name of our cookie.
+
+    Over TLS it is bound to this host. Without, on one machine, cookies of all ports are sent to each: so each server
+    has a name of its own.
+    """
+    if request.url.scheme == "https":
+        return "__Host-batonpass"
+    return f"batonpass-{request.url.port or 80}"
+
+
+def _local(path: str) -> str:
+    """Return a path of this server; anything else leads to its beginning."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return quote(path, safe="/?&=%+,:@-._~#") if is_ours and len(path) <= _LONGEST_PATH else "/"

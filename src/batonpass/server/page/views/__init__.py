@@ -1,0 +1,1 @@
+"""The views of the page: each turns records into what one template shows."""
