@@ -87,11 +87,14 @@ def _query_parts(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     if endpoint.query is None:
         return
     _, components = msgspec.json.schema_components([endpoint.query], ref_template=_REFS)
-    for name, said in components[endpoint.query.__name__]["properties"].items():
+    described = components[endpoint.query.__name__]
+    for name, said in described["properties"].items():
         schema = _inlined(said, components)
         about = schema.pop("description", None)
         schema.pop("default", None) if schema.get("default", 0) is None else None
-        yield {"name": name, "in": "query", "schema": schema, **({} if about is None else {"description": about})}
+        more = {"required": True} if name in described.get("required", ()) else {}
+        more |= {} if about is None else {"description": about}
+        yield {"name": name, "in": "query", "schema": schema, **more}
 
 
 def _inlined(said: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:

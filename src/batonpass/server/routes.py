@@ -4,7 +4,7 @@ from typing import Final
 
 from batonpass.server.acts import call_acts, decision_acts, handoff_acts, recovery_acts, run_acts
 from batonpass.server.endpoint import Endpoint
-from batonpass.server.resources import decisions, events, handoffs, ledger, receipts, runs
+from batonpass.server.resources import decisions, events, handoffs, ledger, receipts, runs, search
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *runs.ENDPOINTS,
@@ -14,6 +14,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *handoff_acts.ENDPOINTS,
     *recovery_acts.ENDPOINTS,
     *receipts.ENDPOINTS,
+    *search.ENDPOINTS,
     *events.ENDPOINTS,
     *decisions.ENDPOINTS,
     *decision_acts.ENDPOINTS,

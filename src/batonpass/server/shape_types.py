@@ -92,6 +92,24 @@ class HandoffDetailShape(HandoffShape, frozen=True, kw_only=True):
     acts: list[str]
 
 
+class BriefingShape(Struct, frozen=True, kw_only=True):
+    """What the receiver of a handoff is told: instructions, and apart from them what came from outside."""
+
+    handoff: str
+    instructions: str
+    data: str
+    deferred: list[str]
+
+
+class ExcerptShape(Struct, frozen=True, kw_only=True):
+    """A part of a text that a briefing gives by reference, and how many characters follow."""
+
+    ref: str
+    text: str
+    start: int
+    rest: int
+
+
 class ReceiptShape(Struct, frozen=True, kw_only=True):
     """One signed record, with the words beside it."""
 
@@ -112,6 +130,21 @@ class ReceiptShape(Struct, frozen=True, kw_only=True):
     session: str | None
     body: Document
     content: dict[str, WordsShape]
+
+
+class MatchShape(Struct, frozen=True, kw_only=True):
+    """A place in a receipt, or in the words beside it, that a search found."""
+
+    receipt: str
+    stream: str
+    kind: str
+    at: Moment
+    agent: str
+    field: str
+    line: int | None
+    before: str
+    found: str
+    after: str
 
 
 class ArtifactShape(Struct, frozen=True, kw_only=True):

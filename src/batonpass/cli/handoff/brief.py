@@ -5,23 +5,21 @@ from typing import Final
 
 import click
 
+from batonpass.accounts.handoff.handoff_briefing import brief_handoff
 from batonpass.audit.meant_ids import get_handoff
 from batonpass.briefing.baton_difference import compare, describe_difference
 from batonpass.briefing.person import describe
-from batonpass.briefing.render import LIMIT, Briefing, brief
+from batonpass.briefing.render import LIMIT, Briefing
 from batonpass.cli.input.id_types import HANDOFF_ID
 from batonpass.cli.input.ledger_access import opened_view
 from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.terminal import say, say_json
-from batonpass.errors import GrantError, NotFoundError
-from batonpass.handoff.grants.effective_grant import read_grant_of
+from batonpass.errors import NotFoundError
 from batonpass.handoff.history.offers import read_offer
 from batonpass.handoff.programs.program_briefing import tell_grant
-from batonpass.model.base.ids import ContentId
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Item
 from batonpass.model.grants.effective_grant import EffectiveGrant
-from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView
 
 MODEL: Final = "model"
@@ -58,8 +56,7 @@ def show_briefing(handoff: str, *, audience: str, limit: int, as_json: bool) -> 
         found = get_handoff(view, handoff)
         baton = read_offer(view, found).baton
         if audience == MODEL:
-            grant = _grant(view, found)
-            briefing = brief(baton, read=lambda content: _read(view, content), grant=grant, can_ask=True, limit=limit)
+            briefing, grant = brief_handoff(view, found, datetime.now(UTC), limit=limit)
             said, facts = briefing.text, _briefing_facts(briefing, grant)
         elif audience == PERSON:
             said = describe(baton)
@@ -72,20 +69,6 @@ def show_briefing(handoff: str, *, audience: str, limit: int, as_json: bool) -> 
         return
     for line in said.rstrip("\n").split("\n"):
         say(line)
-
-
-def _read(view: LedgerView, content: ContentId) -> bytes | None:
-    try:
-        return view.get_content(content).body
-    except NotFoundError:
-        return None
-
-
-def _grant(view: LedgerView, handoff: Handoff) -> EffectiveGrant | None:
-    try:
-        return read_grant_of(view, handoff, datetime.now(UTC))
-    except GrantError:
-        return None  # the grant is gone or was changed; `batonpass ledger verify` says which
 
 
 def _before(view: LedgerView, baton: Baton) -> Baton:

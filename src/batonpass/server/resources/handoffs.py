@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from batonpass.accounts.handoff.grant_chain import read_chain
 from batonpass.accounts.handoff.grant_facts import chain_facts, mode_of
+from batonpass.accounts.handoff.handoff_briefing import brief_handoff, read_deferred
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import HANDOFF, AgentId, HandoffId, RunId, StreamId
 from batonpass.model.base.lifecycle import State
@@ -17,7 +18,7 @@ from batonpass.records.shape import Shape, handoff_shape, hold_shape, run_shape,
 from batonpass.server.endpoint import EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.reach import CallerReach
 from batonpass.server.resources.page import PageQuery, paged
-from batonpass.server.shape_types import GrantShape, HandoffDetailShape, HandoffShape, Page
+from batonpass.server.shape_types import BriefingShape, ExcerptShape, GrantShape, HandoffDetailShape, HandoffShape, Page
 from batonpass.store.port import LedgerView
 
 
@@ -92,6 +93,35 @@ def show_grant(asked: ApiRequest) -> Shape:
         return {"account": account, "mode": mode_of(view, account), "chain": chain_facts(chain)}
 
 
+class TextQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which text of a briefing is asked for."""
+
+    ref: Annotated[str, Meta(min_length=1, max_length=300, description="The reference, as the briefing gives it.")]
+    start: Annotated[int, Meta(ge=0, le=2**53 - 1, description="How many characters to skip.")] = 0
+
+
+def show_briefing(asked: ApiRequest) -> Shape:
+    """Return what the receiver of a handoff is told: the instructions, and apart from them what came from outside."""
+    with asked.looking() as (view, reach):
+        handoff = reach.readable_handoff(asked.names["handoff"])
+        briefing, _ = brief_handoff(view, handoff, asked.plane.clock.now(), can_ask=False)
+    return {
+        "handoff": handoff.id,
+        "instructions": briefing.instructions,
+        "data": briefing.data,
+        "deferred": list(briefing.deferred),
+    }
+
+
+def read_text(asked: ApiRequest) -> Shape:
+    """Return a part of a text that the briefing of a handoff gives by reference."""
+    query: TextQuery = asked.query
+    with asked.looking() as (view, reach):
+        handoff = reach.readable_handoff(asked.names["handoff"])
+        excerpt = read_deferred(view, handoff, query.ref, query.start)
+    return {"ref": query.ref, "text": excerpt.text, "start": excerpt.start, "rest": excerpt.rest}
+
+
 ENDPOINTS: Final = (
     Endpoint(
         method="GET",
@@ -111,6 +141,25 @@ ENDPOINTS: Final = (
         roles=EVERYBODY,
         act=show_handoff,
         answers=HandoffDetailShape,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/handoffs/{handoff}/briefing",
+        name="showBriefing",
+        about="Show what the receiver of a handoff is told.",
+        roles=EVERYBODY,
+        act=show_briefing,
+        answers=BriefingShape,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/handoffs/{handoff}/texts",
+        name="readText",
+        about="Read a text that the briefing of a handoff gives by reference.",
+        roles=EVERYBODY,
+        act=read_text,
+        answers=ExcerptShape,
+        query=TextQuery,
     ),
     Endpoint(
         method="GET",
