@@ -52,7 +52,7 @@ GUIDES: Final = (
         "agents",
     ),
     *("sessions", "review", "policy"),
-    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve"),
+    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve", "mcp-server"),
 )
 REFERENCE: Final = ("cli", "errors", "findings", "frameworks", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (

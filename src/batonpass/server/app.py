@@ -5,7 +5,8 @@ request and sending the answer is done here, once for all.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cache, partial
 from hashlib import sha256
 from typing import Any, Final
@@ -54,12 +55,20 @@ _BODIES: Final = {one.name: DocumentReader(one.body) for one in ENDPOINTS if one
 _QUERIES: Final = {one.name: DocumentReader(one.query) for one in ENDPOINTS if one.query is not None}
 
 Handler = Callable[[Request], Awaitable[Response]]
+Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
 
-def make_app(plane: ControlPlane, *, hosts: Collection[str], mounts: Sequence[BaseRoute] = ()) -> ASGIApp:
+def make_app(
+    plane: ControlPlane,
+    *,
+    hosts: Collection[str],
+    mounts: Sequence[BaseRoute] = (),
+    lifespans: Sequence[Lifespan] = (),
+) -> ASGIApp:
     """Return the application of a control plane. `mounts` are other doors: they are behind the same boundary.
 
-    Whoever mounts a door asks `plane.doorkeeper` who comes in, as the endpoints here do.
+    Whoever mounts a door asks `plane.doorkeeper` who comes in, as the endpoints here do. `lifespans` are entered while
+    the server runs.
     """
     threads = anyio.CapacityLimiter(_THREADS)
     by_path: dict[str, dict[str, Endpoint]] = {}
@@ -74,14 +83,21 @@ def make_app(plane: ControlPlane, *, hosts: Collection[str], mounts: Sequence[Ba
         Route("/docs", _page(docs_page, script=False)),
         Route("/openapi.json", _document_of_all),
     ]
-    return Boundary(_Doors([*routes, *own, *mounts]), hosts=hosts)
+    return Boundary(_Doors([*routes, *own, *mounts], lifespans), hosts=hosts)
 
 
 class _Doors:
     """All routes. What fails in one is left to the boundary, which says nothing of it to the client."""
 
-    def __init__(self, routes: Sequence[BaseRoute]) -> None:
-        self._app = ExceptionMiddleware(Router(routes), handlers={HTTPException: _no_route})
+    def __init__(self, routes: Sequence[BaseRoute], lifespans: Sequence[Lifespan]) -> None:
+        @asynccontextmanager
+        async def lifespan(_: object) -> AsyncIterator[None]:
+            async with AsyncExitStack() as stack:
+                for one in lifespans:
+                    await stack.enter_async_context(one())
+                yield
+
+        self._app = ExceptionMiddleware(Router(routes, lifespan=lifespan), handlers={HTTPException: _no_route})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self  # a router that stands alone would answer what it does not know in its own words

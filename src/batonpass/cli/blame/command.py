@@ -148,9 +148,9 @@ def command(
     if span is not None:
         blames = _of_span(span, full=full, as_json=as_json)
     else:
-        blame = _of_file(where, full=full) if where is not None and not is_run else None
+        blame = blame_of_file(where, full=full) if where is not None and not is_run else None
         blames = [blame or _of_ledger(where, lambda: _asking(effect, artifact, digest, text, full=full), full=full)]
-        is_whole = blame is not None and where is not None and _parsed(where)[1] is None and not full
+        is_whole = blame is not None and where is not None and parse_place(where)[1] is None and not full
         layout = Layout(every=every or is_whole, full=full, as_json=as_json, in_pager=not no_pager)
         _answer(blames[0], layout)
     if not any(blame.is_explained for blame in blames) or not all(blame.holds for blame in blames):
@@ -158,7 +158,7 @@ def command(
 
 
 def _is_file(where: str) -> bool:
-    path, lines = _parsed(where)
+    path, lines = parse_place(where)
     return lines is not None or path.is_file()
 
 
@@ -191,8 +191,9 @@ def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> 
         return replace(with_ways(view, found) if full else found, transcripts=sessions)
 
 
-def _of_file(where: str, *, full: bool) -> Blame:
-    path, lines = _parsed(where)
+def blame_of_file(where: str, *, full: bool) -> Blame:
+    """Return who wrote a file or lines of it, from the chosen ledger, or from what there is without one."""
+    path, lines = parse_place(where)
     if find_ledger(path, given_ledger()) is None:
         told = blame_by_git(path, lines)
         if told is not None:
@@ -232,7 +233,7 @@ def _of_span(span: CommitSpan, *, full: bool, as_json: bool) -> list[Blame]:
     return [hunk.blame for hunk in hunks if hunk.blame is not None]
 
 
-def _parsed(where: str) -> tuple[Path, Lines | None]:
+def parse_place(where: str) -> tuple[Path, Lines | None]:
     """Return the file and its lines; an existing file whose name ends like a line number is that file."""
     found = _WHERE.fullmatch(where)
     if found is None or Path(where).exists():
@@ -335,7 +336,7 @@ def _shortened(label: str, room: int) -> str:
 
 def _say_porcelain(where: str, *, every: bool) -> None:
     """Print lines in git's format. Nobody named is no failure: editors read on only after a success."""
-    path, lines = _parsed(where)
+    path, lines = parse_place(where)
     if lines is None and not path.is_file():
         raise click.UsageError("--porcelain needs a file")
     with ExitStack() as stack:

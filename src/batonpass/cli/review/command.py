@@ -91,7 +91,7 @@ def command(
         if part is not None:
             _say_part(view, _root_of(view, given), part, now, as_json=as_json)
             return
-        review = _read(view, given, since, now).at_least(Severity(severity))
+        review = read_review(view, given, since, now).at_least(Severity(severity))
         document = _sarif(view, review) if form == "sarif" else None
     if as_json:
         say_json(review_facts(review))
@@ -119,7 +119,8 @@ def _refuse(named: list[object], *, part: str | None, form: str | None, as_json:
         raise click.UsageError(f"-o needs one of {', '.join(f'--{one}' for one in _FORMS)}")
 
 
-def _read(view: LedgerView, given: str | None, since: datetime | None, now: datetime) -> Review:
+def read_review(view: LedgerView, given: str | None, since: datetime | None, now: datetime) -> Review:
+    """Return the review of what is meant; without a name, of the latest tree."""
     if since is not None:
         return review_roots(view, find_reviewed(view, since), now)
     if given is None or given.strip() == LAST:

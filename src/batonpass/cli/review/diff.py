@@ -1,5 +1,6 @@
 """`batonpass review --diff`: a whole pull request, by whose work each hunk is."""
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import click
 from batonpass.accounts.blame.blame_sheet import BlameSheet
 from batonpass.accounts.blame.blame_words import who
 from batonpass.accounts.blamed_lines.span_summary import summary_facts, summary_markdown, tell_doubts, tell_sum
+from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.cli.git.summary import asked_ledger, find_hunks, get_span, title_of
 from batonpass.cli.input.ledger_access import viewed
 from batonpass.cli.output.exits import NO
@@ -16,7 +18,7 @@ from batonpass.cli.output.terminal import paint, say, say_json, tell
 from batonpass.cli.output.units import counted
 from batonpass.cli.review.review_lines import finding_facts, say_finding
 from batonpass.records.shape import exact, text_shape
-from batonpass.review.finding import Severity
+from batonpass.review.finding import Finding, Severity
 from batonpass.review.report.review_markdown import finding_lines, inert
 from batonpass.review.reviewed_diff import DiffWork, ReviewedDiff, review_diff
 
@@ -32,14 +34,10 @@ def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_
         diff = review_diff(view, find_hunks(view, span, sessions), now)
     findings = diff.review.at_least(severity).findings
     if as_json:
-        facts = _facts(diff)
-        say_json({"base": span.base, "head": span.head, **facts, "findings": [finding_facts(one) for one in findings]})
+        say_json(diff_facts(diff, span, findings))
     elif form == "md":
-        click.echo(summary_markdown(diff.summary, title_of(span)), nl=False)
-        for line in _markdown(diff, heard=sessions is not None):
+        for line in diff_markdown(diff, span, findings, heard=sessions is not None):
             click.echo(line)
-        for finding in findings:
-            click.echo("\n".join(finding_lines(finding)))
     else:
         _say(diff, heard=sessions is not None, now=now)
         for finding in findings:
@@ -47,6 +45,20 @@ def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_
             say_finding(finding)
     if findings or not diff.summary.holds:
         click.get_current_context().exit(NO)
+
+
+def diff_facts(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding]) -> dict[str, Any]:
+    """Return the review of a span of commits for programs."""
+    ends = {"base": span.base, "head": span.head}
+    return {**ends, **_facts(diff), "findings": [finding_facts(one) for one in findings]}
+
+
+def diff_markdown(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding], *, heard: bool) -> Iterator[str]:
+    """Yield the review of a span of commits as lines of Markdown, in which nothing is live."""
+    yield from summary_markdown(diff.summary, title_of(span)).splitlines()
+    yield from _markdown(diff, heard=heard)
+    for finding in findings:
+        yield from finding_lines(finding)
 
 
 def _say(diff: ReviewedDiff, *, heard: bool, now: datetime) -> None:

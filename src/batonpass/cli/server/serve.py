@@ -4,6 +4,7 @@ import getpass
 import logging
 import os
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from batonpass.relay import Relay
     from batonpass.server.control_plane import ControlPlane
     from batonpass.server.listener import ServerPlace
+    from batonpass.server.mcp.http_mount import McpMount
 
 _PORT: Final = 7420
 _EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "jinja2", "markupsafe"})
@@ -98,8 +100,29 @@ def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
     with bound(place) as (opened, address), closing(_relay()) as relay:
         plane = ControlPlane.over(relay)
-        app = make_app(plane, hosts=hosts_for(place.host, names), mounts=page_routes(plane))
+        mcp = _mcp(plane)
+        app = make_app(
+            plane,
+            hosts=hosts_for(place.host, names),
+            mounts=[*page_routes(plane), *([] if mcp is None else [mcp.route])],
+            lifespans=[] if mcp is None else [mcp.lifespan],
+        )
         listen(app, place, opened, ready=lambda: ready(plane, address))
+
+
+def _mcp(plane: "ControlPlane") -> "McpMount | None":
+    """Return the door for MCP clients, if its extra is installed."""
+    if not _has_mcp():
+        return None
+    from batonpass.cli.server.work_tree_answers import WorkTreeAnswers  # noqa: PLC0415 - only for this door
+    from batonpass.server.mcp.http_mount import McpMount  # noqa: PLC0415 - as above
+
+    # Whoever comes in over a network sees only files that git or the ledger knows already.
+    return McpMount(plane, WorkTreeAnswers(only_known=True))
+
+
+def _has_mcp() -> bool:
+    return find_spec("mcp") is not None
 
 
 def _relay() -> "Relay":
@@ -131,4 +154,4 @@ def _tell_ready(relay: "Relay", address: str, code: str | None) -> None:
         tell(f"  look at it, once within ten minutes:  {address}/enter#{code}")
     if not has_tokens:
         tell("  let an agent in:  batonpass token add service:NAME --role agent --may 'read:**'")
-    tell(f"  what there is:  {address}/openapi.json")
+    tell(f"  what there is:  {address}/openapi.json" + (f", and for MCP clients {address}/mcp" if _has_mcp() else ""))

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from batonpass.cli.blame.command import _parsed
+from batonpass.cli.blame.command import parse_place
 from tests.unit.accounts.shop import AFTER, ANA, NEW, write_file
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.transcripts import a_bare_desk
@@ -150,5 +150,5 @@ def test_a_file_whose_name_looks_like_a_line(desk: Desk) -> None:
     """If there is such a file, it is meant."""
     (desk.directory / "a.py:2").write_text("x\n", encoding="utf-8")
 
-    assert (Path("a.py:2"), None) == _parsed("a.py:2")
-    assert Path("b.py") == _parsed("b.py:1-2")[0]
+    assert (Path("a.py:2"), None) == parse_place("a.py:2")
+    assert Path("b.py") == parse_place("b.py:1-2")[0]
