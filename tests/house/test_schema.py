@@ -25,15 +25,24 @@ _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TABLE = re.compile(r"\s*(?:CREATE|ALTER)\s+TABLE\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?\"?(\w+)", re.IGNORECASE)
 _LIST = re.compile(r"\"?(\w+)\"?\s+IN\s*\(((?:\s*'[^']*'\s*,?)+)\)", re.IGNORECASE)
 _VALUE = re.compile(r"'([^']*)'")
+# The text of a table, as a migration of SQLite rewrites it: each value is compared by itself.
+_REWRITTEN = re.compile(r"\s*UPDATE\s+sqlite_schema\s+SET\s+sql\s*=\s*'((?:[^']|'')*)'", re.IGNORECASE)
+_COMPARED = re.compile(r"\b(\w+) = '([^']*)'")
 
 
 def checks_in(sql: str) -> Checks:
     """Return the values that each checked column of each table may have; the last definition counts."""
     found: Checks = {}
     for statement in _COMMENT.sub("", sql).split(";"):
-        if table := _TABLE.match(statement):
-            for column, values in _LIST.findall(statement):
-                found[table[1], column] = set(_VALUE.findall(values))
+        rewritten = _REWRITTEN.match(statement)
+        said = statement if rewritten is None else rewritten[1].replace("''", "'")
+        if table := _TABLE.match(said):
+            checked: Checks = {
+                (table[1], column): set(_VALUE.findall(values)) for column, values in _LIST.findall(said)
+            }
+            for column, value in _COMPARED.findall(said):
+                checked.setdefault((table[1], column), set()).add(value)
+            found |= checked
     return found
 
 
@@ -55,7 +64,7 @@ def test_check_lists_equal_the_enums(dialect: str) -> None:
 
 
 def test_check_lists_are_read_from_sql() -> None:
-    """A list is found behind a column or at the table's end, in a new table or a changed one, and not in a comment."""
+    """A list is found behind a column or at the end of a table that is made, changed or rewritten, not in a comment."""
     sql = """
         CREATE TABLE IF NOT EXISTS a (
             b TEXT NOT NULL CHECK (b IN ('x', 'y')),  -- once: b IN ('z')
@@ -67,6 +76,13 @@ def test_check_lists_are_read_from_sql() -> None:
             'n'
         ));
         CREATE INDEX e ON a (b) WHERE b IN ('x');
+        CREATE TABLE f (g TEXT CHECK (g IN ('k', 'l')));
+        UPDATE sqlite_schema SET sql = 'CREATE TABLE f (g TEXT CHECK (g = ''k'' OR g = ''q''))' WHERE name = 'f';
     """
 
-    assert {("a", "b"): {"x", "y"}, ("a", "c"): {"p"}, ("a", "d"): {"m", "n"}} == checks_in(sql)
+    assert {
+        ("a", "b"): {"x", "y"},
+        ("a", "c"): {"p"},
+        ("a", "d"): {"m", "n"},
+        ("f", "g"): {"k", "q"},
+    } == checks_in(sql)

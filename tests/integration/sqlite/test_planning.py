@@ -107,3 +107,40 @@ def test_attempts_are_found_without_those_at_other_handoffs(path: Path) -> None:
     ] == [step for step in plan if " runs " in step]
     assert ["USE TEMP B-TREE FOR ORDER BY"] == plan[plan.index("RIGHT") :][-1:]
     assert 1 == sum("TEMP B-TREE" in step for step in plan)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "add_content",
+        "add_handoff",
+        "add_receipt",
+        "add_run",
+        "end_run",
+        "move_handoff_of_caller",
+        "move_stream",
+        "open_stream",
+    ],
+)
+def test_what_each_act_writes_needs_no_table_of_its_own(path: Path, name: str) -> None:
+    """A list of values in a CHECK would be made a table, with a cache of pages, whenever a row is written."""
+    connection = apsw.Connection(str(path))
+    query = QUERIES[name]
+    numbered = [int(number) for number in re.findall(r"\?(\d+)", query)]
+    given = (None,) * (max(numbered) if numbered else query.count("?"))
+    steps = [row[1] for row in connection.execute(f"EXPLAIN {query}", given)]
+
+    assert "OpenWrite" in steps
+    assert "OpenEphemeral" not in steps
+
+
+@pytest.mark.parametrize(("table", "column"), [("contents", "place"), ("handoffs", "state"), ("runs", "state")])
+def test_a_value_that_nobody_knows_is_refused(path: Path, table: str, column: str) -> None:
+    """Also by the tables whose checks were rewritten."""
+    connection = apsw.Connection(str(path))
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    values = [1 if name in {"number", "settled"} else "caller" if name == "carrier" else "other" for name in columns]
+    marks = ", ".join("?" * len(columns))
+
+    with pytest.raises(apsw.ConstraintError, match=f"CHECK constraint failed: {column} = "):
+        connection.execute(f"INSERT INTO {table} VALUES ({marks})", values)
