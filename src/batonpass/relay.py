@@ -63,10 +63,12 @@ if TYPE_CHECKING:
     from batonpass.ledger.act_receipts import Recording
     from batonpass.model.baton.card import Card
     from batonpass.model.baton.items import ItemValue
+    from batonpass.model.bodies.body import WebhookChanged
     from batonpass.model.grants.grant_request import GrantRequest
     from batonpass.model.ledger.content import Content
     from batonpass.policy.policy_table import AnyPolicy
     from batonpass.records.access_token import TokenRecord
+    from batonpass.records.recipients.webhook import WebhookRecord
     from batonpass.review.finding import Finding
 
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
@@ -214,6 +216,20 @@ class Admin:
 
         ledger, identity = self._membership().join()
         return AccessTokens(self._store, ledger, identity, self._clock)
+
+    def webhooks(self) -> "tuple[WebhookRecord, ...]":
+        """Return every webhook, the first that was added first, also those that were removed."""
+        from batonpass.records.recipients.webhook import find_webhooks  # noqa: PLC0415 - as above
+
+        with self._store.view() as view:
+            return tuple(find_webhooks(view))
+
+    def record_webhook(self, body: "WebhookChanged", *, url: str | None = None, reason: str | None = None) -> None:
+        """Record what became of a webhook. `dispatch.webhooks.Webhooks` looks after its secret as well."""
+        from batonpass.ledger.webhook_notes import note_webhook  # noqa: PLC0415 - as above
+
+        ledger, identity = self._membership().join()
+        note_webhook(self._store, ledger, identity, body, self._clock.now(), url=url, reason=reason)
 
     def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
         """Return everything that is revoked, as a signed list for tool servers that verify offline. Needs the root key.

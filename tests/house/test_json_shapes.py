@@ -8,8 +8,9 @@ import pytest
 
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
-from batonpass.model.base.ids import HandoffId
-from batonpass.model.bodies.body import Gate
+from batonpass.model.base.ids import HandoffId, PrincipalId, new_webhook_id
+from batonpass.model.base.kinds import WebhookChange
+from batonpass.model.bodies.body import Gate, WebhookChanged
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.records.call import read_calls
 from batonpass.records.handoff import read_handoff
@@ -26,8 +27,10 @@ from batonpass.records.shape import (
     text_shape,
     token_shape,
     verdict_shape,
+    webhook_shape,
 )
 from batonpass.relay import Relay
+from batonpass.testing.clock import NOON
 from tests.house.tree import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "json.md"
@@ -58,6 +61,9 @@ def shapes() -> dict[str, Shape]:
         handoff.verify(by=ANA, check=lambda: True)
         relay.admin.add_token(ANA, "auditor", by=ANA, lasts=timedelta(days=1))
         (token,) = relay.admin.tokens()
+        added = WebhookChanged(webhook=new_webhook_id(NOON), change=WebhookChange.ADDED, by=PrincipalId(ANA))
+        relay.admin.record_webhook(added, url="https://example.org/")
+        (webhook,) = relay.admin.webhooks()
         with relay.store.view() as view:
             record = read_handoff(view, view.get_handoff(HandoffId(handoff.id)))
             run = view.get_run(record.handoff.run or lead.id)
@@ -74,6 +80,7 @@ def shapes() -> dict[str, Shape]:
         "Hold": hold_shape(hold),
         "Approval of a call": leave_shape(leave),
         "Token": token_shape(token, token.added_at),
+        "Webhook": webhook_shape(webhook, "https://example.org"),
         "Verdict": verdict_shape(record.verdicts(run.attempt)[0]),
     }
 

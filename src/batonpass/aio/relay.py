@@ -37,6 +37,8 @@ class AsyncAdmin(Face[Admin]):
     revocations = twin(Admin.revocations)
     import_ = twin(Admin.import_)
     add_token = twin(Admin.add_token)
+    webhooks = twin(Admin.webhooks)
+    record_webhook = twin(Admin.record_webhook)
     tokens = twin(Admin.tokens)
     revoke_token = twin(Admin.revoke_token)
 

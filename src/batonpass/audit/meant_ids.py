@@ -24,6 +24,7 @@ from batonpass.model.base.ids import (
     RUN,
     SESSION,
     TOKEN,
+    WEBHOOK,
     AgentId,
     CallId,
     ContentId,
@@ -45,6 +46,7 @@ from batonpass.model.ledger.run import Handoff, HeldCall, Run, RunState
 from batonpass.records.access_token import TokenRecord, find_tokens
 from batonpass.records.call import Asked
 from batonpass.records.lineage import Tasks, read_task
+from batonpass.records.recipients.webhook import WebhookRecord, find_webhooks
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -152,6 +154,18 @@ def get_meant_token(view: LedgerView, given: str) -> TokenRecord:
         named=lambda name: [one for one in known if one.id == name],
         ended=lambda end: [one for one in known if one.id.endswith(end)],
         lines=lambda found: [f"{one.id} {one.role} of {one.principal}" for one in found],
+    )
+
+
+def get_meant_webhook(view: LedgerView, given: str) -> WebhookRecord:
+    """Return the webhook that is meant, by its id or the end of its id. Raises as `choose` does."""
+    known = list(find_webhooks(view))
+    return choose(
+        given,
+        WEBHOOK,
+        named=lambda name: [one for one in known if one.id == name],
+        ended=lambda end: [one for one in known if one.id.endswith(end)],
+        lines=lambda found: [f"{one.id} added by {one.added_by}" for one in found],
     )
 
 

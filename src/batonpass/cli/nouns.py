@@ -31,6 +31,7 @@ _NOUNS: Final = {
     "ui": "Look at this ledger in your browser.",
     "serve": "Let others work with this ledger over HTTP.",
     "token": "Manage the tokens of those who come in over HTTP.",
+    "webhook": "Tell other programs what is recorded.",
     "worker": "Run handoffs that wait for an agent.",
     "notify": "Run your command whenever something waits for a person.",
     "mcp": "Let an MCP client hand off, search and blame.",
@@ -64,6 +65,7 @@ _MODULES: Final = {
     "token": "server.token",
     "trail": "trail.command",
     "ui": "server.ui",
+    "webhook": "server.webhook",
 }  # for nouns whose module has another name
 
 

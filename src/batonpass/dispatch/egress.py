@@ -68,6 +68,10 @@ class Egress:
         self._trust = trust
         self._dial = dial
 
+    def judge(self, url: str) -> EgressTarget:
+        """Return where a URL leads, without asking it. Raises as `EgressRule.judge` does."""
+        return self._rule.judge(url)
+
     def send(
         self,
         method: str,

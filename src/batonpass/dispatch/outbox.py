@@ -5,10 +5,7 @@ crash. A file beside the keys remembers how far each outbox has read and what it
 after the delivery, so a crash in between repeats a notice, and its id tells that it is the same.
 """
 
-import fcntl
-import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +16,7 @@ from msgspec import Struct, field
 
 from batonpass.audit.short_ids import ending
 from batonpass.clock import Clock
+from batonpass.dispatch.progress_file import ProgressFile, pause_after
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, ReceiptId, RunId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffAsked, HandoffHeld, HandoffInitiated, Kind
@@ -27,8 +25,6 @@ from batonpass.records.hold import find_undecided
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
-_FOLDER: Final = "outbox"
-_FIRST_PAUSE: Final = timedelta(seconds=5)
 _LAST_PAUSE: Final = timedelta(minutes=10)
 _KINDS: Final = (Kind.HANDOFF_INITIATED, Kind.HANDOFF_HELD, Kind.HANDOFF_ASKED, Kind.TOOL_HELD)
 
@@ -76,7 +72,7 @@ class Outbox:
         self, store: LedgerStore, home: Path, name: str, deliver: Callable[[Notice], None], clock: Clock
     ) -> None:
         self._store = store
-        self._file = home / _FOLDER / f"{name}.json"
+        self._file = ProgressFile(home, name, _PROGRESS)
         self._deliver = deliver
         self._clock = clock
 
@@ -86,10 +82,10 @@ class Outbox:
         If another process is at it, nothing happens here.
         """
         self._store.sequence()
-        with self._turn() as ours:
+        with self._file.turn() as ours:
             if not ours:
                 return 0, 0
-            progress = self._read()
+            progress = self._file.read()
             delivered = failed = 0
             now = self._clock.now()
             due = [id_ for id_, late in progress.undelivered.items() if late.again_at <= now]
@@ -99,15 +95,15 @@ class Outbox:
                     delivered += notice is not None
                 else:
                     failed += 1
-                self._write(progress)
+                self._file.write(progress)
             for position, notice in self._new(progress.position):
                 if notice is not None:
                     done = self._try(progress, notice)
                     delivered, failed = delivered + done, failed + (not done)
                 progress.position = position
                 if notice is not None:
-                    self._write(progress)
-            self._write(progress)
+                    self._file.write(progress)
+            self._file.write(progress)
             return delivered, failed
 
     def _try(self, progress: _Progress, notice: Notice) -> bool:
@@ -116,8 +112,7 @@ class Outbox:
         except Exception:  # noqa: BLE001 - whatever a command or a network does, the notice is kept
             late = progress.undelivered.get(notice.id)
             tries = 1 if late is None else late.tries + 1
-            pause = min(_FIRST_PAUSE * 2 ** min(tries - 1, 10), _LAST_PAUSE)
-            again_at = self._clock.now() + pause * random.uniform(0.5, 1)  # noqa: S311 - no secret
+            again_at = self._clock.now() + pause_after(tries, _LAST_PAUSE)
             progress.undelivered[notice.id] = _Undelivered(tries=tries, again_at=again_at)
             return False
         return True
@@ -135,28 +130,6 @@ class Outbox:
                 for stored in view.find_receipts(ReceiptQuery(kind=kind, first=after + 1, last=last))
             ]
         return [*sorted(found, key=lambda one: one[0]), (last, None)]
-
-    @contextmanager
-    def _turn(self) -> Iterator[bool]:
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._file.with_suffix(".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
-
-    def _read(self) -> _Progress:
-        try:
-            return _PROGRESS.decode(self._file.read_bytes())
-        except (FileNotFoundError, msgspec.DecodeError):
-            return _Progress()  # everything that still waits is told once more, which is better than never
-
-    def _write(self, progress: _Progress) -> None:
-        part = self._file.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(progress))
-        part.replace(self._file)
 
 
 def notice_of(view: LedgerView, receipt: Receipt) -> Notice | None:

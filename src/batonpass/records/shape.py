@@ -18,6 +18,7 @@ from batonpass.records.access_token import TokenRecord
 from batonpass.records.call import CallRecord
 from batonpass.records.handoff import ResultVerdict
 from batonpass.records.hold import Approval, CallLeave, HoldRecord
+from batonpass.records.recipients.webhook import WebhookRecord
 from batonpass.records.text import Text
 
 Shape = dict[str, object]
@@ -71,6 +72,23 @@ def token_shape(token: TokenRecord, at: datetime) -> Shape:
         "until": exact(token.until),
         "revoked_by": token.revoked_by,
         "revoked_at": exact(token.revoked_at),
+    }
+
+
+def webhook_shape(webhook: WebhookRecord, place: str | None) -> Shape:
+    """Return a webhook: `place` is the part of its URL that may be shown, because the rest is often a secret."""
+    return {
+        "id": webhook.id,
+        "receipt": webhook.receipt,
+        "place": place,
+        "kinds": list(webhook.kinds),
+        "state": webhook.state,
+        "active": webhook.is_active,
+        "added_by": webhook.added_by,
+        "added_at": exact(webhook.added_at),
+        "changed_by": webhook.changed_by,
+        "changed_at": exact(webhook.changed_at),
+        "reason": webhook.reason,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, ReceiptId, RunId
+from batonpass.records.shape import Shape, exact
 
 _KEY: Final = 12  # hexadecimal digits: two of a million findings are alike by chance once in 500 ledgers
 
@@ -64,3 +65,24 @@ class Finding(Struct, frozen=True, kw_only=True):
         # All of it: who acknowledged one call outside a grant has not seen the next one.
         said = "\n".join((self.kind.code, self.subject, *self.receipts))
         return hashlib.sha256(said.encode()).hexdigest()[:_KEY]
+
+
+def finding_shape(finding: Finding) -> Shape:
+    """Return a finding for programs."""
+    return {
+        "finding": finding.key,
+        "kind": finding.kind.code,
+        "title": finding.kind.title,
+        "severity": finding.severity,
+        "root": finding.root,
+        "subject": finding.subject,
+        "agent": finding.agent,
+        "at": exact(finding.at),
+        "sentence": finding.sentence,
+        "matters": finding.kind.matters,
+        "mast": finding.kind.mast,
+        "owasp": finding.kind.owasp,
+        "receipts": finding.receipts,
+        "go_on": finding.go_on,
+        "details": finding.details,
+    }

@@ -3,6 +3,8 @@
 from msgspec import Struct
 
 from batonpass.clock import Clock, SystemClock
+from batonpass.dispatch.egress import Egress
+from batonpass.dispatch.egress_rule import EgressRule
 from batonpass.relay import Relay
 from batonpass.server.access import AccessLimits, Doorkeeper
 from batonpass.server.entrance import OneTimeEntrance
@@ -20,9 +22,17 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
     runs: OpenRuns
     answers: AnswerMemory
     entrance: OneTimeEntrance
+    egress: Egress  # the only way to somebody else
 
     @classmethod
-    def over(cls, relay: Relay, *, clock: Clock | None = None, limits: AccessLimits | None = None) -> "ControlPlane":
+    def over(
+        cls,
+        relay: Relay,
+        *,
+        clock: Clock | None = None,
+        limits: AccessLimits | None = None,
+        egress: Egress | None = None,
+    ) -> "ControlPlane":
         """Return the control plane of a relay."""
         at, most = clock or SystemClock(), limits or AccessLimits()
         return cls(
@@ -33,4 +43,5 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
             runs=OpenRuns(relay),
             answers=AnswerMemory(),
             entrance=OneTimeEntrance(relay, at),
+            egress=egress or Egress(EgressRule()),
         )

@@ -63,6 +63,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     body: type[Struct] | None = None
     status: int = 200
     streams: bool = False  # it goes on answering, with server-sent events
+    asks_others: bool = False  # it makes a request to somebody else, who may not answer
     needs_proof: bool = True  # of an agent: that the run in question is its own
 
     @property

@@ -26,10 +26,12 @@ _ERRORS: Final = {
     415: "The body is not JSON.",
     421: "This server does not serve that host.",
     429: "Too many requests, or too many wrong tokens.",
+    502: "Somebody else, whom this asks, did not answer as they should.",
     503: "The ledger cannot be written or read now.",
 }
 _ONLY_WITH_BODY: Final = frozenset({413, 415})
 _ONLY_READ: Final = frozenset({410})
+_ONLY_ASKING: Final = 502
 
 
 def make_document() -> dict[str, Any]:
@@ -135,6 +137,8 @@ def _answers(endpoint: Endpoint) -> Iterator[tuple[str, Any]]:
         yield "304", {"description": "The client has this answer already."}
     for status, about in _ERRORS.items():
         if (status in _ONLY_WITH_BODY and endpoint.body is None) or (status in _ONLY_READ and not endpoint.is_read):
+            continue
+        if status == _ONLY_ASKING and not endpoint.asks_others:
             continue
         yield str(status), {"description": about, "content": {"application/json": {"schema": _ref(RefusalShape)}}}
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from batonpass.server.acts import call_acts, decision_acts, handoff_acts, recovery_acts, run_acts
+from batonpass.server.acts import admin_acts, call_acts, decision_acts, handoff_acts, recovery_acts, run_acts
 from batonpass.server.endpoint import Endpoint
-from batonpass.server.resources import decisions, events, handoffs, ledger, receipts, runs, search
+from batonpass.server.resources import decisions, events, findings, handoffs, ledger, receipts, runs, search, webhooks
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *runs.ENDPOINTS,
@@ -18,5 +18,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *events.ENDPOINTS,
     *decisions.ENDPOINTS,
     *decision_acts.ENDPOINTS,
+    *findings.ENDPOINTS,
     *ledger.ENDPOINTS,
+    *webhooks.ENDPOINTS,
+    *admin_acts.ENDPOINTS,
 )

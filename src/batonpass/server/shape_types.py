@@ -7,9 +7,10 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from batonpass.model.base.kinds import AccessRole, Mode
+from batonpass.model.base.kinds import AccessRole, Mode, WebhookChange
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.ledger.run import RunState
+from batonpass.review.finding import Severity
 
 Item = TypeVar("Item")
 Moment: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -238,6 +239,71 @@ class TokenShape(Struct, frozen=True, kw_only=True):
     until: Moment
     revoked_by: str | None
     revoked_at: Moment | None
+
+
+class IssuedTokenShape(TokenShape, frozen=True, kw_only=True):
+    """A new token with its text, which is shown this once."""
+
+    token: str
+
+
+class WebhookShape(Struct, frozen=True, kw_only=True):
+    """A webhook, without its secret and without the part of its URL that often is one."""
+
+    id: str
+    receipt: str
+    place: str | None
+    kinds: list[str]
+    state: WebhookChange
+    active: bool
+    added_by: str
+    added_at: Moment
+    changed_by: str
+    changed_at: Moment
+    reason: str | None
+
+
+class IssuedWebhookShape(Struct, frozen=True, kw_only=True):
+    """A webhook and its new secret, which is shown this once."""
+
+    id: str
+    secret: str
+
+
+class WebhookAnswerShape(Struct, frozen=True, kw_only=True):
+    """What a webhook answered to an event that says nothing."""
+
+    status: int
+    taken: bool
+
+
+class SeenShape(Struct, frozen=True, kw_only=True):
+    """Who has seen a finding and leaves it as it is, and why."""
+
+    by: str
+    at: Moment
+    reason: str | None
+
+
+class FindingShape(Struct, frozen=True, kw_only=True):
+    """Something that a person should see, with the receipts that prove it."""
+
+    finding: str
+    kind: str
+    title: str
+    severity: Severity
+    root: str
+    subject: str
+    agent: str
+    at: Moment
+    sentence: str
+    matters: str
+    mast: str | None
+    owasp: str | None
+    receipts: list[str]
+    go_on: list[str]
+    details: list[str]
+    acknowledged: SeenShape | None
 
 
 class LedgerShape(Struct, frozen=True, kw_only=True):

@@ -60,6 +60,12 @@ COMMANDS = {
     "token add": ("ana", "--role", "auditor", "--by", "user:ana"),
     "token list": (),
     "token revoke": ("abcdef", *BY),
+    "webhook add": ("https://93.184.215.14/hook", "--by", "user:ana"),
+    "webhook list": (),
+    "webhook rotate": ("abcdef", "--by", "user:ana"),
+    "webhook resume": ("abcdef", "--by", "user:ana"),
+    "webhook test": ("abcdef",),
+    "webhook remove": ("abcdef", *BY),
     "doctor": (),
     "endorse": ("notes.txt", *BY),
     "blame": ("--artifact", "rates.csv"),
@@ -70,8 +76,20 @@ COMMANDS = {
     **{f"import {name}": () for name in AGENTS},
     **{f"import {name}": ("notes.txt",) for name in ("jsonl", "langgraph", "openai-agents", "opentelemetry")},
 }
-ELSEWHERE = {"git export", "git summary", "notify", "worker"}  # the first two take a repository, the others print lines
-LINES = {"notify", "worker", "live_events", "watch"}  # what goes on: `notify`, `worker`, `--follow` and `--watch`
+ELSEWHERE = {
+    "git export",
+    "git summary",
+    "notify",
+    "webhook deliver",
+    "worker",
+}  # the first two take a repository, the others print lines
+LINES = {
+    "notify",
+    "webhook",
+    "worker",
+    "live_events",
+    "watch",
+}  # what goes on: `notify`, `worker`, `--follow` and `--watch`
 
 
 @pytest.fixture

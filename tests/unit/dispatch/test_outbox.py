@@ -9,6 +9,7 @@ import pytest
 
 from batonpass.dispatch.notifier import OUTBOX, Notifier
 from batonpass.dispatch.outbox import Notice, Outbox, WaitKind
+from batonpass.dispatch.progress_file import ProgressFile
 from batonpass.errors import CallSuspendedError, PolicyFileError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.policy.notify_settings import NotifySettings
@@ -102,7 +103,7 @@ def test_a_crash_before_the_cursor_is_written_repeats_a_notice(place: Place, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(Outbox, "_write", die)
+        dying.setattr(ProgressFile, "write", die)
         with pytest.raises(KeyboardInterrupt):
             place.deliver()
     place.deliver()

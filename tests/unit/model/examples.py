@@ -21,8 +21,9 @@ from batonpass.model.base.ids import (
     SessionId,
     StreamId,
     TokenId,
+    WebhookId,
 )
-from batonpass.model.base.kinds import AccessRole, CarriedFate, ItemFate, Mode
+from batonpass.model.base.kinds import AccessRole, CarriedFate, ItemFate, Mode, WebhookChange
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.base.trace import TraceParent
@@ -109,6 +110,7 @@ from batonpass.model.bodies.body import (
     VerificationRepeated,
     VerificationWaived,
     WaitUntil,
+    WebhookChanged,
 )
 from batonpass.model.bodies.reasoning import ReasoningPointer
 from batonpass.model.grants.charge import Unit
@@ -132,6 +134,7 @@ CONTENT: Final = ContentId(an_id("content"))
 RECEIPT: Final = ReceiptId(an_id("receipt"))
 SESSION: Final = SessionId(an_id("session"))
 TOKEN: Final = TokenId(an_id("token"))
+WEBHOOK: Final = WebhookId(an_id("webhook"))
 DIGEST: Final = Digest("ab" * 32)
 COMMIT: Final = "cd" * 20
 RELAY_KEY: Final = KeyId("cd" * 32)
@@ -405,6 +408,7 @@ BODIES: Final[dict[Kind, Body]] = {
             agents=(AgentId("editor"),),
         ),
         TokenRevoked(token=TOKEN, by=ANA),
+        WebhookChanged(webhook=WEBHOOK, change=WebhookChange.ADDED, by=ANA, kinds=("handoff", "tool.held")),
     )
 }
 
@@ -421,7 +425,7 @@ def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
         case (
-            ("relay" | "approver" | "content" | "grant" | "file" | "finding" | "token", *_)
+            ("relay" | "approver" | "content" | "grant" | "file" | "finding" | "token" | "webhook", *_)
             | ("tool", _, "backed" | "approved" | "refused")
             | ("session", _, "pruned")
         ):

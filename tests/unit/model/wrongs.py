@@ -363,5 +363,11 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "agents": (["editor"], ("editor", "editor"), ("the editor",), None),
     },
     Kind.TOKEN_REVOKED: {"token": NOT_IDS, "by": NOT_PRINCIPALS},
+    Kind.WEBHOOK_CHANGED: {
+        "webhook": NOT_IDS,
+        "change": NOT_MEMBERS,
+        "by": NOT_PRINCIPALS,
+        "kinds": (["handoff"], ("handoff", "handoff"), ("a b",), None),
+    },
     Kind.GRANT_REVOKED: {"account": (*NOT_IDS, f"{HANDOFF}/revoked", f"{HANDOFF}/x"), "by": NOT_PRINCIPALS},
 }

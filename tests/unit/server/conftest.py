@@ -1,5 +1,6 @@
 """A control plane over a ledger in a file, with a tree in it, and a token of each role."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.dispatch.egress import Egress
+from batonpass.dispatch.egress_rule import EgressRule
 from batonpass.model.base.kinds import AccessRole
 from batonpass.relay import Relay
 from batonpass.server.access import AccessLimits
@@ -46,7 +49,12 @@ def a_house(relay: Relay, limits: AccessLimits | None = None) -> House:
         ).text
         for role in AccessRole
     }
-    return House(relay, ControlPlane.over(relay, limits=limits), tokens)
+    egress = Egress(EgressRule(), dial=_nobody_there)
+    return House(relay, ControlPlane.over(relay, limits=limits, egress=egress), tokens)
+
+
+def _nobody_there(*_: object) -> socket.socket:
+    raise ConnectionRefusedError(111, "Connection refused")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass.dispatch.webhooks import Webhooks
 from batonpass.model.base.kinds import AccessRole
 from batonpass.relay import Relay
 from batonpass.server.endpoint import Endpoint
@@ -15,6 +16,7 @@ from batonpass.server.routes import ENDPOINTS
 from tests.unit.server.conftest import ANA, BEN, DAY, House, a_house
 from tests.unit.server.visitor import Answered, Visitor
 
+RUN: Final = "the run"  # stands for Ana's
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "startRun": {"intent": "Fix it"},
     "handOff": {"to": "helper", "task": "Help", "may": ["read:src/a"]},
@@ -38,6 +40,14 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "rule": {"approved": True},
     "revokeGrant": {"reason": "stop"},
     "seal": {},
+    "acknowledgeFinding": {"run": RUN, "reason": "known"},
+    "addToken": {"principal": "user:eve", "role": "auditor"},
+    "revokeToken": {"reason": "left"},
+    "addWebhook": {"url": "https://93.184.215.14/hook"},
+    "rotateWebhook": {},
+    "resumeWebhook": {},
+    "testWebhook": {},
+    "removeWebhook": {"reason": "moved"},
     "verifyLedger": {},
 }
 QUERIES: Final = {"search": "?pattern=Fix", "readText": "?ref=task"}  # of what is not answered without one
@@ -62,7 +72,8 @@ class Scene:
         path = endpoint.path.format(**self.names)
         if endpoint.is_read:
             return visitor.get(path + QUERIES.get(endpoint.name, ""))
-        return visitor.post(path, EXAMPLES[endpoint.name])
+        said = EXAMPLES[endpoint.name]
+        return visitor.post(path, {name: self.names["run"] if one == RUN else one for name, one in said.items()})
 
     def recorded(self) -> int:
         """Return how many receipts there are."""
@@ -94,6 +105,9 @@ def a_scene(relay: Relay) -> Scene:
         "receipt": receipt,
         "account": roots[0],
         "held": handoff["id"],
+        "finding": "ghost-task",
+        "token": relay.admin.add_token(BEN, AccessRole.AUDITOR, by=ANA, lasts=DAY).id,
+        "webhook": Webhooks(relay, house.plane.egress).add("https://93.184.215.14/hook", by=ANA).id,
     }
     return Scene(house, names, ana, ben)
 

@@ -42,6 +42,7 @@ from batonpass.model.bodies.body import (
     ToolFailed,
     ToolRequested,
     UnknownBody,
+    WebhookChanged,
 )
 from batonpass.model.ledger.key import KeyRole, KeyStatus
 from batonpass.model.ledger.projection import Projection, enrols_itself, key_id, project, root_key
@@ -235,7 +236,7 @@ class Linker:
                 memory.run_keys[body.run] = body.run_key
             case HandoffInitiated() | HandoffAnswered() | HandoffRevised() | SessionResumed() as body:
                 memory.take_baton(body, digest)
-            case ContentErased() | TokenAdded() as body:
+            case ContentErased() | TokenAdded() | WebhookChanged() as body:
                 memory.take_of_relay(body, receipt.id)
             case UnknownBody():
                 self.unknown_kinds += 1

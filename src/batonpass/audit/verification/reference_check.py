@@ -26,7 +26,9 @@ from batonpass.model.base.ids import (
     RunId,
     StreamId,
     TokenId,
+    WebhookId,
 )
+from batonpass.model.base.kinds import WebhookChange
 from batonpass.model.bodies.body import (
     ApproverEnrolled,
     ApproverRevoked,
@@ -58,6 +60,7 @@ from batonpass.model.bodies.body import (
     ToolCompleted,
     ToolFailed,
     ToolRequested,
+    WebhookChanged,
 )
 from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.receipt import Receipt
@@ -83,6 +86,7 @@ class ReceiptMemory(Struct):
     in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, at its start
     holds: Holds = field(default_factory=Holds)
     tokens: set[TokenId] = field(default_factory=set)  # that were added
+    webhooks: set[WebhookId] = field(default_factory=set)  # as above, and not removed
     whole: bool = True  # False in a bundle: other trees are not available for comparison
 
     def take_call(self, body: ToolRequested | ToolCompleted | ToolFailed) -> None:
@@ -92,10 +96,15 @@ class ReceiptMemory(Struct):
         else:
             self.calls[body.run].discard(body.call)
 
-    def take_of_relay(self, body: ContentErased | TokenAdded, receipt: ReceiptId) -> None:
-        """Remember what was erased and by which receipt, and which tokens there are."""
+    def take_of_relay(self, body: ContentErased | TokenAdded | WebhookChanged, receipt: ReceiptId) -> None:
+        """Remember what was erased and by which receipt, and which tokens and webhooks there are."""
         if isinstance(body, TokenAdded):
             self.tokens.add(body.token)
+        elif isinstance(body, WebhookChanged):
+            if body.change is WebhookChange.REMOVED:
+                self.webhooks.discard(body.webhook)
+            else:
+                self.webhooks.add(body.webhook)
         else:
             self.erased.update(dict.fromkeys(body.contents, receipt))
 
@@ -250,6 +259,12 @@ def _require_added(facts: Facts, body: TokenRevoked) -> None:
         raise UnlinkedError(f"{body.token} was never added", field="token")
 
 
+def _require_webhook(facts: Facts, body: WebhookChanged) -> None:
+    added = body.change is WebhookChange.ADDED
+    if facts.memory.whole and (body.webhook in facts.memory.webhooks) is added:
+        raise UnlinkedError(f"{body.webhook} {'was added before' if added else 'is not there'}", field="webhook")
+
+
 def _require_seen(facts: Facts, body: FindingAcknowledged) -> None:
     run = facts.derived.runs.get(body.root)
     if facts.memory.whole and (run is None or run.parent is not None):
@@ -360,6 +375,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     SessionPruned: _require_pruned,
     FindingAcknowledged: _require_seen,
     TokenRevoked: _require_added,
+    WebhookChanged: _require_webhook,
     HandoffLate: _require_late,
     RunRecorded: _require_items,
     RunRelaxed: _require_items,

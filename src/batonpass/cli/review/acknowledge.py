@@ -7,8 +7,8 @@ from batonpass.cli.input.id_types import RUN_ID
 from batonpass.cli.input.ledger_access import opened_relay
 from batonpass.cli.input.options import by_option, ledger_and_json, reason_option
 from batonpass.cli.output.terminal import say, say_json
-from batonpass.cli.review.review_lines import finding_facts
 from batonpass.model.base.visible import visible
+from batonpass.review.finding import finding_shape
 
 
 @click.command()
@@ -26,6 +26,6 @@ def command(finding: str, *, run: str, by: str, reason: str, as_json: bool) -> N
     with opened_relay() as relay:
         found = relay.acknowledge(run, finding, by=by, reason=reason)
     if as_json:
-        say_json({**finding_facts(found), "acknowledged": {"by": by, "reason": reason}})
+        say_json({**finding_shape(found), "acknowledged": {"by": by, "reason": reason}})
         return
     say(f"{found.kind.code} {found.key} · acknowledged by {by} (unproven): {visible(reason)}")

@@ -16,9 +16,9 @@ from batonpass.cli.output.exits import NO
 from batonpass.cli.output.painted_rows import paint_row
 from batonpass.cli.output.terminal import paint, say, say_json, tell
 from batonpass.cli.output.units import counted
-from batonpass.cli.review.review_lines import finding_facts, say_finding
+from batonpass.cli.review.review_lines import say_finding
 from batonpass.records.shape import exact, text_shape
-from batonpass.review.finding import Finding, Severity
+from batonpass.review.finding import Finding, Severity, finding_shape
 from batonpass.review.report.review_markdown import finding_lines, inert
 from batonpass.review.reviewed_diff import DiffWork, ReviewedDiff, review_diff
 
@@ -50,7 +50,7 @@ def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_
 def diff_facts(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding]) -> dict[str, Any]:
     """Return the review of a span of commits for programs."""
     ends = {"base": span.base, "head": span.head}
-    return {**ends, **_facts(diff), "findings": [finding_facts(one) for one in findings]}
+    return {**ends, **_facts(diff), "findings": [finding_shape(one) for one in findings]}
 
 
 def diff_markdown(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding], *, heard: bool) -> Iterator[str]:

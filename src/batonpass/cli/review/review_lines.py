@@ -7,7 +7,7 @@ from batonpass.cli.output.terminal import paint, say, table
 from batonpass.cli.output.units import counted, moment
 from batonpass.records.shape import exact
 from batonpass.review.checklist import ChecklistRow
-from batonpass.review.finding import Finding, Severity
+from batonpass.review.finding import Finding, Severity, finding_shape
 from batonpass.review.review import Review, ReviewedRoot
 from batonpass.review.suspects import Suspect
 
@@ -117,31 +117,10 @@ def review_facts(review: Review) -> dict[str, object]:
             }
             for root in review.roots
         ],
-        "findings": [finding_facts(finding) for finding in review.findings],
+        "findings": [finding_shape(finding) for finding in review.findings],
         "acknowledged": [
-            {**finding_facts(finding), "acknowledged": {"by": seen.by, "at": exact(seen.at), "reason": seen.reason}}
+            {**finding_shape(finding), "acknowledged": {"by": seen.by, "at": exact(seen.at), "reason": seen.reason}}
             for root in review.roots
             for finding, seen in root.acknowledged
         ],
-    }
-
-
-def finding_facts(finding: Finding) -> dict[str, object]:
-    """Return a finding for programs."""
-    return {
-        "finding": finding.key,
-        "kind": finding.kind.code,
-        "title": finding.kind.title,
-        "severity": finding.severity,
-        "root": finding.root,
-        "subject": finding.subject,
-        "agent": finding.agent,
-        "at": exact(finding.at),
-        "sentence": finding.sentence,
-        "matters": finding.kind.matters,
-        "mast": finding.kind.mast,
-        "owasp": finding.kind.owasp,
-        "receipts": finding.receipts,
-        "go_on": finding.go_on,
-        "details": finding.details,
     }

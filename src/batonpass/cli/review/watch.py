@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 from batonpass.audit.feed import Feed
 from batonpass.cli.output.terminal import say, say_json
-from batonpass.cli.review.review_lines import finding_facts, say_finding
+from batonpass.cli.review.review_lines import say_finding
 from batonpass.cli.trail.live_events import repeat
 from batonpass.model.base.ids import ReceiptId, RunId
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.records.text import read_receipt
-from batonpass.review.finding import Finding, Severity
+from batonpass.review.finding import Finding, Severity, finding_shape
 from batonpass.review.review import review_root
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -45,7 +45,7 @@ class FindingWatch:
 
     def _tell(self, finding: Finding) -> None:
         if self._as_json:
-            say_json(finding_facts(finding), line=True)
+            say_json(finding_shape(finding), line=True)
         else:
             say_finding(finding)
             say()

@@ -13,7 +13,9 @@ import click
 from batonpass.cli.input.ledger_access import settings
 from batonpass.cli.input.options import ledger_option
 from batonpass.cli.output.terminal import paint, tell
+from batonpass.config import find_policy_file
 from batonpass.errors import MissingExtraError
+from batonpass.policy.egress_table import read_egress
 from batonpass.records.access_token import find_tokens
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ def command(
 def require_extra() -> None:
     """Raise `MissingExtraError` if what servers need is not installed."""
     try:
-        import batonpass.server.page.door  # noqa: F401, PLC0415 - needs the extra
+        import batonpass.server.listener  # noqa: F401, PLC0415 - needs the extra
+        import batonpass.server.page.door  # noqa: F401, PLC0415 - as above
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
@@ -91,6 +94,9 @@ def require_extra() -> None:
 
 def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[[ControlPlane, str], None]") -> None:
     """Serve this directory's ledger with its page until a signal. `ready` is told the address once it listens."""
+    from batonpass.dispatch.egress import Egress  # noqa: PLC0415 - only servers need it
+    from batonpass.dispatch.egress_rule import EgressRule  # noqa: PLC0415 - as above
+    from batonpass.dispatch.webhook_sender import told_beside  # noqa: PLC0415 - as above
     from batonpass.server.app import make_app  # noqa: PLC0415 - needs the extra
     from batonpass.server.boundary import hosts_for  # noqa: PLC0415 - as above
     from batonpass.server.control_plane import ControlPlane  # noqa: PLC0415 - as above
@@ -99,7 +105,8 @@ def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[
 
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
     with bound(place) as (opened, address), closing(_relay()) as relay:
-        plane = ControlPlane.over(relay)
+        egress = Egress(EgressRule(read_egress(find_policy_file(settings().policy))))
+        plane = ControlPlane.over(relay, egress=egress)
         mcp = _mcp(plane)
         app = make_app(
             plane,
@@ -107,7 +114,8 @@ def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[
             mounts=[*page_routes(plane), *([] if mcp is None else [mcp.route])],
             lifespans=[] if mcp is None else [mcp.lifespan],
         )
-        listen(app, place, opened, ready=lambda: ready(plane, address))
+        with told_beside(relay, egress):
+            listen(app, place, opened, ready=lambda: ready(plane, address))
 
 
 def _mcp(plane: "ControlPlane") -> "McpMount | None":

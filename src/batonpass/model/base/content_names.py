@@ -38,4 +38,5 @@ EFFECT: Final = "effect."  # prefix, followed by a number: one other effect
 TERMS: Final = "terms"
 CERTIFICATE: Final = "certificate"
 USE: Final = "use"
+URL: Final = "url"  # of a webhook; parts of it are often a secret
 CEILING: Final = "ceiling"  # of a token: what runs that are started with it may use and delegate

@@ -21,6 +21,7 @@ ContentId = NewType("ContentId", str)
 CallId = NewType("CallId", str)
 LedgerId = NewType("LedgerId", str)
 SessionId = NewType("SessionId", str)
+WebhookId = NewType("WebhookId", str)
 TokenId = NewType("TokenId", str)  # of a token that lets somebody in; the secret is beside it
 StreamId = NewType("StreamId", str)  # the id of a run, a handoff or a relay
 AgentId = NewType("AgentId", str)
@@ -40,6 +41,7 @@ CALL: Final = "call"
 LEDGER: Final = "ledger"
 SESSION: Final = "session"
 TOKEN: Final = "token"  # noqa: S105 - a kind of id
+WEBHOOK: Final = "webhook"
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS: Final = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
@@ -47,7 +49,7 @@ _VALUE_OF: Final = {character: value for value, character in enumerate(_ALPHABET
 _BODY: Final = "[0-7][0-9a-hjkmnp-tv-z]{25}"
 _IDS: Final = {
     prefix: Form(f"{prefix}_{_BODY}", f"a {prefix} id", once=prefix in {RECEIPT, CONTENT})
-    for prefix in (RUN, HANDOFF, RELAY, RECEIPT, CONTENT, CALL, LEDGER, SESSION, TOKEN)
+    for prefix in (RUN, HANDOFF, RELAY, RECEIPT, CONTENT, CALL, LEDGER, SESSION, TOKEN, WEBHOOK)
 }
 _STREAM: Final = Form(f"(?:{RUN}|{HANDOFF}|{RELAY})_{_BODY}", "a stream: the id of a run, a handoff or a relay")
 _AGENT: Final = Form(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}", "an agent id: letters, digits and ._:/@+- , at most 128")
@@ -166,6 +168,11 @@ def new_ledger_id(at: datetime) -> LedgerId:
 def new_token_id(at: datetime) -> TokenId:
     """Return a fresh token id."""
     return TokenId(new_id(TOKEN, at))
+
+
+def new_webhook_id(at: datetime) -> WebhookId:
+    """Return a fresh webhook id."""
+    return WebhookId(new_id(WEBHOOK, at))
 
 
 def session_named(name: str) -> SessionId:

@@ -83,6 +83,17 @@ class Kind(StrEnum):
     FINDING_ACKNOWLEDGED = "finding.acknowledged"
     TOKEN_ADDED = "token.added"  # noqa: S105 - a kind of receipt
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - as above
+    WEBHOOK_CHANGED = "webhook.changed"
+
+
+class WebhookChange(StrEnum):
+    """What became of a webhook. The text is signed, so it is forever."""
+
+    ADDED = "added"  # from here on it is told what is recorded
+    ROTATED = "rotated"  # it has a new secret; the one before is used beside it for a while
+    FAILED = "failed"  # nobody answered for so long that it is not tried any more
+    RESUMED = "resumed"  # it is tried again, from where it stopped
+    REMOVED = "removed"
 
 
 class AccessRole(StrEnum):

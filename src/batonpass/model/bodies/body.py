@@ -75,6 +75,7 @@ from batonpass.model.bodies.relay_bodies import (
     RelayRotated,
     TokenAdded,
     TokenRevoked,
+    WebhookChanged,
 )
 from batonpass.model.bodies.run_bodies import (
     CheckpointSaved,
@@ -188,6 +189,7 @@ __all__ = [
     "VerificationRepeated",
     "VerificationWaived",
     "WaitUntil",
+    "WebhookChanged",
 ]
 
 
@@ -264,5 +266,6 @@ Body: TypeAlias = (
     | GrantRevoked
     | TokenAdded
     | TokenRevoked
+    | WebhookChanged
     | UnknownBody
 )

@@ -1,4 +1,4 @@
-"""The bodies in a relay's own stream: keys enrolled or revoked, revoked grants, erasures, endorsed files, tokens."""
+"""The bodies in a relay's own stream: keys, revoked grants, erasures, endorsed files, tokens, webhooks."""
 
 from datetime import datetime
 from typing import ClassVar, Final
@@ -9,6 +9,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import (
     Form,
     require_code,
+    require_codes,
     require_digest,
     require_instance,
     require_member,
@@ -20,6 +21,7 @@ from batonpass.model.base.ids import (
     RELAY,
     RUN,
     TOKEN,
+    WEBHOOK,
     AgentId,
     ContentId,
     Digest,
@@ -29,11 +31,12 @@ from batonpass.model.base.ids import (
     RunId,
     StreamId,
     TokenId,
+    WebhookId,
     require_agent,
     require_id,
     require_principal,
 )
-from batonpass.model.base.kinds import AccessRole, Kind
+from batonpass.model.base.kinds import AccessRole, Kind, WebhookChange
 from batonpass.model.grants.charge import require_account, whole_of
 
 
@@ -196,3 +199,19 @@ class TokenRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         require_id("token", self.token, TOKEN)
         require_principal("by", self.by)
+
+
+class WebhookChanged(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A webhook was added, removed, given another secret, given up or taken up again. Its URL is content."""
+
+    kind: ClassVar = Kind.WEBHOOK_CHANGED
+    webhook: WebhookId
+    change: WebhookChange
+    by: PrincipalId
+    kinds: tuple[str, ...] = ()  # of receipts, or families of them, that it is told of; none: of all
+
+    def __post_init__(self) -> None:
+        require_id("webhook", self.webhook, WEBHOOK)
+        require_member("change", self.change, WebhookChange)
+        require_principal("by", self.by)
+        require_codes("kinds", self.kinds)

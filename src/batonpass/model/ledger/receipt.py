@@ -54,6 +54,7 @@ from batonpass.model.bodies.body import (
     ToolBacked,
     ToolRefused,
     UnknownBody,
+    WebhookChanged,
 )
 from batonpass.model.bodies.handoff_bodies import (
     HandoffAccepted,
@@ -125,6 +126,7 @@ _OF_RELAY: Final = frozenset(
         ApproverRevoked,
         TokenAdded,
         TokenRevoked,
+        WebhookChanged,
         ToolBacked,
         ToolApproved,
         ToolRefused,

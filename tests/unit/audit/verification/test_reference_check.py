@@ -23,8 +23,9 @@ from batonpass.model.base.ids import (
     new_handoff_id,
     new_run_id,
     new_token_id,
+    new_webhook_id,
 )
-from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Method, Part
+from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Method, Part, WebhookChange
 from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import (
@@ -55,6 +56,7 @@ from batonpass.model.bodies.body import (
     ToolHeld,
     VerificationFailed,
     WaitUntil,
+    WebhookChanged,
 )
 from batonpass.model.bodies.reasoning import ReasoningPointer
 from batonpass.testing.builders import ANA
@@ -266,6 +268,19 @@ def prunes_what_is_no_root(hand: Hand) -> None:
 def revokes_a_token_of_nobody(hand: Hand) -> None:
     """Revoke a token that nobody added."""
     hand.forger.scribe.recording.note(TokenRevoked(token=new_token_id(NOON), by=ANA))
+
+
+def removes_a_webhook_of_nobody(hand: Hand) -> None:
+    """Remove a webhook that nobody added."""
+    change = WebhookChange.REMOVED
+    hand.forger.scribe.recording.note(WebhookChanged(webhook=new_webhook_id(NOON), change=change, by=ANA))
+
+
+def adds_a_webhook_twice(hand: Hand) -> None:
+    """Add a webhook that is there already."""
+    twice = WebhookChanged(webhook=new_webhook_id(NOON), change=WebhookChange.ADDED, by=ANA)
+    hand.forger.scribe.recording.note(twice)
+    hand.forger.scribe.recording.note(twice)
 
 
 def prunes_as_an_agent(hand: Hand) -> None:
@@ -509,6 +524,8 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a revision of another": (acknowledges_the_revision_of_another, Kind.RUN_ACKNOWLEDGED, "baton"),
     "a child whose session is pruned": (prunes_what_is_no_root, Kind.SESSION_PRUNED, "root"),
     "a token that nobody added": (revokes_a_token_of_nobody, Kind.TOKEN_REVOKED, "token"),
+    "a webhook that nobody added": (removes_a_webhook_of_nobody, Kind.WEBHOOK_CHANGED, "webhook"),
+    "a webhook that is added twice": (adds_a_webhook_twice, Kind.WEBHOOK_CHANGED, "webhook"),
     "a finding of a child's tree": (acknowledges_what_is_no_root, Kind.FINDING_ACKNOWLEDGED, "root"),
     "an agent that acknowledges": (acknowledges_as_an_agent, Kind.FINDING_ACKNOWLEDGED, "by"),
     "an agent that prunes": (prunes_as_an_agent, Kind.SESSION_PRUNED, "by"),

@@ -46,6 +46,10 @@ COMMANDS = {
     "why": ("why", "{}"),
     "review": ("review", "{}"),
     "token revoke": ("token", "revoke", "{}", *BY),
+    "webhook rotate": ("webhook", "rotate", "{}", "--by", "user:ana"),
+    "webhook resume": ("webhook", "resume", "{}", "--by", "user:ana"),
+    "webhook test": ("webhook", "test", "{}"),
+    "webhook remove": ("webhook", "remove", "{}", *BY),
     "policy explain": ("policy", "explain", "{}"),
     "grant show": ("grant", "show", "{}"),
     "grant verify": ("grant", "verify", "{}"),
@@ -62,7 +66,16 @@ COMMANDS = {
     "blame --artifact": ("blame", "--artifact", "{}"),
 }
 # Of these there are not two in the story.
-ONE_ONLY = {"handoff endorse SOURCE", "key revoke", "blame --artifact", "token revoke"}
+ONE_ONLY = {
+    "handoff endorse SOURCE",
+    "key revoke",
+    "blame --artifact",
+    "token revoke",
+    "webhook rotate",
+    "webhook resume",
+    "webhook test",
+    "webhook remove",
+}
 LINE = re.compile(
     r"  \w{4,} · (run of|handoff to|receipt [a-z.]+ of|call \w+ of|session of|content)( \S+)* · \d{4}-\d\d-\d\d "
 )
