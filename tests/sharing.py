@@ -27,6 +27,7 @@ TOGETHER: Final = (
     "tests/claude_code/test_sdk.py",
     "tests/claude_code/",
     "tests/house/test_json_shapes.py",
+    "tests/integration/a2a/",  # the SDK takes seconds to import
     "tests/integration/agents/",  # a client of a model takes seconds to import
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",

@@ -1,28 +1,22 @@
 """`batonpass worker`: run handoffs that wait for an agent, until a signal."""
 
-import importlib
 import re
-import sys
-import traceback
 from datetime import timedelta
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Final
 
 import click
 
-from batonpass.aio import AsyncRelay
 from batonpass.audit.short_ids import ending
+from batonpass.cli.input.app_relay import relay_of
 from batonpass.cli.input.options import checked, json_option
 from batonpass.cli.input.stop_signals import stopped_by_signals
 from batonpass.cli.output.exits import NO, tell_trouble
 from batonpass.cli.output.terminal import paint, say_json, tell
 from batonpass.cli.output.units import elapsed
 from batonpass.dispatch.worker import LEASE_FOR, Worked, Worker
-from batonpass.errors import BatonpassError
 from batonpass.model.base.ids import require_agent
 from batonpass.model.base.lifecycle import State
-from batonpass.relay import Relay
 
 _GOOD: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
@@ -57,7 +51,7 @@ def command(app: str, agents: str | None, lease: float, name: str | None, *, onc
     The first SIGTERM or Ctrl-C lets the current handoff finish. The second one ends the process at once, and another
     worker takes over.
     """
-    with _relay_of(app) as relay:
+    with relay_of(app) as relay:
         if not relay.runners:
             raise click.UsageError(f"{app} registers no agent, so there is nothing to run")
         chosen = None if agents is None else _chosen(agents, sorted(relay.runners))
@@ -91,39 +85,6 @@ def _chosen(given: str, known: list[str]) -> list[str]:
             hint = f"; did you mean {alike[0]}?" if alike else ""
             raise click.UsageError(f"--agents {agent}: the app registers only {', '.join(known)}{hint}")
     return agents
-
-
-def _relay_of(app: str) -> Relay:
-    """Return the relay of `--app`. If there is none, that is a usage error."""
-    module, _, attribute = app.partition(":")
-    if not module or not attribute:
-        raise click.UsageError(f"--app {app}: write MODULE:NAME, such as app:relay")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-        made = found() if callable(found) else found
-    except BatonpassError:
-        raise
-    except Exception as error:  # noqa: BLE001 - an error in the user's module is not a bug of ours
-        raise click.UsageError(f"--app {app}: {_said_of(error, module, attribute)}") from None
-    relay = made.sync if isinstance(made, AsyncRelay) else made
-    if not isinstance(relay, Relay):
-        raise click.UsageError(f"--app {app}: {type(made).__name__} is not a Relay")
-    return relay
-
-
-def _said_of(error: Exception, module: str, attribute: str) -> str:
-    """Return why there is no relay, in a sentence; print where in the user's program the error happened."""
-    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-        return f"there is no module {error.name} in {Path.cwd()}, and none is installed"
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(Path.cwd()))]
-    if isinstance(error, AttributeError) and not own:
-        return f"the module {module} has no {attribute}"
-    for frame in own:
-        tell(f"  {frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line}")
-    return f"it failed with {type(error).__name__}: {error}"
 
 
 def _print_facts(worked: Worked) -> None:

@@ -121,7 +121,7 @@ class TooManyRequestsError(AccessError):
     code = "access.too_many"
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"this token makes too many requests; wait {seconds} seconds")
+        super().__init__(f"too many requests came from this caller; wait {seconds} seconds")
         self.seconds = seconds
 
 

@@ -99,6 +99,7 @@ class Recording:
         items_from_outside: tuple[tuple[Part, Content], ...] = (),
         resumed: Callable[[RunId], Body] | None = None,
         granting: Granting | None = None,
+        upstream: int = 0,
     ) -> Working:
         """Begin a root run for a principal's intent, with the principal's other items, in one commit.
 
@@ -124,6 +125,7 @@ class Recording:
                 terms=grant.terms,
                 certificate=grant.certificate,
                 trace=current_trace(),
+                upstream=upstream,
             ),
             root=run,
             anchor=self._genesis(),

@@ -35,6 +35,9 @@ class AccessLimits(Struct, frozen=True, kw_only=True):
     wrong_tokens: int = 10  # from one address, until it is locked out
     locked_out_for: float = 60.0  # seconds
     streams: int = 64  # open streams of events, of all callers together
+    public_per_minute: float = 60.0  # requests from one address, of callers without a token, to public agents
+    public_tasks: int = 16  # of all such callers together, open at the same time
+    public_budget: str = "at most 100 calls"  # for each of their tasks
 
 
 class AccessCaller(Struct, frozen=True, kw_only=True):
@@ -93,6 +96,7 @@ class Doorkeeper:
         self._lock = threading.Lock()
         self._guesses: OrderedDict[tuple[str, TokenId | None], _Remembered] = OrderedDict()
         self._paces: OrderedDict[TokenId, _Remembered] = OrderedDict()
+        self._strangers: OrderedDict[str, _Remembered] = OrderedDict()
 
     def let_in(self, authorization: str | None, address: str) -> AccessCaller:
         """Return who sent a request.
@@ -116,6 +120,18 @@ class Doorkeeper:
             raise UnknownTokenError
         self.pace(known.id)
         return AccessCaller(token=known)
+
+    def let_in_anybody(self, address: str) -> None:
+        """Let in a caller without a token, where that is public. Raises `TooManyRequestsError`."""
+        most = self._limits.public_per_minute
+        with self._lock:
+            now = self._elapsed()
+            known = _remembered(self._strangers, address, most, now)
+            known.left = min(most, known.left + (now - known.since) * most / 60)
+            known.since = now
+            if known.left < 1:
+                raise TooManyRequestsError(int((1 - known.left) * 60 / most) + 1)
+            known.left -= 1
 
     def exchange(self, entrance: OneTimeEntrance, code: str, address: str) -> IssuedToken:
         """Return a token for the code of a one-time link. Raises as `let_in` does."""

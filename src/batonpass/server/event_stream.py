@@ -6,28 +6,25 @@ nothing: positions have no gaps, and every receipt gets one.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Final
 
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
 
-from batonpass.audit.feed import Feed
 from batonpass.errors import BatonpassError, InvalidValueError, TooManyRequestsError
 from batonpass.server.answer import json_bytes
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.endpoint import ApiRequest
+from batonpass.server.ledger_pulse import LOOK_EVERY, InThread, LedgerPulse
 from batonpass.server.resources.events import EventsRead, read_events
 
 LAST_EVENT: Final = "last-event-id"
-_LOOK_EVERY: Final = 0.25  # seconds
 _ASK_AGAIN: Final = 10.0  # whether a caller who waits is still let in
 _PING: Final = 15
 _SLOWEST: Final = 30.0  # a client that takes longer for one part is let go, and resumes when it can
 _BUSY_FOR: Final = 5
-
-InThread = Callable[[Callable[[], object]], Awaitable[object]]
 
 
 class EventStreams:
@@ -36,9 +33,7 @@ class EventStreams:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._open = 0
-        self._looking = asyncio.Lock()
-        self._looked_at = 0.0
-        self._last = 0
+        self._pulse = LedgerPulse(plane.relay.store)
 
     def stream(self, asked: ApiRequest, first: EventsRead, in_thread: InThread) -> EventSourceResponse:
         """Return the answer to a request for events. Raises `TooManyRequestsError` if too many are open."""
@@ -63,7 +58,7 @@ class EventStreams:
                 while read.is_all and await self.last_position(in_thread) <= read.after:
                     if time.monotonic() - asked_at > _ASK_AGAIN:
                         break
-                    await asyncio.sleep(_LOOK_EVERY)
+                    await asyncio.sleep(LOOK_EVERY)
                 try:
                     told = await in_thread(partial(read_events, asked, read.after))
                 except BatonpassError:
@@ -76,17 +71,7 @@ class EventStreams:
 
     async def last_position(self, in_thread: InThread) -> int:
         """Return the position of the last receipt, as of a moment ago: one look serves all who wait."""
-        async with self._looking:
-            if time.monotonic() - self._looked_at >= _LOOK_EVERY:
-                found = await in_thread(self._look)
-                self._last, self._looked_at = found if isinstance(found, int) else self._last, time.monotonic()
-        return self._last
-
-    def _look(self) -> int:
-        store = self._plane.relay.store
-        Feed(store).sequence()
-        with store.view() as view:
-            return view.last_position()
+        return await self._pulse.last_position(in_thread)
 
 
 def resumed_after(given: str | None) -> int | None:

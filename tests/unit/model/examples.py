@@ -199,6 +199,7 @@ BODIES: Final[dict[Kind, Body]] = {
             continues=RunId(an_id("run", 3)),
             series="quarterly",
             trace=TRACE,
+            upstream=3,
             **_LABELLED,
             **_GRANTED,
         ),

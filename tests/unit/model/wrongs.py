@@ -146,6 +146,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         **_LABELLED,
         "terms": NOT_OPTIONAL_DIGESTS,
         "certificate": NOT_OPTIONAL_DIGESTS,
+        "upstream": NOT_NUMBERS,
     },
     Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
     Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS, **_LABELLED},

@@ -21,7 +21,9 @@ from batonpass.records.access_token import find_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from batonpass.dispatch.egress_rule import EgressRule
     from batonpass.relay import Relay
+    from batonpass.server.a2a.mount import A2aDoor
     from batonpass.server.control_plane import ControlPlane
     from batonpass.server.listener import ServerPlace
     from batonpass.server.mcp.http_mount import McpMount
@@ -40,6 +42,9 @@ _EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "ji
 @click.option("--key", metavar="FILE", type=click.Path(path_type=Path), help="The certificate's key.")
 @click.option("--proxy", "proxies", metavar="ADDRESS", multiple=True, help="A proxy in front of it that does TLS.")
 @click.option("--insecure", is_flag=True, help="Let other machines in without TLS.")
+@click.option(
+    "--app", metavar="MODULE:NAME", help="Your relay: its agents can be asked over A2A, and its ledger is served."
+)
 @click.option("--link/--no-link", default=True, show_default=True, help="Print a link that lets you in, once.")
 @click.option(
     "--address-file", metavar="FILE", type=click.Path(path_type=Path), help="Write the address there once it listens."
@@ -55,6 +60,7 @@ def command(
     key: Path | None,
     proxies: tuple[str, ...],
     insecure: bool,
+    app: str | None,
     link: bool,
     address_file: Path | None,
     pid_file: Path | None,
@@ -77,7 +83,7 @@ def command(
         if address_file is not None:
             address_file.write_text(f"{address}\n", encoding="utf-8")
 
-    serve_ledger(place, names, ready)
+    serve_ledger(place, names, ready, app=app)
     tell("stopped")
 
 
@@ -92,7 +98,13 @@ def require_extra() -> None:
         raise MissingExtraError("servers", "server") from None
 
 
-def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[[ControlPlane, str], None]") -> None:
+def serve_ledger(
+    place: "ServerPlace",
+    names: "Sequence[str]",
+    ready: "Callable[[ControlPlane, str], None]",
+    *,
+    app: str | None = None,
+) -> None:
     """Serve this directory's ledger with its page until a signal. `ready` is told the address once it listens."""
     from batonpass.dispatch.egress import Egress  # noqa: PLC0415 - only servers need it
     from batonpass.dispatch.egress_rule import EgressRule  # noqa: PLC0415 - as above
@@ -104,18 +116,24 @@ def serve_ledger(place: "ServerPlace", names: "Sequence[str]", ready: "Callable[
     from batonpass.server.page.door import page_routes  # noqa: PLC0415 - as above
 
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
-    with bound(place) as (opened, address), closing(_relay()) as relay:
-        egress = Egress(EgressRule(read_egress(find_policy_file(settings().policy))))
+    with bound(place) as (opened, address), closing(_relay(app)) as relay:
+        rule = EgressRule(read_egress(find_policy_file(settings().policy)))
+        egress = Egress(rule)
         plane = ControlPlane.over(relay, egress=egress)
-        mcp = _mcp(plane)
-        app = make_app(
+        a2a, mcp = _a2a(plane, rule, _reached(place, address, names)), _mcp(plane)
+        served = make_app(
             plane,
             hosts=hosts_for(place.host, names),
-            mounts=[*page_routes(plane), *([] if mcp is None else [mcp.route])],
+            mounts=[*page_routes(plane), *a2a.routes, *([] if mcp is None else [mcp.route])],
             lifespans=[] if mcp is None else [mcp.lifespan],
         )
+
+        def begin() -> None:
+            ready(plane, address)
+            a2a.begin()
+
         with told_beside(relay, egress):
-            listen(app, place, opened, ready=lambda: ready(plane, address))
+            listen(served, place, opened, ready=begin)
 
 
 def _mcp(plane: "ControlPlane") -> "McpMount | None":
@@ -133,14 +151,37 @@ def _has_mcp() -> bool:
     return find_spec("mcp") is not None
 
 
-def _relay() -> "Relay":
-    from batonpass.relay import Relay  # noqa: PLC0415 - only after the address is known to be free
+def _relay(app: str | None) -> "Relay":
+    from batonpass.relay import Relay, cards_of, home_of  # noqa: PLC0415 - only after the address is known to be free
 
     found = settings()
+    ledger, home = found.ledger, found.home
+    cards = []
+    if app is not None:
+        from batonpass.cli.input.app_relay import relay_of  # noqa: PLC0415 - as above
+
+        with relay_of(app) as given:
+            ledger, home, cards = given.store.url, home_of(given), list(cards_of(given).values())
     # The programs that work on runs are elsewhere and outlive this process, so the keys of runs do too.
-    relay = Relay.open(found.ledger, home=found.home, policy=found.policy, keys_in_files=True)
+    relay = Relay.open(ledger, home=home, policy=found.policy, keys_in_files=True)
     relay.admin.identity()
+    for card in cards:
+        relay.introduce(card)
     return relay
+
+
+def _reached(place: "ServerPlace", address: str, names: "Sequence[str]") -> str:
+    # Behind a proxy, clients know it by its first name, and reach it over TLS.
+    return f"https://{names[0]}" if names and place.proxies else address
+
+
+def _a2a(plane: "ControlPlane", rule: "EgressRule", address: str) -> "A2aDoor":
+    from batonpass.policy.peer_table import read_peers  # noqa: PLC0415 - only servers need it
+    from batonpass.server.a2a.mount import A2aDoor  # noqa: PLC0415 - needs the extra
+    from batonpass.server.a2a.settings import A2aSettings  # noqa: PLC0415 - as above
+
+    peers = read_peers(find_policy_file(settings().policy))
+    return A2aDoor(plane, A2aSettings(address=address, egress=rule, peers=peers))
 
 
 def _is_own(place: "ServerPlace") -> bool:

@@ -13,11 +13,12 @@ class Lineage(Value, frozen=True, kw_only=True):
     """Who works for whom, from the sender up to the root, with the task of each. A root has no task."""
 
     hops: tuple[tuple[AgentId, str | None], ...]
+    before: int = 0  # agents of other ledgers above the root
 
     @property
     def depth(self) -> int:
-        """Return the number of agents in it."""
-        return len(self.hops)
+        """Return the number of agents in it, those of other ledgers included."""
+        return len(self.hops) + self.before
 
 
 def requires_lineage(policy: HandoffPolicy) -> bool:

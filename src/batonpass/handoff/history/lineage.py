@@ -6,6 +6,7 @@ from batonpass.guard.policy.hops import Lineage
 from batonpass.handoff.history.offers import read_words
 from batonpass.model.base.content_names import TASK
 from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.bodies.body import RunStarted
 from batonpass.model.ledger.run import Run
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
@@ -13,7 +14,13 @@ from batonpass.wire.codec import decode_receipt
 
 def read_lineage(view: LedgerView, run: Run) -> Lineage:
     """Return who works for whom, from a run up to its root."""
-    return Lineage(hops=tuple(_hops(view, run)))
+    return Lineage(hops=tuple(_hops(view, run)), before=_before(view, run))
+
+
+def _before(view: LedgerView, run: Run) -> int:
+    """Return how many agents of other ledgers worked before the root."""
+    begun = decode_receipt(view.get_receipt_at(StreamId(run.root), 1).payload).body
+    return begun.upstream if isinstance(begun, RunStarted) else 0
 
 
 def _hops(view: LedgerView, run: Run) -> Iterator[tuple[AgentId, str | None]]:

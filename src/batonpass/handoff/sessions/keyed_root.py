@@ -61,6 +61,11 @@ def start_once(desk: Desk, key: str, *, intent: str, by: str, agent: str, start:
     raise NotFoundError("free key", key)
 
 
+def find_keyed(desk: Desk, agent: str, key: str) -> Run | None:
+    """Return the first root run that an agent was given under a key; None if there is none."""
+    return _find_root(desk, name_of_key(agent, key))
+
+
 def name_of_key(agent: str, key: str, generation: int = 0) -> ContentId:
     """Return the id that stands for a key of an agent. Each failed run makes room for the next generation."""
     return content_named("\n".join(("key of a root run", agent, str(generation), key)))

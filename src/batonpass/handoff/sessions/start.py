@@ -41,12 +41,14 @@ def start_run(
     resumes: Sequence[Stop] = (),
     labelled: bool = True,
     grant: Grant | None = None,
+    upstream: int = 0,
 ) -> Holding:
     """Start a root run: the human's words, if anybody heard them, and further items, in one commit.
 
     Items come along from the roots at which a session stopped, from the root that is continued, or from the last root
     of a series. With `labelled=False` no labels are recorded: the run is of another program, and nobody knows what
-    reached it. A run with a grant, given or from the table of its agent, is enforced unless the grant is only observed.
+    reached it. `upstream` is how many agents of other ledgers worked before it: they count towards its depth. A run
+    with a grant, given or from the table of its agent, is enforced unless the grant is only observed.
     """
     if intent is not None:
         require_text("intent", intent)
@@ -88,6 +90,7 @@ def start_run(
         items_from_outside=tuple((item.part, content) for item, content in noted if item in tainted),
         resumed=kept if stops else None,
         granting=beginning,
+        upstream=upstream,
     )
     desk.secrets.keep(working.run.root, secret.body, shared[0].body if shared else None)
     bounds = bounds_of_root(working.run.id, None if beginning is None else beginning.terms, mode)

@@ -3,7 +3,8 @@
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from batonpass.model.base.checks import require_media_type, require_text, require_texts
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import require_instance, require_media_type, require_text, require_texts
 from batonpass.model.base.ids import AgentId, require_agent
 from batonpass.model.grants.scope import Scope
 from batonpass.model.grants.scope_text import read_scope
@@ -18,6 +19,7 @@ class Card(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     accepts: tuple[str, ...] | None = None  # media types of artifacts
     ceiling: tuple[str, ...] | None = None  # permits: the most that anybody may ever grant to it
+    public: bool = False  # over A2A, callers without a token are let in too
 
     def __post_init__(self) -> None:
         require_agent("agent", self.agent)
@@ -28,6 +30,8 @@ class Card(Struct, frozen=True, kw_only=True):
         for media_type in self.accepts or ():
             require_media_type("accepts", media_type)
         read_scope(self.ceiling or ())
+        if require_instance("public", self.public, bool) and not self.ceiling:
+            raise InvalidValueError("public", "takes a ceiling: whoever comes in without a token holds nothing else")
 
     @property
     def most(self) -> Scope | None:

@@ -52,6 +52,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     terms: Digest | None = None  # of the grant that begins here; None: the run has no grant
     certificate: Digest | None = None  # binds the run's key to those terms
     trace: TraceParent | None = None  # the caller's trace that the whole tree is a part of
+    upstream: int = 0  # agents of other ledgers that worked before it, as its caller said
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -67,6 +68,7 @@ class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
             require_digest("policy", self.policy)
         require_label("label", self.label)
         require_digests(terms=self.terms, certificate=self.certificate)
+        require_integer("upstream", self.upstream)
 
 
 class RunRekeyed(Struct, frozen=True, kw_only=True, omit_defaults=True):

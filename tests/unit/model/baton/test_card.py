@@ -17,6 +17,7 @@ CARD: Final = Card(
     tools=("write_file",),
     accepts=("text/plain", "application/json"),
     ceiling=("write:src/**",),
+    public=True,
 )
 NOT_LISTS: Final = ("python", [""], [" "], [7], ["\ud800"])
 WRONG: Final[dict[str, tuple[object, ...]]] = {
@@ -26,6 +27,7 @@ WRONG: Final[dict[str, tuple[object, ...]]] = {
     "tools": NOT_LISTS,
     "accepts": (*NOT_LISTS, ["text"], ["text/plain; charset=utf-8"], ["Text/Plain"]),
     "ceiling": NOT_LISTS,
+    "public": (None, 1, "yes"),
 }
 
 
@@ -61,3 +63,10 @@ def test_lists_are_kept_as_they_were() -> None:
     with pytest.raises(AttributeError):
         card.skills = ()  # type: ignore[misc]
     assert CARD == replace(CARD)
+
+
+@pytest.mark.parametrize("ceiling", [None, ()])
+def test_an_agent_that_anybody_may_ask_has_a_ceiling(ceiling: tuple[str, ...] | None) -> None:
+    """Whoever comes in without a token holds nothing else."""
+    with pytest.raises(InvalidValueError, match="ceiling"):
+        Card(agent=EDITOR, public=True, ceiling=ceiling)

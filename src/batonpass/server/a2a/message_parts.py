@@ -1,0 +1,70 @@
+"""A message as it came: its parts as data for an agent, and the message as it is kept."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from a2a.types.a2a_pb2 import Message, Part
+from google.protobuf.json_format import MessageToDict
+
+from batonpass.server.a2a.visit import VisitPart
+
+TEXT: Final = "request.txt"
+_UNNAMED: Final = re.compile(r"[^\w.@+ -]+")
+_LONGEST_NAME: Final = 100
+
+
+def document_of(message: Message) -> str:
+    """Return a message as JSON, to be kept."""
+    return json.dumps(MessageToDict(message), ensure_ascii=False, sort_keys=True)
+
+
+def texts_of(message: Message) -> str:
+    """Return the words of a message."""
+    return "\n\n".join(part.text for part in message.parts if part.WhichOneof("content") == "text")
+
+
+def parts_of(message: Message) -> list[VisitPart]:
+    """Return the parts of a message as data with names of their own: its words in one text, then everything else."""
+    words = texts_of(message)
+    told = [VisitPart(name=TEXT, body=words, media_type="text/plain")] if words else []
+    return [*told, *files_of(message)]
+
+
+def files_of(message: Message) -> list[VisitPart]:
+    """Return the parts of a message that are no words. A link is kept as it is: nobody here follows it."""
+    taken = {TEXT}
+    found = []
+    for one in _files(message):
+        name, number = one.name, 1
+        while name in taken:
+            number += 1
+            name = f"{number}-{one.name}"
+        taken.add(name)
+        found.append(VisitPart(name=name, body=one.body, media_type=one.media_type))
+    return found
+
+
+def _files(message: Message) -> Iterator[VisitPart]:
+    for number, part in enumerate(message.parts, 1):
+        kind = part.WhichOneof("content")
+        if kind == "data":
+            body = json.dumps(MessageToDict(part.data), ensure_ascii=False)
+            yield VisitPart(name=_named(part, f"data-{number}.json"), body=body, media_type="application/json")
+        elif kind == "raw":
+            media_type = part.media_type or "application/octet-stream"
+            yield VisitPart(name=_named(part, f"file-{number}"), body=part.raw, media_type=media_type)
+        elif kind == "url":
+            yield VisitPart(name=_named(part, f"link-{number}") + ".url", body=part.url, media_type="text/plain")
+
+
+def _named(part: Part, otherwise: str) -> str:
+    # A name from outside is only a label here; it is shown to people and models, so it is kept plain.
+    return _UNNAMED.sub("_", part.filename).strip(" .")[:_LONGEST_NAME] or otherwise
+
+
+def extension_of(message: Message, uri: str) -> Mapping[str, Any] | None:
+    """Return what a message says in an extension; None if it says nothing."""
+    found = MessageToDict(message.metadata).get(uri) if message.HasField("metadata") else None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,29 @@
+"""The door of A2A once it is open: the same requests over HTTP and gRPC, and the tasks that are looked after."""
+
+import asyncio
+
+from batonpass.dispatch.egress import Egress
+from batonpass.relay import home_of
+from batonpass.server.a2a.http_door import make_door
+from batonpass.server.a2a.push_configs import PushConfigs
+from batonpass.server.a2a.request_handler import A2aRequests
+from batonpass.server.a2a.settings import A2aSettings
+from batonpass.server.a2a.task_keeper import TaskKeeper
+from batonpass.server.a2a.visit import Visits
+from batonpass.server.control_plane import ControlPlane
+
+
+class OpenedDoor:
+    """A2A over HTTP and, if it is asked for, gRPC."""
+
+    def __init__(self, plane: ControlPlane, settings: A2aSettings) -> None:
+        visits = Visits(plane)
+        pushes = PushConfigs(home_of(plane.relay), settings.egress)
+        requests = A2aRequests(plane, settings, visits, pushes)
+        self.app = make_door(plane, settings, requests)
+        self._keeper = TaskKeeper(plane, visits, pushes, Egress(settings.egress))
+        self._keeping: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Look after the tasks that are not over, in the event loop of the server."""
+        self._keeping = asyncio.get_running_loop().create_task(self._keeper.keep())
