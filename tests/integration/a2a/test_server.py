@@ -126,17 +126,23 @@ def test_its_root_stands_for_the_caller_and_ends_with_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_what_happens_is_streamed(world: World, binding: str) -> None:
+def test_what_happens_is_streamed(world: World, pace: Pace, binding: str) -> None:
     """A task first, then that it is worked on, then what came of it, and last that it is over."""
 
-    async def ask() -> list[str]:
-        async with world.client("echo", binding=binding, streaming=True) as client:
-            return [_told(event) async for event in client.send_message(request("Stream"))]
+    async def ask() -> tuple[list[str], list[str]]:
+        told, states = [], []
+        async with world.client("slow", binding=binding, streaming=True) as client:
+            async for event in client.send_message(request("Stream")):
+                told.append(_told(event))
+                states.append(TaskState.Name(event.task.status.state) if told[-1] == "task" else told[-1])
+                if states[-1] == "TASK_STATE_WORKING":
+                    pace.go_on.set()
+        return told, states
 
-    told = run(ask())
+    told, states = run(ask())
 
     assert ["task", "artifact", "TASK_STATE_COMPLETED"] == [told[0], *told[-2:]]
-    assert "TASK_STATE_WORKING" in told
+    assert "TASK_STATE_WORKING" in states
 
 
 def _told(event: StreamResponse) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cloudevents.core.formats.json import JSONFormat
-from google.protobuf.json_format import Parse  # type: ignore[import-untyped]
+from google.protobuf.json_format import Parse
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData

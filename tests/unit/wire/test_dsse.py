@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.protobuf.json_format import Parse  # type: ignore[import-untyped]
+from google.protobuf.json_format import Parse
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
 from msgspec.structs import replace
