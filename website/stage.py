@@ -52,7 +52,8 @@ GUIDES: Final = (
         "agents",
     ),
     *("sessions", "review", "policy"),
-    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve", "mcp-server"),
+    *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve", "remote"),
+    "mcp-server",
 )
 REFERENCE: Final = ("cli", "errors", "findings", "frameworks", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (

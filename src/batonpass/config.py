@@ -15,6 +15,7 @@ LEDGER: Final = "BATONPASS_LEDGER"
 HOME: Final = "BATONPASS_HOME"
 POLICY: Final = "BATONPASS_POLICY"
 HANDOFF: Final = "BATONPASS_HANDOFF"
+TOKEN: Final = "BATONPASS_TOKEN"  # noqa: S105 - the name of a variable
 FILE_NAME: Final = "ledger.db"
 
 

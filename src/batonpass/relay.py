@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from batonpass.audit.short_ids import LAST
@@ -35,6 +36,7 @@ from batonpass.model.base.ids import (
     RelayId,
     RunId,
     SessionId,
+    StreamId,
     require_agent,
     require_principal,
 )
@@ -73,6 +75,9 @@ if TYPE_CHECKING:
 
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
 # opens a ledger only to read or verify it never loads them, nor the code that signs.
+
+_CONTROL_PLANES: Final = ("https://", "http://")
+_REMOTE_RELAY: Final = "batonpass.client:RemoteRelay"
 
 LONGEST_TOKEN: Final = timedelta(days=366)
 GOOD_FOR: Final = timedelta(hours=1)  # the lifetime of a list of revocations
@@ -309,8 +314,13 @@ class Relay:
         create: bool = True,
         policy: "AnyPolicy | None" = None,
         work_tree: Path | None = None,
+        token: str | None = None,
     ) -> Self:
         """Open a ledger by its URL or file. Without one, open the ledger of this directory.
+
+        A URL that begins with `https://` is a control plane, as `batonpass serve` starts one; `token` lets its holder
+        in, by default that in `BATONPASS_TOKEN`. The relay that is returned has the same names: there it is judged and
+        recorded, and the keys of runs stay here. What needs the ledger itself raises `NotOverHttpError`.
 
         The settings fill in the rest. The ledger is `BATONPASS_LEDGER`, else the one in the nearest `.batonpass`. The
         keys are in `home`: by default beside the ledger's file, else in the nearest `.batonpass`. With `keys_in_files`,
@@ -321,6 +331,14 @@ class Relay:
         are relative to `work_tree`, by default the current directory.
         """
         settings = find_settings(None if ledger is None else fspath(ledger))
+        if settings.ledger.startswith(_CONTROL_PLANES):
+            # By name: the package is above this one, because what it opens is a relay too.
+            remote = resolve_name(_REMOTE_RELAY)
+            at = settings.home if home is None else Path(home)
+            opened: Self = remote(
+                settings.ledger, token=token, home=at, keys_in_files=keys_in_files, work_tree=work_tree
+            )
+            return opened
         place = settings.home if home is None else Path(home)
         if policy is None:
             policy = settings.policy or (None if place is None else find_file(place.absolute().parent))
@@ -708,6 +726,23 @@ class Relay:
 def desk_of(relay: Relay) -> "Desk":
     """Return the desk of a relay: how packages inside batonpass reach the use cases of runs and handoffs."""
     return relay._furnished()  # noqa: SLF001 - the one way in for other packages
+
+
+def let_keys_be_elsewhere(relay: Relay) -> None:
+    """Let programs on other machines keep the keys of their runs: whoever asks for an act there signs for it."""
+    from batonpass.records.run_key import get_run_key  # noqa: PLC0415 - as above
+    from batonpass.signing.keys_elsewhere import RunKeysElsewhere  # noqa: PLC0415 - as above
+
+    def present_key(run: RunId) -> tuple[PublicKey, int]:
+        with relay.store.view() as view:
+            return get_run_key(view, run), view.get_stream(StreamId(run)).epoch
+
+    kept = relay._run_keys  # noqa: SLF001 - as above
+    if not isinstance(kept, RunKeysElsewhere):
+        relay._kept_keys = RunKeysElsewhere(kept, present_key)  # noqa: SLF001 - as above
+        desk = relay._desk  # noqa: SLF001 - as above
+        if desk is not None:
+            desk.run_keys, desk.recording = relay._run_keys, relay._recording()  # noqa: SLF001 - as above
 
 
 def cards_of(relay: Relay) -> "Mapping[AgentId, Card]":

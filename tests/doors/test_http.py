@@ -14,7 +14,7 @@ from batonpass.server.acts.call_acts import ELSEWHERE
 from batonpass.server.app import make_app
 from batonpass.server.boundary import hosts_for
 from batonpass.server.control_plane import ControlPlane
-from batonpass.server.run_proof import make_proof
+from batonpass.signing.run_proof import make_proof
 from batonpass.testing.doors import (
     MADE,
     PERSON,

@@ -53,6 +53,12 @@ class Opening(Generic[Opened_co]):
         await self._opened.__aexit__(kind, error, trace)
 
 
+def _own(method: Callable[Concatenate[Sync, Arguments], Returned], face: "Face[Sync]") -> Callable[Arguments, Returned]:
+    """Return a method as the object behind a face has it: a relay whose ledger is elsewhere has its own."""
+    found: Callable[Arguments, Returned] = getattr(face.sync, method.__name__)
+    return found
+
+
 def twin(
     method: Callable[Concatenate[Sync, Arguments], Returned],
 ) -> Callable[Concatenate[Face[Sync], Arguments], Coroutine[Any, Any, Returned]]:
@@ -60,7 +66,7 @@ def twin(
 
     @functools.wraps(method)
     async def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        return await in_thread(functools.partial(method, face.sync, *args, **kwargs))
+        return await in_thread(functools.partial(_own(method, face), *args, **kwargs))
 
     return act
 
@@ -72,7 +78,7 @@ def at_once(
 
     @functools.wraps(method)
     def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        return method(face.sync, *args, **kwargs)
+        return _own(method, face)(*args, **kwargs)
 
     return act
 
@@ -90,7 +96,7 @@ def opens(
     @functools.wraps(method)
     def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Opening[Opened]:
         async def opening() -> Opened:
-            return face_of(await in_thread(functools.partial(method, face.sync, *args, **kwargs), undo=undo))
+            return face_of(await in_thread(functools.partial(_own(method, face), *args, **kwargs), undo=undo))
 
         return Opening(opening())
 

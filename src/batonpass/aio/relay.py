@@ -65,6 +65,7 @@ class AsyncRelay(Face[Relay]):
         create: bool = True,
         policy: AnyPolicy | None = None,
         work_tree: Path | None = None,
+        token: str | None = None,
     ) -> Opening[Self]:
         """Open a ledger by its URL or file. Without one, open the ledger of this directory.
 
@@ -79,6 +80,7 @@ class AsyncRelay(Face[Relay]):
             create=create,
             policy=policy,
             work_tree=work_tree,
+            token=token,
         )
 
         async def opening() -> Self:

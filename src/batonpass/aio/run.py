@@ -13,8 +13,6 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from batonpass.aio.faces import Face, at_once, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
-from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
 from batonpass.handoff.history.past_calls import Resumption
@@ -349,23 +347,23 @@ class AsyncRun(Face[LiveRun]):
         the tool returns an awaitable, it is awaited as part of the call. A generator of either kind comes back as a
         list. Raises `CallInDoubtError` if nobody knows whether an earlier attempt made this call.
         """
-        desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - a face of the same object
+        run = self.sync
         planned: ToolCall[Any] = ToolCall(declared_of(function), function, args, kwargs)
 
         def not_made(begun: Begun | Replayed) -> None:
             if isinstance(begun, Begun):
-                fail_call(desk, holding, begun, planned, asyncio.CancelledError(), made=False)
+                run._fail(begun, planned, asyncio.CancelledError(), made=False)  # noqa: SLF001 - a face of the same object
 
-        begun = await in_thread(lambda: begin_call(desk, holding, planned), undo=not_made)
+        begun = await in_thread(lambda: run._begin(planned), undo=not_made)  # noqa: SLF001 - as above
         if isinstance(begun, Replayed):
             return begun.value
         try:
             with entered(begun.context(self.id)):
                 result, cancelled = await _made(planned)
         except BaseException as error:
-            await in_thread(functools.partial(fail_call, desk, holding, begun, planned, error))
+            await in_thread(functools.partial(run._fail, begun, planned, error))  # noqa: SLF001 - as above
             raise
-        await in_thread(lambda: finish_call(desk, holding, begun, planned, result))
+        await in_thread(lambda: run._finish(begun, planned, result))  # noqa: SLF001 - as above
         if cancelled:
             raise asyncio.CancelledError
         return result

@@ -97,7 +97,8 @@
     ├── StoreError
     │   ├── StoreBusyError         store.busy
     │   ├── StoreUnavailableError  store.unavailable
-    │   │   └── NoLedgerError      store.no_ledger
+    │   │   ├── NoLedgerError      store.no_ledger
+    │   │   └── ServerUnreachableError  remote.unreachable
     │   ├── ForeignLedgerError     store.foreign
     │   ├── StoreRefusedError      store.refused
     │   ├── StoreReadOnlyError     store.read_only
@@ -120,6 +121,8 @@
     │   ├── LockedOutError         access.locked_out
     │   ├── WrongHostError         access.host
     │   ├── WrongOriginError       access.origin
+    │   ├── SignatureMissingError  access.signature_missing
+    │   ├── SignatureWrongError    access.signature_wrong
     │   └── TooManyRequestsError   access.too_many
     ├── RequestError
     │   ├── NoSuchRouteError       http.no_route
@@ -133,6 +136,10 @@
     │   ├── EgressRedirectedError  egress.redirected
     │   ├── EgressTooLargeError    egress.too_large
     │   └── EgressFailedError      egress.failed
+    ├── RemoteError
+    │   ├── RemoteAnswerError      remote.answer
+    │   ├── SigningRefusedError    remote.signing_refused
+    │   └── NotOverHttpError       remote.not_possible
     ├── ServerNotStartedError      server.not_started
     └── VerificationError          verify.* (one code for each kind of damage)
 
@@ -148,6 +155,7 @@ from batonpass.errors.egress import *
 from batonpass.errors.grant import *
 from batonpass.errors.handoff import *
 from batonpass.errors.ledger import *
+from batonpass.errors.remote import *
 from batonpass.errors.verification import *
 
 __all__ = [name for name in dir() if name.endswith("Error")]

@@ -125,6 +125,26 @@ class TooManyRequestsError(AccessError):
         self.seconds = seconds
 
 
+class SignatureMissingError(AccessError):
+    """The holder of a run's key did not sign in time, or refused to."""
+
+    code = "access.signature_missing"
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"the holder of the key {key[:16]} did not sign ({why}); nothing was recorded, so do it again")
+        self.key = key
+
+
+class SignatureWrongError(AccessError):
+    """A signature is not one of the bytes that were asked for, by the key that was asked."""
+
+    code = "access.signature_wrong"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"this is no signature of these bytes by the key {key[:16]}; sign exactly what was asked for")
+        self.key = key
+
+
 class RequestError(BatonpassError):
     """A request cannot be understood or taken."""
 

@@ -2,32 +2,36 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.clock import Clock
 from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
 from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.draft import Draft
 from batonpass.model.base.checks import require_utc
-from batonpass.model.base.ids import HANDOFF, RECEIPT, Digest, ReceiptId, RelayId, StreamId, new_id
+from batonpass.model.base.ids import HANDOFF, RECEIPT, Digest, KeyId, PublicKey, ReceiptId, RelayId, StreamId, new_id
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.bodies.body import RunRekeyed
 from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.entry import Entry
 from batonpass.model.ledger.key import Signer
-from batonpass.model.ledger.receipt import Receipt, SignedReceipt
+from batonpass.model.ledger.receipt import SIGNATURE_BYTES, Receipt, SignedReceipt
 from batonpass.model.ledger.stream import Mark, Stream
+from batonpass.signing.keys_elsewhere import ElsewhereSigner
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
 # If another process writes first, somebody made progress. This many times in a row is a fault, not a race.
 _TRIES: Final = 64
+_TRIES_ELSEWHERE: Final = 8  # each asks somebody on another machine
 
 # An act of a run has one to three streams. Each level of nesting is a frame, and those are limited.
 _NESTED: Final = 16
@@ -58,6 +62,9 @@ class StreamHead(Struct, frozen=True):
     head: Digest
     epoch: int
     open: bool
+
+
+_Prepared: TypeAlias = tuple[list[Entry], dict[StreamId, StreamHead]]
 
 
 class _Slot:
@@ -99,13 +106,45 @@ class Ledger:
 
     def append_entries(self, drafts: Sequence[Draft]) -> Sequence[Entry]:
         """Do the same as `append`, and return each receipt with its changes."""
-        # Locks are taken in the order of the stream names, so that two threads cannot deadlock.
-        streams = (drafts[0].stream,) if len(drafts) == 1 else tuple(sorted({draft.stream for draft in drafts}))
-        return self._hold_many(streams, drafts) if len(streams) > _NESTED else self._hold(streams, drafts, {})
+        if len(drafts) == 1:
+            streams: tuple[StreamId, ...] = (drafts[0].stream,)
+            elsewhere = type(drafts[0].cosigner) is ElsewhereSigner
+        else:
+            # Locks are taken in the order of the stream names, so that two threads cannot deadlock.
+            streams = tuple(sorted({draft.stream for draft in drafts}))
+            elsewhere = ElsewhereSigner in {type(draft.cosigner) for draft in drafts}
+        if elsewhere:
+            return self._append_signed_elsewhere(streams, drafts)
+        written: Sequence[Entry]
+        written = self._hold_many(streams, drafts) if len(streams) > _NESTED else self._hold(streams, drafts, {})
+        return written
+
+    def _append_signed_elsewhere(self, streams: Sequence[StreamId], drafts: Sequence[Draft]) -> Sequence[Entry]:
+        """Append drafts whose second signature comes from another machine.
+
+        No lock is held while we wait for it: others may write to the same streams meanwhile, and then the receipts are
+        made and signed anew. The store compares the head in the commit, as always.
+        """
+        waiting = [replace(one, cosigner=_unsigned(one.cosigner)) for one in drafts]
+        for _ in range(_TRIES_ELSEWHERE):
+            prepared, heads = self._hold(streams, waiting, {}, self._prepare)
+            entries = [_signed_by(draft.cosigner, entry) for draft, entry in zip(drafts, prepared, strict=True)]
+            write = partial(self._append, prepared=(entries, heads))
+            written: Sequence[Entry] = self._hold(streams, waiting, {}, write)
+            if written:
+                return written
+        raise StaleHeadError(drafts[0].stream, 0)
+
+    def _prepare(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> "_Prepared":
+        return self._build(drafts, slots, self._acknowledged.latest())
 
     def _hold(
-        self, streams: Sequence[StreamId], drafts: Sequence[Draft], held: dict[StreamId, _Slot]
-    ) -> Sequence[Entry]:
+        self,
+        streams: Sequence[StreamId],
+        drafts: Sequence[Draft],
+        held: dict[StreamId, _Slot],
+        act: Callable[[Sequence[Draft], dict[StreamId, _Slot]], Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - what the act returns; the entries if there is none
         """Take the locks of the streams that are not held yet, one inside the other, and append the drafts."""
         stream = streams[len(held)]
         while True:
@@ -117,8 +156,8 @@ class Ledger:
                     continue  # its last user dropped it while we waited
                 held[stream] = slot
                 if len(held) < len(streams):
-                    return self._hold(streams, drafts, held)
-                return self._append(drafts, held)
+                    return self._hold(streams, drafts, held, act)
+                return self._append(drafts, held) if act is None else act(drafts, held)
 
     def _hold_many(self, streams: Sequence[StreamId], drafts: Sequence[Draft]) -> Sequence[Entry]:
         """Do the same for more streams than the interpreter can nest, as an import has."""
@@ -142,16 +181,23 @@ class Ledger:
                     yield
                     return
 
-    def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> Sequence[Entry]:
-        """Append drafts to streams whose locks are held, and forget the slots that nobody will need."""
+    def _append(
+        self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot], prepared: "_Prepared | None" = None
+    ) -> Sequence[Entry]:
+        """Append drafts to streams whose locks are held, and forget the slots that nobody will need.
+
+        If they were prepared before and somebody else has written since, nothing is written or returned.
+        """
         after = self._acknowledged.latest()
         try:
             for _ in range(_TRIES):
-                entries, heads = self._build(drafts, slots, after)
+                entries, heads = prepared or self._build(drafts, slots, after)
                 try:
                     self._store.append(entries)
                 except StaleHeadError as stale:
                     self._catch_up(slots, drafts, stale)
+                    if prepared is not None:
+                        return ()
                     continue
                 except (FencedError, StreamClosedError) as over:
                     slots[StreamId(over.stream)].head = None
@@ -178,7 +224,7 @@ class Ledger:
         drafts: Sequence[Draft],
         slots: dict[StreamId, _Slot],
         after: Mark | None,
-    ) -> tuple[list[Entry], dict[StreamId, StreamHead]]:
+    ) -> "_Prepared":
         now = self._clock.now()
         heads: dict[StreamId, StreamHead] = {}
         entries: list[Entry] = []
@@ -247,6 +293,29 @@ class Ledger:
         if found.seq < known.seq or not self._holds(known):
             slot.head = known
             raise RewoundError(stale.stream, known.seq, found.seq)
+
+
+class _Unsigned(Struct, frozen=True):
+    """Stands for a key that is elsewhere until it has signed."""
+
+    key: KeyId
+    public_key: PublicKey
+
+    def sign(self, message: bytes) -> bytes:  # noqa: ARG002 - nothing is signed yet
+        """Return what stands in the place of a signature until there is one. It is never written."""
+        return bytes(SIGNATURE_BYTES)
+
+
+def _unsigned(cosigner: Signer | None) -> Signer | None:
+    return _Unsigned(cosigner.key, cosigner.public_key) if isinstance(cosigner, ElsewhereSigner) else cosigner
+
+
+def _signed_by(cosigner: Signer | None, entry: Entry) -> Entry:
+    """Return an entry with the second signature of whoever has the key elsewhere."""
+    if not isinstance(cosigner, ElsewhereSigner):
+        return entry
+    signature = cosigner.sign_shown(signing_bytes(entry.signed.payload), entry.contents)
+    return replace(entry, signed=replace(entry.signed, cosignature=signature))
 
 
 def sign_receipt(draft: Draft, head: StreamHead | Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:

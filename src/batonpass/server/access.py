@@ -34,6 +34,7 @@ class AccessLimits(Struct, frozen=True, kw_only=True):
     burst: int = 1000
     wrong_tokens: int = 10  # from one address, until it is locked out
     locked_out_for: float = 60.0  # seconds
+    signs_within: float = 30.0  # seconds that a client has to sign what it is asked to
     streams: int = 64  # open streams of events, of all callers together
     public_per_minute: float = 60.0  # requests from one address, of callers without a token, to public agents
     public_tasks: int = 16  # of all such callers together, open at the same time

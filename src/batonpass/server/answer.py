@@ -80,7 +80,7 @@ def told_error(error: BatonpassError) -> dict[str, Any]:
     """Return an error as every door tells it: its code, its sentence and its facts."""
     told = error_shape(error)
     if isinstance(error, CallError | GrantError | HandoffError):
-        told["message"] = sentence_for(error)  # the words that every other door has for it
+        told |= {"message": sentence_for(error), "plain": str(error)}  # as models are told it, and as programs are
     return told
 
 

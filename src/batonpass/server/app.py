@@ -29,7 +29,9 @@ from batonpass.errors import (
     RequestTooLargeError,
     WrongMethodError,
 )
+from batonpass.model.base.ids import PublicKey
 from batonpass.server.access import AccessCaller
+from batonpass.server.acts.signature_acts import recall
 from batonpass.server.answer import JSON, etag_of, is_known, json_bytes
 from batonpass.server.boundary import Boundary, refused
 from batonpass.server.control_plane import ControlPlane
@@ -39,10 +41,14 @@ from batonpass.server.idempotency import GivenAnswer
 from batonpass.server.openapi import make_document
 from batonpass.server.pages import docs_page, policy_for
 from batonpass.server.routes import ENDPOINTS
+from batonpass.signing.ed25519 import require_strong
 from batonpass.wire.documents import DocumentReader
 
 PROOF: Final = "batonpass-proof"
 KEY: Final = "idempotency-key"
+SIGNER: Final = "batonpass-signer"  # the key for a run that this begins, or `NO_KEY`
+SIGNED: Final = "batonpass-signed"  # the last receipt that was signed for this act before the connection was lost
+NO_KEY: Final = "-"
 _REPLAYED: Final = "Idempotent-Replayed"
 _LONGEST_KEY: Final = 255
 _THREADS: Final = 40
@@ -169,7 +175,8 @@ def _handler(
                 asked = await in_thread(threads, partial(_events_asked, plane, given))
                 first = await in_thread(threads, partial(endpoint.act, asked))
                 return streams.stream(asked, first, partial(in_thread, threads))
-            answered: Response = await in_thread(threads, partial(_serve, plane, given))
+            act = _serve_signed if _signs(request, endpoint) else _serve
+            answered: Response = await in_thread(threads, partial(act, plane, given))
         except BatonpassError as error:
             return refused(error)
         return answered
@@ -222,7 +229,12 @@ def _asked(plane: ControlPlane, given: GivenRequest) -> ApiRequest:
         body=None if reader is None else reader.read(_document(given.body), "body"),
         proof=request.headers.get(PROOF),
         key=_key(request),
+        signs=_signs(request, given.endpoint),
     )
+
+
+def _signs(request: Request, endpoint: Endpoint) -> bool:
+    return SIGNER in request.headers and endpoint.is_signed
 
 
 def _events_asked(plane: ControlPlane, given: GivenRequest) -> ApiRequest:
@@ -233,21 +245,48 @@ def _events_asked(plane: ControlPlane, given: GivenRequest) -> ApiRequest:
 
 
 def _serve(plane: ControlPlane, given: GivenRequest) -> Response:
-    endpoint, caller, request, body = given.endpoint, given.caller, given.http, given.body
+    endpoint, caller, request = given.endpoint, given.caller, given.http
     asked = _asked(plane, given)
     key = asked.key
     if endpoint.is_read:
         return _read(endpoint, asked, request.headers.get("if-none-match"))
 
-    def act() -> GivenAnswer:
-        return GivenAnswer(endpoint.status, json_bytes(endpoint.act(asked)))
-
     if key is None:
-        told, again = act(), False
+        told, again = _done(endpoint, asked), False
     else:
-        said = b"\n".join((endpoint.method.encode(), request.url.path.encode(), sha256(body).digest()))
-        told, again = plane.answers.once(caller.token.id, key, said, act)
+        said = _fingerprint(given)
+        told, again = plane.answers.once(caller.token.id, key, said, partial(_done, endpoint, asked))
     return Response(told.body, told.status, {_REPLAYED: "true"} if again else None, JSON)
+
+
+def _done(endpoint: Endpoint, asked: ApiRequest) -> GivenAnswer:
+    found = endpoint.act(asked)
+    return found if isinstance(found, GivenAnswer) else GivenAnswer(endpoint.status, json_bytes(found))
+
+
+def _fingerprint(given: GivenRequest) -> bytes:
+    method, path = given.endpoint.method.encode(), given.http.url.path.encode()
+    return b"\n".join((method, path, sha256(given.body).digest()))
+
+
+def _serve_signed(plane: ControlPlane, given: GivenRequest) -> Response:
+    """Do an act for a client that keeps the keys of its runs: it is asked to sign, and the act waits for that."""
+    endpoint, headers = given.endpoint, given.http.headers
+    asked = _asked(plane, given)
+    if asked.key is None:
+        raise InvalidValueError("Idempotency-Key", "is missing: whoever signs needs it to find the act again")
+    key, token, said = asked.key, given.caller.token.id, _fingerprint(given)
+    offered = headers[SIGNER]
+    new_key = None if offered == NO_KEY else require_strong(PublicKey(offered))
+    signed = headers.get(SIGNED)
+
+    def act() -> GivenAnswer:
+        recalled = None if signed is None else recall(endpoint, asked, signed)
+        return _done(endpoint, asked) if recalled is None else GivenAnswer(endpoint.status, json_bytes(recalled))
+
+    once = partial(plane.answers.once, token, key, said, act)
+    told = plane.parked.begin(token, key, said, new_key, lambda: once()[0]).next_step()
+    return Response(told.body, told.status, None, JSON)
 
 
 def _read(endpoint: Endpoint, asked: ApiRequest, known: str | None) -> Response:

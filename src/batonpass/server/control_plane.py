@@ -5,11 +5,12 @@ from msgspec import Struct
 from batonpass.clock import Clock, SystemClock
 from batonpass.dispatch.egress import Egress
 from batonpass.dispatch.egress_rule import EgressRule
-from batonpass.relay import Relay
+from batonpass.relay import Relay, let_keys_be_elsewhere
 from batonpass.server.access import AccessLimits, Doorkeeper
 from batonpass.server.entrance import OneTimeEntrance
 from batonpass.server.idempotency import AnswerMemory
 from batonpass.server.open_runs import OpenRuns
+from batonpass.server.parked_acts import ParkedActs
 
 
 class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
@@ -23,6 +24,7 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
     answers: AnswerMemory
     entrance: OneTimeEntrance
     egress: Egress  # the only way to somebody else
+    parked: ParkedActs
 
     @classmethod
     def over(
@@ -34,6 +36,7 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
         egress: Egress | None = None,
     ) -> "ControlPlane":
         """Return the control plane of a relay."""
+        let_keys_be_elsewhere(relay)
         at, most = clock or SystemClock(), limits or AccessLimits()
         return cls(
             relay=relay,
@@ -44,4 +47,5 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
             answers=AnswerMemory(),
             entrance=OneTimeEntrance(relay, at),
             egress=egress or Egress(EgressRule()),
+            parked=ParkedActs(most.signs_within),
         )

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from batonpass.model.base.kinds import AccessRole
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.server.access import AccessCaller
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.reach import CallerReach
@@ -34,6 +35,7 @@ class ApiRequest(Struct, frozen=True, kw_only=True, eq=False):
     body: Any  # as above
     proof: str | None = None  # of the run in whose name an agent acts
     key: str | None = None  # the idempotency key
+    signs: bool = False  # the client keeps the keys of its runs, and signs
 
     @contextmanager
     def looking(self) -> Iterator[tuple[LedgerView, CallerReach]]:
@@ -65,6 +67,16 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     streams: bool = False  # it goes on answering, with server-sent events
     asks_others: bool = False  # it makes a request to somebody else, who may not answer
     needs_proof: bool = True  # of an agent: that the run in question is its own
+    signed: bool | None = None  # whether its caller may have to sign; None: agents may, where something changes
+    # What the act answered, from the receipt that its client had signed when the connection was lost; None if the
+    # receipt does not say: then the act is done as if for the first time.
+    recall: Callable[[ApiRequest, Receipt], object | None] | None = None
+
+    @property
+    def is_signed(self) -> bool:
+        """Return whether its caller may have to sign: for a run of an agent, or a ruling."""
+        changes = not self.is_read and AccessRole.AGENT in self.roles
+        return changes if self.signed is None else self.signed
 
     @property
     def is_read(self) -> bool:

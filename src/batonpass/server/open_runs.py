@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from batonpass.errors import HandoffEndedError, KeyMissingError
 from batonpass.handoff.calls.pending_call import Begun
+from batonpass.handoff.history.past_calls import read_resumption
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.sessions.resume import follow_run
 from batonpass.handoff.tools.foreign_call import ForeignCall
@@ -23,6 +24,7 @@ from batonpass.model.ledger.key import Signer
 from batonpass.model.ledger.run import RunState
 from batonpass.records.text import read_receipt
 from batonpass.relay import Relay, desk_of
+from batonpass.signing.keys_elsewhere import ElsewhereSigner, signature_source
 
 Told = TypeVar("Told")
 
@@ -31,6 +33,7 @@ class OpenRun(Struct, kw_only=True, eq=False):
     """A run that is open through this server, and its calls that have no outcome yet."""
 
     live: LiveRun
+    elsewhere: bool = False  # its key is with its client, and only that client signs for it
     turn: threading.RLock = field(default_factory=threading.RLock)  # one act of a run at a time
     calls: dict[CallId, tuple[Begun, ForeignCall]] = field(default_factory=dict)
 
@@ -54,19 +57,27 @@ class OpenRuns:
         holding.first_look = None  # the files that it may write are on another machine
         # No epoch: whichever process of this server has the key may write, as with hooks.
         holding.working = replace(holding.working, epoch=None)
+        elsewhere = self.is_elsewhere(live.id)
         with self._lock:
-            return self._open.setdefault(live.id, OpenRun(live=live))
+            return self._open.setdefault(live.id, OpenRun(live=live, elsewhere=elsewhere))
 
     @contextmanager
     def turn_of(self, run: RunId) -> Iterator[OpenRun]:
         """Open a run for one act. Raises `HandoffEndedError` if it is over, and `KeyMissingError`."""
         found = self._find(run)
+        if found.elsewhere and signature_source() is None:
+            # Before its turn: while its client signs something, nobody else has to wait for that.
+            raise KeyMissingError(f"the key of {run} is with the client that began it; that client has to sign")
         with found.turn:
             yield found
 
     def signer_of(self, run: RunId) -> Signer:
         """Return the key of an open run, with which the proof for its holder is made. Raises `KeyMissingError`."""
         return desk_of(self._relay).run_keys.get(run)[0]
+
+    def is_elsewhere(self, run: RunId) -> bool:
+        """Return whether the key of an open run is with its client, who makes the proof itself."""
+        return isinstance(self.signer_of(run), ElsewhereSigner)
 
     def forget(self, run: RunId) -> None:
         """Forget a run that is over."""
@@ -77,6 +88,10 @@ class OpenRuns:
         """Do one act in a run."""
         with self.turn_of(run) as found:
             return act(found)
+
+    def find(self, run: RunId) -> OpenRun:
+        """Return an open run, only to read what it knows. Raises as `turn_of` does."""
+        return self._find(run)
 
     def _find(self, run: RunId) -> OpenRun:
         with self._lock:
@@ -92,8 +107,18 @@ class OpenRuns:
             first = read_receipt(view.get_receipt_at(StreamId(run), 1))
             desk.secrets.fetch(known.root)
             holding = follow_run(view, Working(run=known, mode=first.mode, session=first.session))
+            if known.handoff is not None:
+                # What attempts before this one finished is not made again, whichever process carries this one.
+                before = read_resumption(view, view.get_handoff(known.handoff))
+                holding.resumption = replace(
+                    before,
+                    finished=tuple(one for one in before.finished if one.run != run),
+                    in_doubt=tuple(one for one in before.in_doubt if one.run != run),
+                )
         try:
             desk.run_keys.get(run)
         except KeyMissingError:
-            raise KeyMissingError(f"the key of {run} is with another relay; ask the server that began it") from None
+            raise KeyMissingError(
+                f"the key of {run} is with another relay, or with the client that began it; ask there"
+            ) from None
         return self.add(LiveRun(desk, holding, self._relay.runners))

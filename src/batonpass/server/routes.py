@@ -2,7 +2,15 @@
 
 from typing import Final
 
-from batonpass.server.acts import admin_acts, call_acts, decision_acts, handoff_acts, recovery_acts, run_acts
+from batonpass.server.acts import (
+    admin_acts,
+    call_acts,
+    decision_acts,
+    handoff_acts,
+    recovery_acts,
+    run_acts,
+    signature_acts,
+)
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.resources import decisions, events, findings, handoffs, ledger, receipts, runs, search, webhooks
 
@@ -10,6 +18,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *runs.ENDPOINTS,
     *run_acts.ENDPOINTS,
     *call_acts.ENDPOINTS,
+    *signature_acts.ENDPOINTS,
     *handoffs.ENDPOINTS,
     *handoff_acts.ENDPOINTS,
     *recovery_acts.ENDPOINTS,

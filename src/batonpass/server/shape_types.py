@@ -83,6 +83,12 @@ class HandoffShape(Struct, frozen=True, kw_only=True):
     offered_at: Moment
 
 
+class OfferedShape(HandoffShape, frozen=True, kw_only=True):
+    """A handoff that was made just now, or that was there: then its result may be there too."""
+
+    reused: bool
+
+
 class HandoffDetailShape(HandoffShape, frozen=True, kw_only=True):
     """A handoff with its attempts, the holds and the rulings on them, and the verdicts on its results."""
 
@@ -319,7 +325,8 @@ class BegunShape(Struct, frozen=True, kw_only=True):
     """A run that was begun just now, the proof for its holder, and everything that travels with its task."""
 
     run: RunShape
-    proof: str
+    proof: str | None  # null if the client keeps the key of the run, and makes the proof itself
+    mode: Mode
     task: Document
 
 
@@ -336,6 +343,9 @@ class RecordedShape(Struct, frozen=True, kw_only=True):
     """An item that was written down."""
 
     item: str
+    digest: str
+    by: str
+    at: Moment
 
 
 class DoneShape(Struct, frozen=True, kw_only=True):
@@ -349,6 +359,7 @@ class ClosedShape(Struct, frozen=True, kw_only=True):
 
     run: str
     state: RunState
+    again_after: float | None  # seconds until its handoff is tried again by itself
 
 
 class ResultShape(Struct, frozen=True, kw_only=True):
@@ -362,6 +373,9 @@ class ResultShape(Struct, frozen=True, kw_only=True):
     value: Any
     reason: str
     question: str | None
+    run: str | None
+    error: str | None
+    blocked_by: str | None
 
 
 class SheetShape(Struct, frozen=True, kw_only=True):

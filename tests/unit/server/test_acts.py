@@ -252,16 +252,18 @@ def test_the_key_of_a_start_outlives_the_server(house: House) -> None:
 
 
 def test_a_program_goes_on_when_the_server_restarts(house: House) -> None:
-    """With the proof that it has: nobody is fenced. A call without an outcome stays in doubt."""
+    """With the proof that it has: nobody is fenced. A call that was under way gets its outcome, once."""
     agent, run = begun(house)
     call = done(agent.post(f"/v1/runs/{run}/calls", {"tool": "x"}))["call"]
     restarted = a_house(house.relay)
     after = Visitor(restarted.visitor().app, agent.token, agent.proof)
-    lost = after.post(f"/v1/runs/{run}/calls/{call}/outcome", {"result": 1})
+    done(after.post(f"/v1/runs/{run}/calls/{call}/outcome", {"result": 1, "external": False}))
+    twice = after.post(f"/v1/runs/{run}/calls/{call}/outcome", {"result": 2})
     done(after.post(f"/v1/runs/{run}/calls", {"tool": "y"}))
     done(after.post(f"/v1/runs/{run}/close", {}))
 
-    assert (404, ["run.started", "tool.requested", "tool.requested", "run.closed"]) == (lost.status, kinds(house, run))
+    made = ["run.started", "tool.requested", "tool.completed", "tool.requested", "run.closed"]
+    assert (404, made) == (twice.status, kinds(house, run))
     house.relay.verify()
 
 

@@ -13,6 +13,7 @@ from batonpass.model.base.kinds import AccessRole
 from batonpass.relay import Relay
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.routes import ENDPOINTS
+from batonpass.signing.ed25519 import Ed25519Signer
 from tests.unit.server.conftest import ANA, BEN, DAY, House, a_house
 from tests.unit.server.visitor import Answered, Visitor
 
@@ -49,8 +50,10 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "testWebhook": {},
     "removeWebhook": {"reason": "moved"},
     "verifyLedger": {},
+    "signAct": {"number": 99, "signature": None},  # what was not asked is passed over
 }
 QUERIES: Final = {"search": "?pattern=Fix", "readText": "?ref=task"}  # of what is not answered without one
+KEY: Final = Ed25519Signer.generate().public_key
 ROLES: Final = tuple(role.value for role in AccessRole)
 # What an agent reaches without any run, and what has nothing of anybody's tree in it.
 OF_NOBODY: Final = frozenset({"showLedger", "listAgents", "startRun"})
@@ -108,6 +111,8 @@ def a_scene(relay: Relay) -> Scene:
         "finding": "ghost-task",
         "token": relay.admin.add_token(BEN, AccessRole.AUDITOR, by=ANA, lasts=DAY).id,
         "webhook": Webhooks(relay, house.plane.egress).add("https://93.184.215.14/hook", by=ANA).id,
+        "name": "a.txt",
+        "act": ana.post("/v1/runs", {"intent": "Later"}, batonpass_signer=KEY, idempotency_key="later").json["act"],
     }
     return Scene(house, names, ana, ben)
 
@@ -204,7 +209,7 @@ def test_a_child_does_not_reach_its_parent(scene: Scene) -> None:
     reached = {name for name, code in told.items() if code is None}
     own = child.get(f"/v1/runs/{taken['run']['id']}").json
 
-    assert OF_NOBODY | LISTS | {"showHandoff", "showBriefing", "readText", STREAM} == reached
+    assert OF_NOBODY | LISTS | {"showHandoff", "showBriefing", "readText", "readResult", "signAct", STREAM} == reached
     assert {"access.out_of_reach"} == {code for code in told.values() if code is not None}
     assert [] == own["ancestors"]
     assert [taken["run"]["id"]] == [one["id"] for one in child.get("/v1/runs").json["items"]]

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from os import PathLike
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.call_limits import counts, require_room, spend
 from batonpass.handoff.calls.finish import fail_call, finish_call
-from batonpass.handoff.calls.pending_call import Replayed
+from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
 from batonpass.handoff.calls.unexplained import find_unexplained, watch_files
 from batonpass.handoff.live.run_facts import RunFacts
@@ -50,17 +50,27 @@ class RunCalls(RunFacts):
             # It would return a coroutine at once, and be recorded as done before it has begun.
             raise InvalidValueError("function", f"{name_of(function)} is a coroutine function: call it on an AsyncRun")
         planned: ToolCall[Result] = ToolCall(declared_of(function), function, args, kwargs)
-        begun = begin_call(self._desk, self._holding, planned)
+        begun = self._begin(planned)
         if isinstance(begun, Replayed):
             return begun.value  # type: ignore[no-any-return]
         try:
             with entered(begun.context(self.id)):
                 result: Result = ended(planned.make(), planned.declared.name)
         except BaseException as error:
-            fail_call(self._desk, self._holding, begun, planned, error)
+            self._fail(begun, planned, error)
             raise
-        finish_call(self._desk, self._holding, begun, planned, result)
+        self._finish(begun, planned, result)
         return result
+
+    # The three steps around a tool. Where its ledger is elsewhere, a run asks there, and the tool is called here.
+    def _begin(self, call: ToolCall[Any]) -> Begun | Replayed:
+        return begin_call(self._desk, self._holding, call)
+
+    def _finish(self, begun: Begun, call: ToolCall[Any], value: object) -> None:
+        finish_call(self._desk, self._holding, begun, call, value)
+
+    def _fail(self, begun: Begun, call: ToolCall[Any], error: BaseException, *, made: bool = True) -> None:
+        fail_call(self._desk, self._holding, begun, call, error, made=made)
 
     def spend(self, *, tokens: int = 0, cost: Decimal | int | str = 0, on: str | None = None) -> None:
         """Count tokens and cost outside of calls, such as those of a model, against every limit above this run."""

@@ -2,7 +2,8 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -10,15 +11,19 @@ from msgspec import Struct, field
 from batonpass.errors import CallError, InvalidValueError, NotFoundError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.finish import fail_call, finish_call
-from batonpass.handoff.calls.pending_call import Replayed
+from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.files.work_tree import SeenChanges
+from batonpass.handoff.grants.limit_use import Counting
 from batonpass.handoff.runtime.faults import Fault
 from batonpass.handoff.tools.actions import CALL, READ, WRITE
 from batonpass.handoff.tools.declaration import Declared
 from batonpass.handoff.tools.foreign_call import ForeignCall
 from batonpass.model.base.checks import require_code
-from batonpass.model.base.ids import CallId
+from batonpass.model.base.content_names import TARGET
+from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.bodies.effect import EffectKind
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.records.call import CallRecord, read_calls
 from batonpass.records.shape import Shape
 from batonpass.relay import desk_of
 from batonpass.server.acts.own_run import own_run
@@ -45,6 +50,8 @@ class CallMessage(Struct, frozen=True, kw_only=True):
     idempotent: bool = False
     costly: bool = False
     effect: EffectKind | None = None
+    readers: tuple[str, ...] | None = None  # who may read what it returns; null: everybody
+    scripts: tuple[str, ...] = ()  # arguments that a shell executes
 
 
 class OutcomeMessage(Struct, frozen=True, kw_only=True):
@@ -52,6 +59,8 @@ class OutcomeMessage(Struct, frozen=True, kw_only=True):
 
     result: Any = None
     error: FaultMessage | None = None
+    cost: str | None = None  # what it cost, as a decimal number
+    external: bool | None = None  # as declared when it began, for a server that restarted since
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,8 @@ def remote_call(said: CallMessage) -> RemoteCall:
         external=said.external,
         costly=said.costly,
         effect=said.effect,
+        readers=None if said.readers is None else tuple(map(PrincipalId, said.readers)),
+        scripts=said.scripts,
     )
     natural = CALL if said.target is None else READ if said.reads else WRITE
     does = said.action or natural
@@ -118,20 +129,20 @@ def begin(asked: ApiRequest) -> Shape:
 
 
 def finish(asked: ApiRequest) -> Shape:
-    """Record how a call ended. One that this server does not know any more stays in doubt."""
+    """Record how a call ended, also one that another process of this server saw begin."""
     said: OutcomeMessage = asked.body
     if said.error is not None:
         require_code("error.code", said.error.code)
         if said.result is not None:
             raise InvalidValueError("result", "a call that failed has none")
+    cost = None if said.cost is None else _decimal(said.cost)
     desk = desk_of(asked.plane.relay)
     wanted = CallId(asked.names["call"])
 
     def act(run: OpenRun) -> Shape:
-        found = run.calls.get(wanted)
-        if found is None:
-            raise NotFoundError("call without an outcome", wanted)
-        begun, call = found
+        begun, call = run.calls.get(wanted) or _restored(asked, run, wanted, external=said.external is not False)
+        if cost is not None:
+            call = replace(call, declared=replace(call.declared, cost=lambda _: cost))
         holding = run.live._holding  # noqa: SLF001 - as above
         try:
             if said.error is None:
@@ -148,6 +159,64 @@ def finish(asked: ApiRequest) -> Shape:
     return asked.plane.runs.act(own_run(asked), act)
 
 
+def _decimal(text: str) -> Decimal:
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        raise InvalidValueError("cost", "is no decimal number") from None
+    if not found.is_finite() or found < 0:
+        raise InvalidValueError("cost", "is no amount")
+    return found
+
+
+def _restored(asked: ApiRequest, run: OpenRun, wanted: CallId, *, external: bool) -> tuple[Begun, RemoteCall]:
+    """Return a call without an outcome that another process saw begin, from its receipt. Raises `NotFoundError`.
+
+    The receipt does not say whether what it reads comes from outside. Unless the client says that it does not, it does.
+    """
+    holding = run.live._holding  # noqa: SLF001 - a door inside the package
+    with asked.plane.relay.store.view() as view:
+        known = read_calls(view, holding.working.run).get(wanted)
+        if known is None or not known.is_made or known.ended is not None:
+            raise NotFoundError("call without an outcome", wanted)
+        target = known.receipt.content.get(TARGET)
+        words = None if target is None else view.get_content(target.id).body
+    call = remote_call(
+        CallMessage(
+            tool=known.tool,
+            target=None if words is None else words.decode(),
+            reads=known.reads,
+            reversible=known.reversible,
+            idempotent=known.idempotent,
+            external=external,
+        )
+    )
+    counted = Counting(holding.bounds.accounts).counted()
+    attempt = holding.working.run.attempt
+    return Begun(call=wanted, key=known.key, attempt=attempt, counted=counted, began=None), call
+
+
+def recall_begin(asked: ApiRequest, receipt: Receipt) -> Shape | None:
+    """Return what `begin` answered: the call may be made. A denial is judged again."""
+    for call in _calls(asked).values():
+        if call.receipt.id == receipt.id and call.is_made:
+            return {"call": call.id, "key": call.key, "replayed": False, "value": None}
+    return None
+
+
+def recall_finish(asked: ApiRequest, receipt: Receipt) -> Shape | None:
+    """Return what `finish` answered."""
+    call = _calls(asked).get(CallId(asked.names["call"]))
+    ended = call is not None and call.ending is not None and call.ending.id == receipt.id
+    return {"done": True} if ended else None
+
+
+def _calls(asked: ApiRequest) -> Mapping[CallId, CallRecord]:
+    run = own_run(asked)
+    with asked.plane.relay.store.view() as view:
+        return read_calls(view, view.get_run(run))
+
+
 ENDPOINTS: Final = (
     Endpoint(
         method="POST",
@@ -156,6 +225,7 @@ ENDPOINTS: Final = (
         about="Have a call judged and recorded before it is made.",
         roles=AGENTS,
         act=begin,
+        recall=recall_begin,
         answers=CallBegunShape,
         body=CallMessage,
         status=_CREATED,
@@ -167,6 +237,7 @@ ENDPOINTS: Final = (
         about="Record how a call ended.",
         roles=AGENTS,
         act=finish,
+        recall=recall_finish,
         answers=DoneShape,
         body=OutcomeMessage,
     ),

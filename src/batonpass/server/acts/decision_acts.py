@@ -7,19 +7,21 @@ from msgspec import Struct
 from batonpass.errors import HoldChangedError, NotFoundError
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.handoff.live.held_call import LiveCall
-from batonpass.model.base.ids import CALL, HANDOFF
+from batonpass.model.base.ids import CALL, HANDOFF, PrincipalId
 from batonpass.records.shape import Shape
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name
 from batonpass.server.endpoint import ADMINS, AUDITORS, DECIDERS, PEOPLE, ApiRequest, Endpoint
 from batonpass.server.resources.ledger import seal_shape
 from batonpass.server.shape_types import DoneShape, SealShape, SheetShape, VerifiedShape
+from batonpass.signing.approver_key import Approver
+from batonpass.signing.keys_elsewhere import ElsewhereSigner, signature_source
 
 _CREATED: Final = 201
 
 
 class RulingMessage(Struct, frozen=True, kw_only=True):
-    """The ruling of a person on something that is held. Only the token says whose it is, so it is unproven."""
+    """The ruling of a person on something that is held. Without the approver's key it is recorded as unproven."""
 
     approved: bool
     reason: str | None = None
@@ -62,7 +64,7 @@ def show_sheet(asked: ApiRequest) -> Shape:
 def rule(asked: ApiRequest) -> Shape:
     """Approve or deny something that is held. A sheet that has changed since it was read is not ruled on."""
     said: RulingMessage = asked.body
-    held, by = _held(asked), in_whose_name(asked, said.by)
+    held, by = _held(asked), _ruler(asked, said.by)
     shown = None if said.shown is None else held.material()
     if shown is not None and shown.digest != said.shown:
         raise HoldChangedError(held.id)
@@ -71,6 +73,14 @@ def rule(asked: ApiRequest) -> Shape:
     else:
         held.deny(by=by, reason=said.reason or "", shown=shown, looked_ms=said.looked_ms)
     return {"done": True}
+
+
+def _ruler(asked: ApiRequest, given: str | None) -> str | Approver:
+    """Return who rules: with their key if it is at their client, which is asked to sign; else by name alone."""
+    name, source = in_whose_name(asked, given), signature_source()
+    if source is None or source.new_key is None:
+        return name
+    return Approver(PrincipalId(name), ElsewhereSigner(source.new_key, source))
 
 
 def revoke(asked: ApiRequest) -> Shape:
@@ -111,6 +121,7 @@ ENDPOINTS: Final = (
         act=rule,
         answers=DoneShape,
         body=RulingMessage,
+        signed=True,
     ),
     Endpoint(
         method="POST",

@@ -8,12 +8,15 @@ from msgspec import Struct
 from batonpass.errors import OutOfReachError
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.handoff.programs.program_requests import tell_result
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.ids import CallId
+from batonpass.model.bodies.body import HandoffAccepted
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.offer_options import ChangedInputs
 from batonpass.records.lineage import read_task
 from batonpass.records.shape import Shape, handoff_shape
 from batonpass.server.acts.own_run import begun, in_whose_name, own_handoff
-from batonpass.server.endpoint import AGENTS, DECIDERS, ApiRequest, Endpoint
+from batonpass.server.endpoint import AGENTS, DECIDERS, EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.shape_types import BegunShape, HandoffShape, ResultShape
 
 Told = TypeVar("Told")
@@ -81,9 +84,29 @@ def accept(asked: ApiRequest) -> Shape:
     return begun(asked, child)
 
 
+def recall_accept(asked: ApiRequest, receipt: Receipt) -> Shape | None:
+    """Return what `accept` answered: the attempt that was begun."""
+    body = receipt.body
+    if not isinstance(body, HandoffAccepted) or body.handoff != own_handoff(asked).id:
+        return None
+    return asked.plane.runs.act(body.run, lambda run: begun(asked, run.live))
+
+
 def take_result(asked: ApiRequest) -> Shape:
     """Return the result so far. The run takes it in, with its taint: from now on it may build on it."""
-    return tell_result(_in_parent(asked, LiveHandoff.result))
+    return _shape(_in_parent(asked, LiveHandoff.result))
+
+
+def _shape(result: Result) -> Shape:
+    more = {"run": result.run, "error": result.error, "blocked_by": result.blocked_by}
+    return {**tell_result(result), **more}
+
+
+def read_result(asked: ApiRequest) -> Shape:
+    """Return the result so far to somebody who only reads it."""
+    with asked.looking() as (_, reach):
+        known = reach.readable_handoff(asked.names["handoff"])
+    return _shape(asked.plane.relay.handoff(known.id).result())
 
 
 def ask(asked: ApiRequest) -> Shape:
@@ -168,9 +191,19 @@ ENDPOINTS: Final = (
         about="Take a handoff of the run, and begin its next attempt.",
         roles=AGENTS,
         act=accept,
+        recall=recall_accept,
         answers=BegunShape,
         body=NoMessage,
         status=_CREATED,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/handoffs/{handoff}/result",
+        name="readResult",
+        about="Read the result of a handoff so far; nobody takes it in.",
+        roles=EVERYBODY,
+        act=read_result,
+        answers=ResultShape,
     ),
     Endpoint(
         method="POST",

@@ -8,7 +8,7 @@ from batonpass.model.ledger.run import Handoff
 from batonpass.records.lineage import Tasks
 from batonpass.records.shape import Shape, run_shape
 from batonpass.server.endpoint import ApiRequest
-from batonpass.server.run_proof import make_proof
+from batonpass.signing.run_proof import make_proof
 
 
 def own_run(asked: ApiRequest) -> RunId:
@@ -39,13 +39,18 @@ def in_whose_name(asked: ApiRequest, given: str | None) -> str:
 
 
 def begun(asked: ApiRequest, live: LiveRun) -> Shape:
-    """Keep a run that was begun just now, and return it with the proof for its holder, which nobody else gets."""
+    """Keep a run that was begun just now, and return it with the proof for its holder, which nobody else gets.
+
+    A client that keeps the key itself makes the proof itself.
+    """
     opened = asked.plane.runs.add(live)
+    signer = asked.plane.runs.signer_of(live.id)
     with asked.plane.relay.store.view() as view:
         run = view.get_run(live.id)
         told = run_shape(run, Tasks(view).find(run))
     return {
         "run": told,
-        "proof": make_proof(asked.plane.runs.signer_of(live.id), live.id, asked.caller.token.id),
+        "proof": None if opened.elsewhere else make_proof(signer, live.id, asked.caller.token.id),
+        "mode": opened.live._holding.working.mode,  # noqa: SLF001 - a door inside the package
         "task": tell_task(opened.live),
     }

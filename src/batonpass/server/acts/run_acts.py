@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from batonpass.errors import OutOfReachError
 from batonpass.guard.grants.token_limit import within_ceiling
@@ -19,16 +20,27 @@ from batonpass.handoff.programs.program_requests import (
     offer_of,
     report_of,
 )
-from batonpass.model.base.ids import AgentId, RunId
+from batonpass.model.base.ids import AgentId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
-from batonpass.model.baton.items import Constraint, Exclusion
-from batonpass.model.bodies.body import Outcome
+from batonpass.model.baton.items import Constraint, Exclusion, Item
+from batonpass.model.bodies.body import (
+    Body,
+    CheckpointSaved,
+    HandoffCompleted,
+    HandoffFailed,
+    Outcome,
+    RunClosed,
+    RunRecorded,
+    RunSuspended,
+)
 from batonpass.model.grants.grant_request import GrantRequest, grant_unless_nothing
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.policy.offer_options import ChangedInputs, Handling
 from batonpass.records.lineage import read_task
-from batonpass.records.shape import Shape, handoff_shape
+from batonpass.records.shape import Shape, exact, handoff_shape
 from batonpass.server.acts.own_run import begun, in_whose_name, own_run
-from batonpass.server.endpoint import AGENTS, ApiRequest, Endpoint
-from batonpass.server.shape_types import BegunShape, ClosedShape, DoneShape, HandoffShape, RecordedShape
+from batonpass.server.endpoint import AGENTS, ApiRequest, Endpoint, RawAnswer
+from batonpass.server.shape_types import BegunShape, ClosedShape, DoneShape, OfferedShape, RecordedShape
 
 _CREATED: Final = 201
 
@@ -50,6 +62,17 @@ class StartMessage(Struct, frozen=True, kw_only=True):
     exclusions: tuple[Exclusion | str, ...] = ()
 
 
+class OfferMessage(HandoffMessage, frozen=True, kw_only=True):
+    """A task to hand off, with all that may be said about it: also the rest of its grant, and how often it is tried."""
+
+    may_delegate: tuple[str, ...] = ()
+    limits: str | None = None
+    until: datetime | None = None
+    context: str | None = None
+    retries: int | None = None
+    changed_inputs: ChangedInputs | None = None
+
+
 class FaultMessage(Struct, frozen=True, kw_only=True):
     """Why something failed: a code for programs, and words for people."""
 
@@ -62,6 +85,7 @@ class CloseMessage(Struct, frozen=True, kw_only=True):
 
     outcome: Outcome = Outcome.COMPLETED
     error: FaultMessage | None = None
+    report: ReportMessage | None = None  # instead of the one before; a server that restarted has forgotten that
 
 
 def start(asked: ApiRequest) -> Shape:
@@ -94,30 +118,46 @@ def said_items(given: tuple[Any, ...], kind: type[Any]) -> tuple[Any, ...]:
 
 def hand_off(asked: ApiRequest) -> Shape:
     """Hand off a task in the name of the run. It is durable when this is answered."""
-    said: HandoffMessage = asked.body
-    given = offer_of(said)
-    if said.key is None and asked.key is not None:
-        given = offer_of(HandoffMessage(**{**_fields(said), "key": f"http/{asked.key}"}))
+    said: OfferMessage = asked.body
+    # A client that signs has keys of its own for requests; the key of its handoff is in what it says.
+    named = None if asked.key is None or asked.signs else f"http/{asked.key}"
+    given = _offered(said, key=said.key or named)
     handoff = asked.plane.runs.act(own_run(asked), lambda run: run.live.hand_off(**given))
     with asked.plane.relay.store.view() as view:
         known = view.get_handoff(handoff.id)
-        return handoff_shape(known, read_task(view, known))
+        return {**handoff_shape(known, read_task(view, known)), "reused": handoff._reused}  # noqa: SLF001 - a door inside the package
 
 
-def _fields(said: Struct) -> dict[str, Any]:
-    return {name: getattr(said, name) for name in said.__struct_fields__}
+def _offered(said: OfferMessage, *, key: str | None) -> dict[str, Any]:
+    given = offer_of(said)
+    handling = Handling(key=key, again=said.again, retries=said.retries, inputs=said.changed_inputs)
+    given |= {"handling": handling, "brief": replace(given["brief"], context=said.context)}
+    if said.may_delegate or said.limits is not None or said.until is not None:
+        more = GrantRequest(may=said.may, may_delegate=said.may_delegate, limits=said.limits, until=said.until)
+        given |= {"may": (), "grant": more}
+    return given
 
 
 def record(asked: ApiRequest) -> Shape:
     """Write something down in the run."""
     item = item_of(asked.body)
     (written,) = asked.plane.runs.act(own_run(asked), lambda run: run.live.record(item))
-    return {"item": written.id}
+    return _written(written)
+
+
+def _written(item: Item) -> Shape:
+    return {"item": item.id, "digest": item.digest, "by": item.by, "at": exact(item.at)}
 
 
 def attach(asked: ApiRequest) -> Shape:
     """Attach a file or a text to the run."""
-    return {"item": asked.plane.runs.act(own_run(asked), lambda run: attach_to(run.live, asked.body)).id}
+    return _written(asked.plane.runs.act(own_run(asked), lambda run: attach_to(run.live, asked.body)))
+
+
+def read_attached(asked: ApiRequest) -> RawAnswer:
+    """Return the bytes of what the run or somebody above it attached, by its name."""
+    found = asked.plane.runs.find(own_run(asked)).live.read(asked.names["name"])
+    return RawAnswer(body=found, media_type="application/octet-stream")
 
 
 def checkpoint(asked: ApiRequest) -> Shape:
@@ -138,17 +178,59 @@ def close(asked: ApiRequest) -> Shape:
     said: CloseMessage = asked.body
     run = own_run(asked)
     with asked.plane.runs.turn_of(run) as opened:
+        if said.report is not None:
+            opened.live.report(report_of(said.report))
         if said.outcome is Outcome.FAILED:
             why = said.error or FaultMessage(code="failed")
             opened.live.fail(ProgramError(why.code, why.message))
         else:
             opened.live.close(said.outcome)
+        again = opened.live._holding.tried_again_after  # noqa: SLF001 - a door inside the package
+    return {**_closed(asked, run), "again_after": None if again is None else again.total_seconds()}
+
+
+def _closed(asked: ApiRequest, run: RunId) -> Shape:
     asked.plane.runs.forget(run)
     with asked.plane.relay.store.view() as view:
-        return {"run": run, "state": view.get_run(RunId(run)).state}
+        return {"run": run, "state": view.get_run(RunId(run)).state, "again_after": None}
+
+
+def _own(asked: ApiRequest, receipt: Receipt, *kinds: type[Body]) -> Any:  # noqa: ANN401 - a body of one of these kinds
+    """Return the body of a receipt in the caller's own run, if it is of one of these kinds."""
+    run = own_run(asked)
+    return receipt.body if receipt.stream == StreamId(run) and isinstance(receipt.body, kinds) else None
+
+
+def recall_record(asked: ApiRequest, receipt: Receipt) -> Shape | None:
+    """Return what `record` or `attach` answered."""
+    body = _own(asked, receipt, RunRecorded)
+    if body is None:
+        return None
+    item = body.items[-1]
+    return {"item": item.item, "digest": item.digest, "by": body.by, "at": exact(receipt.at)}
+
+
+def recall_checkpoint(asked: ApiRequest, receipt: Receipt) -> Shape | None:
+    """Return what `checkpoint` answered."""
+    return None if _own(asked, receipt, CheckpointSaved) is None else {"done": True}
+
+
+def recall_close(asked: ApiRequest, receipt: Receipt) -> Shape | None:
+    """Return what `close` answered."""
+    body = _own(asked, receipt, RunClosed, RunSuspended, HandoffCompleted, HandoffFailed)
+    return None if body is None else _closed(asked, body.run)
 
 
 ENDPOINTS: Final = (
+    Endpoint(
+        method="GET",
+        path="/v1/runs/{run}/attached/{name}",
+        name="readAttached",
+        about="Read what the run or somebody above it attached, by its name.",
+        roles=AGENTS,
+        act=read_attached,
+        answers=bytes,
+    ),
     Endpoint(
         method="POST",
         path="/v1/runs",
@@ -168,8 +250,8 @@ ENDPOINTS: Final = (
         about="Hand off a task to an agent.",
         roles=AGENTS,
         act=hand_off,
-        answers=HandoffShape,
-        body=HandoffMessage,
+        answers=OfferedShape,
+        body=OfferMessage,
         status=_CREATED,
     ),
     Endpoint(
@@ -179,6 +261,7 @@ ENDPOINTS: Final = (
         about="Write down a decision, a constraint, a claim; it travels with every handoff.",
         roles=AGENTS,
         act=record,
+        recall=recall_record,
         answers=RecordedShape,
         body=RecordMessage,
         status=_CREATED,
@@ -190,6 +273,7 @@ ENDPOINTS: Final = (
         about="Attach a file or a text to the run.",
         roles=AGENTS,
         act=attach,
+        recall=recall_record,
         answers=RecordedShape,
         body=AttachMessage,
         status=_CREATED,
@@ -201,6 +285,7 @@ ENDPOINTS: Final = (
         about="Save what the next attempt needs to go on from here.",
         roles=AGENTS,
         act=checkpoint,
+        recall=recall_checkpoint,
         answers=DoneShape,
         body=CheckpointMessage,
     ),
@@ -221,6 +306,7 @@ ENDPOINTS: Final = (
         about="End the run.",
         roles=AGENTS,
         act=close,
+        recall=recall_close,
         answers=ClosedShape,
         body=CloseMessage,
     ),
