@@ -13,7 +13,7 @@ from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
 from batonpass.model.base.checks import shorten
 from batonpass.model.base.ids import RUN, RunId, TokenId, require_id
 from batonpass.server.open_runs import OpenRuns
-from batonpass.server.run_proof import make_proof
+from batonpass.signing.run_proof import make_proof
 
 _BETWEEN: Final = "."
 _LENGTH: Final = 16  # characters, 96 bits: nobody guesses that, least of all at a server that counts wrong ones
