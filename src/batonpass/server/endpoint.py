@@ -68,6 +68,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     asks_others: bool = False  # it makes a request to somebody else, who may not answer
     needs_proof: bool = True  # of an agent: that the run in question is its own
     signed: bool | None = None  # whether its caller may have to sign; None: agents may, where something changes
+    next_step: bool = False  # it answers what another act would have answered
     # What the act answered, from the receipt that its client had signed when the connection was lost; None if the
     # receipt does not say: then the act is done as if for the first time.
     recall: Callable[[ApiRequest, Receipt], object | None] | None = None
@@ -77,6 +78,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         """Return whether its caller may have to sign: for a run of an agent, or a ruling."""
         changes = not self.is_read and AccessRole.AGENT in self.roles
         return changes if self.signed is None else self.signed
+
+    @property
+    def may_wait(self) -> bool:
+        """Return whether its answer may be something to sign first."""
+        return self.is_signed or self.next_step
 
     @property
     def is_read(self) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from batonpass.server.endpoint import EVERYBODY, Endpoint
 from batonpass.server.routes import ENDPOINTS
-from batonpass.server.shape_types import RefusalShape
+from batonpass.server.shape_types import RefusalShape, ToSignShape
 
 _REFS: Final = "#/components/schemas/{name}"
 _PART: Final = re.compile(r"\{(\w+)\}")
@@ -37,7 +37,7 @@ _ONLY_ASKING: Final = 502
 def make_document() -> dict[str, Any]:
     """Return the whole document."""
     types = [kind for endpoint in ENDPOINTS for kind in (endpoint.answers, endpoint.body) if kind not in {None, bytes}]
-    _, components = msgspec.json.schema_components([*types, RefusalShape], ref_template=_REFS)
+    _, components = msgspec.json.schema_components([*types, RefusalShape, ToSignShape], ref_template=_REFS)
     _, taken = msgspec.json.schema_components([one.body for one in ENDPOINTS if one.body is not None])
     for name in taken:
         if components[name].get("type") == "object":
@@ -113,6 +113,10 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     if endpoint.needs_proof and endpoint.roles & EVERYBODY and "agent" in endpoint.roles:
         about = "For a token with the role agent: the proof that came with the run in whose name it acts."
         yield {"name": "Batonpass-Proof", "in": "header", "description": about, "schema": {"type": "string"}}
+    if endpoint.is_signed:
+        about = "For a client that signs itself: the public key for what it begins or rules, or `-` if there is none."
+        schema = {"type": "string", "pattern": "^([0-9a-f]{64}|-)$"}
+        yield {"name": "Batonpass-Signer", "in": "header", "description": about, "schema": schema}
     if endpoint.streams:
         about = "The id of the last event that the client has: it misses nothing after that."
         yield {"name": "Last-Event-ID", "in": "header", "description": about, "schema": {"type": "string"}}
@@ -133,6 +137,9 @@ def _answers(endpoint: Endpoint) -> Iterator[tuple[str, Any]]:
     else:
         content = {"application/json": {"schema": _ref(endpoint.answers)}}
     yield str(endpoint.status), {"description": "Done.", "content": content}
+    if endpoint.may_wait:
+        about = "It waits until the client has signed: give the signature to POST /v1/acts/{act}."
+        yield "202", {"description": about, "content": {"application/json": {"schema": _ref(ToSignShape)}}}
     if endpoint.is_read and not endpoint.streams:
         yield "304", {"description": "The client has this answer already."}
     for status, about in _ERRORS.items():

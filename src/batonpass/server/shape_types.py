@@ -339,6 +339,26 @@ class CallBegunShape(Struct, frozen=True, kw_only=True):
     value: Any
 
 
+class ShownContentShape(Struct, frozen=True, kw_only=True):
+    """A content that something to be signed names by its digest: the sha256 of salt and body, both in base64 here."""
+
+    name: str
+    id: str
+    media_type: str
+    salt: str
+    body: str
+
+
+class ToSignShape(Struct, frozen=True, kw_only=True):
+    """What an act needs to have signed before anything is written: `message`, in base64, by `key`."""
+
+    act: str
+    number: int
+    key: str
+    message: str
+    contents: list[ShownContentShape]
+
+
 class RecordedShape(Struct, frozen=True, kw_only=True):
     """An item that was written down."""
 

@@ -68,5 +68,6 @@ ENDPOINTS: Final = (
         body=SignatureMessage,
         needs_proof=False,
         signed=False,
+        next_step=True,
     ),
 )
