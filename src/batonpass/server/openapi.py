@@ -115,7 +115,7 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
         yield {"name": "Batonpass-Proof", "in": "header", "description": about, "schema": {"type": "string"}}
     if endpoint.is_signed:
         about = "For a client that signs itself: the public key for what it begins or rules, or `-` if there is none."
-        schema = {"type": "string", "pattern": "^([0-9a-f]{64}|-)$"}
+        schema: dict[str, Any] = {"type": "string", "pattern": "^([0-9a-f]{64}|-)$"}
         yield {"name": "Batonpass-Signer", "in": "header", "description": about, "schema": schema}
     if endpoint.streams:
         about = "The id of the last event that the client has: it misses nothing after that."
