@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # By the beginning of their names. The first that fits counts; what fits none goes wherever there is room: the ledger
 # of the mutations is made quickly, and what is done to it takes long.
 TOGETHER: Final = (
+    "tests/unit/drift/test_reports.py",
     "tests/acceptance/test_demo.py",
     "tests/acceptance/test_freight.py",
     "tests/acceptance/test_protected_doors.py",
@@ -35,6 +36,7 @@ TOGETHER: Final = (
     "tests/unit/accounts/blame/test_note_blame.py",
     "tests/unit/adapters/coders/rules/test_refusal.py",
     "tests/unit/adapters/coders/session/test_recovery.py",
+    "tests/unit/drift/test_reports.py",
     "tests/unit/review/test_reviewed_diff.py",
 )
 

@@ -51,7 +51,7 @@ GUIDES: Final = (
         "handoffs",
         "agents",
     ),
-    *("sessions", "review", "policy"),
+    *("sessions", "review", "drift", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve", "remote"),
     "mcp-server",
 )

@@ -63,7 +63,7 @@ _KEY: Final = 200  # characters of a constraint or a permit
 _NAME: Final = 80
 _SLOTS: Final = 8  # of task templates, each with its own vector of close-out words
 _DIMENSIONS: Final = 64
-_WORD_SLOTS: Final = 256
+WORD_SLOTS: Final = 256
 _UNIT: Final = 1000  # length of the vector of one text
 _BINS: Final = 10
 _SURE: Final = 1000
@@ -323,7 +323,7 @@ class _Told:
             self._mark("would", flag)
         task = self._body(draft.offer, TASK)
         for word in words_in(task):
-            self._mark("word", str(slot(word, _WORD_SLOTS)))
+            self._mark("word", str(slot(word, WORD_SLOTS)))
 
     def _constraint(self, item: ContentId) -> str | None:
         body = self._bodies.get(item)
@@ -410,6 +410,7 @@ class _Told:
         if overridden:
             self._mark("human", "overridden")
         self._count("load", "attempts", max(1, outcome.attempts))
+        self._mark("tries", str(max(1, outcome.attempts)))
         agreed = outcome.end == "completed" and outcome.standing != Standing.REFUTED
         if agreed and "question" not in self._counts:
             self._mark("agreed", "n")

@@ -5,6 +5,7 @@ it at once, one of them writes, and the others see what it wrote.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
 from itertools import islice
 from typing import Final
 
@@ -18,6 +19,8 @@ from batonpass.drift.closed_handoff import (
     read_closed,
 )
 from batonpass.drift.counts import Counts
+from batonpass.drift.drift import DayCounts, DaySpan
+from batonpass.errors import StoreReadOnlyError
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId
 from batonpass.model.bodies.body import ContentErased
 from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RollupMark
@@ -109,6 +112,27 @@ def _rolled(closed: ClosedHandoff) -> RolledHandoff:
         contents=closed.contents,
         body=encode_outcome(closed),
     )
+
+
+def read_days(store: LedgerStore, span: DaySpan, *, full: bool = False) -> list[DayCounts]:
+    """Return the sums of some days, up to date. With `full` they are computed from the receipts, and none are kept.
+
+    A ledger that cannot be written has no roll-ups of its own: they are computed too.
+    """
+    try:
+        if not full:
+            keep_up(store)
+    except StoreReadOnlyError:
+        full = True
+    with store.view() as view:
+        if not full:
+            return [DayCounts.of(day) for day in view.find_rolled_days(span.first.isoformat(), span.last.isoformat())]
+        _, days = compute_all(view)
+    return [
+        DayCounts(agent=agent, task_kind=kind, config=config, day=at, counts=held)
+        for (agent, kind, config, day), held in sorted(days.items())
+        if span.first <= (at := date.fromisoformat(day)) <= span.last
+    ]
 
 
 def compute_all(view: LedgerView) -> tuple[Mapping[HandoffId, RolledHandoff], Mapping[Day, Counts]]:

@@ -8,6 +8,7 @@ from math import erfc, exp, lgamma, log, log2, sqrt
 from typing import Final
 
 _FEW: Final = 1e-12
+_MANY: Final = 300
 
 
 def jensen_shannon(one: Mapping[str, int], other: Mapping[str, int]) -> float:
@@ -66,10 +67,16 @@ def edit_distance(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 def chance_of_rates(one: int, of_one: int, other: int, of_other: int) -> float:
-    """Return how likely two rates differ at least as much by chance: Fisher's exact test, both sides."""
+    """Return how likely two rates differ at least as much by chance, to either side.
+
+    Fisher's exact test; for large samples its normal approximation.
+    """
     if not of_one or not of_other:
         return 1.0
     whole, marked = of_one + of_other, one + other
+    if min(of_one, of_other) > _MANY:
+        spread = sqrt(marked * (whole - marked) / whole * (1 / of_one + 1 / of_other) / whole)
+        return erfc(abs(one / of_one - other / of_other) / spread / sqrt(2)) if spread else 1.0
     least, most = max(0, marked - of_other), min(marked, of_one)
     base = -_ways(whole, of_one)
 
@@ -136,6 +143,8 @@ def _chance_of_square(value: float, freedom: int) -> float:
     """Return how likely a chi-square of so many degrees of freedom is at least this large."""
     if value <= 0:
         return 1.0
+    if freedom == 1:
+        return erfc(sqrt(value / 2))
     width = 2 / (9 * freedom)
     z = ((value / freedom) ** (1 / 3) - (1 - width)) / sqrt(width)
     return erfc(z / sqrt(2)) / 2

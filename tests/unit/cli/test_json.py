@@ -70,6 +70,7 @@ COMMANDS = {
     "endorse": ("notes.txt", *BY),
     "blame": ("--artifact", "rates.csv"),
     "review": ("last",),
+    "drift": (),
     "acknowledge": ("unproven-approval", *BY),
     "git note": (),
     "git sync": (),

@@ -217,3 +217,20 @@ def test_two_that_roll_up_at_once_do_it_once() -> None:
     keep_up(store)
 
     assert (True, computed(store)) == (store.was_late, kept(store))
+
+
+def test_what_an_agent_is_made_of_is_told_apart() -> None:
+    """The same work with another model is another configuration, in words as the agent said it."""
+    fleet = Fleet(MemoryStore())
+    for model in ("m1", "m1", "m2"):
+        fleet.clock.tick()
+        handoff = fleet.lead.hand_off("editor", f"Add up with {model} at {fleet.clock.now()}")
+        with handoff.accept(config={"model": model, "tools": ["read", "write"]}) as editor:
+            editor.report("done")
+    keep_up(fleet.store)
+
+    with fleet.store.view() as view:
+        rolled = [*view.find_rolled(RolledQuery())]
+    models = [min(decode_outcome(one.body)[0]["config"]) for one in rolled]
+    same = [one.config == rolled[-1].config for one in rolled]
+    assert (["model: m2", "model: m1", "model: m1"], [False, True, True]) == (models, same)

@@ -70,6 +70,7 @@ from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_ow
 from batonpass.handoff.transfer.retry import settle_own
 from batonpass.handoff.transfer.wait import leave, resume_above, suspend
 from batonpass.model.base.checks import as_member, require_codes
+from batonpass.model.base.content_names import CONFIG
 from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, RunId, SessionId, require_agent
 from batonpass.model.base.kinds import WaitUntil
@@ -202,8 +203,11 @@ class LiveHandoff:
         if self._parent is None or just_ended is None or not learn_own(self._desk, self._parent, just_ended):
             self._learn()
 
-    def accept(self, *, lease: Lease | None = None) -> "LiveRun":
+    def accept(self, *, lease: Lease | None = None, config: Mapping[str, Any] | None = None) -> "LiveRun":
         """Accept it: the offer is validated, and the next attempt begins.
+
+        `config` says what the agent is made of, such as model, prompt and tools. It is recorded, and drift compares
+        only what was done with the same one.
 
         Raises `HandoffAskedError` if there is a question and nobody answers it, `HandoffHeldError`,
         `HandoffDeclinedError` and `HandoffEndedError`.
@@ -215,7 +219,8 @@ class LiveHandoff:
                 self.id,
                 lease=lease,
                 parent=self._parent,
-                written_here=self._written_here,
+                written_here=self._written_here if config is None else None,
+                beside=() if config is None else (self._desk.text(CONFIG, json.dumps(config, sort_keys=True)),),
             )
         except HandoffAskedError as asked:
             self.result()  # the error shows the question, so the parent takes its taint
@@ -225,7 +230,7 @@ class LiveHandoff:
                 raise
             self.answer(told)
             # This ends: each question is put to the answerer once, and a baton has only so many problems.
-            return self.accept(lease=lease)
+            return self.accept(lease=lease, config=config)
         self._taken = holding
         return self._opener(holding)
 

@@ -1,0 +1,117 @@
+"""The evidence of a change: the first handoff that shows it, and the words that tasks gained and lost."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
+
+from batonpass.drift.change import ChangeTopic, DriftChange
+from batonpass.drift.closed_handoff import WORD_SLOTS, decode_outcome
+from batonpass.drift.counts import NOTHING
+from batonpass.drift.drift import AgentDrift, DaySpan, DriftReport, DriftWindow
+from batonpass.drift.shape_of_text import slot, words_in
+from batonpass.model.base.ids import ContentId
+from batonpass.model.ledger.rollup import RolledHandoff, RolledQuery
+from batonpass.records.text import find_in_chunks
+from batonpass.store.port import LedgerView
+
+_LOOKED_AT: Final = 50  # handoffs whose roll-up or task is looked at for one change
+_WORDS: Final = 5  # that are named
+_ONE_DAY: Final = timedelta(days=1)
+
+
+def find_evidence(view: LedgerView, report: DriftReport) -> DriftReport:
+    """Return the report with the first handoff of each change, and with the words of those about wording."""
+    return replace(report, agents=tuple(_told(view, one) for one in report.agents))
+
+
+def _told(view: LedgerView, drift: AgentDrift) -> AgentDrift:
+    known: dict[tuple[str, str, tuple[str, ...]], DriftChange] = {}
+    windows = []
+    for window in drift.windows:
+        changes = []
+        for change in window.changes:
+            if change.id not in known:  # it began here; later windows show the same
+                known[change.id] = _located(view, drift, window, change)
+            changes.append(replace(change, first=known[change.id].first, sentence=_sentence(change, known[change.id])))
+        windows.append(replace(window, changes=tuple(changes)))
+    replaces = drift.replaces
+    if replaces is not None:
+        replaces = replace(replaces, first=next(_first(view, drift, drift.baseline, replaces), None))
+    return replace(drift, windows=tuple(windows), replaces=replaces)
+
+
+def _sentence(change: DriftChange, first: DriftChange) -> str:
+    return first.sentence if change.topic is ChangeTopic.WORDING else change.sentence
+
+
+def _located(view: LedgerView, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DriftChange:
+    if change.topic is ChangeTopic.WORDING:
+        change = replace(change, sentence=_wording(view, drift, window, change))
+    return replace(change, first=next(_first(view, drift, window.span, change), None))
+
+
+def _first(view: LedgerView, drift: AgentDrift, span: DaySpan, change: DriftChange) -> Iterator[str]:
+    """Yield the handoffs that show a change, the first one first."""
+    if not change.gained and change.aspect not in _COMPARED:
+        return
+    sought = json.dumps(change.gained[0]).encode() if change.gained else b""
+    query = RolledQuery(
+        agent=drift.agent,
+        task_kind=drift.task_kind,
+        since=moment_of(span),
+        holding=sought,
+        oldest_first=True,
+        limit=_LOOKED_AT,
+    )
+    for rolled in view.find_rolled(query):
+        held = decode_outcome(rolled.body)[0].get(change.aspect, NOTHING)
+        if rolled.config == drift.config and any(key in held for key in change.gained):
+            yield rolled.handoff
+
+
+_COMPARED: Final = frozenset({"config"})
+
+
+def moment_of(span: DaySpan) -> datetime:
+    """Return when the first day of a span begins."""
+    return datetime.combine(span.first, time(), tzinfo=UTC)
+
+
+def _wording(view: LedgerView, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> str:
+    """Return which words tasks gained and lost, as far as the tasks are still there."""
+    before, after = (_frequent(view, drift, span) for span in (drift.baseline, window.span))
+    gained, lost = set(change.gained), set(change.keys) - set(change.gained)
+    more = [word for word in after if str(slot(word, WORD_SLOTS)) in gained and after[word] > before.get(word, 0)]
+    less = [word for word in before if str(slot(word, WORD_SLOTS)) in lost and before[word] > after.get(word, 0)]
+    parts = [
+        f"{often} {', '.join(repr(word) for word in words[:_WORDS])}"
+        for often, words in (("more often", more), ("less often", less))
+        if words
+    ]
+    return f"tasks are worded differently: {'; '.join(parts)}" if parts else change.sentence
+
+
+def _frequent(view: LedgerView, drift: AgentDrift, span: DaySpan) -> dict[str, float]:
+    """Return the words of the tasks of some days, the most frequent first, each with its share of tasks."""
+    query = RolledQuery(
+        agent=drift.agent,
+        task_kind=drift.task_kind,
+        since=moment_of(span),
+        until=moment_of(DaySpan(first=span.last + _ONE_DAY, last=span.last + _ONE_DAY)),
+        limit=_LOOKED_AT,
+    )
+    rolled = [one for one in view.find_rolled(query) if one.config == drift.config]
+    seen: dict[str, int] = {}
+    texts = [*tasks_of(view, rolled).values()]
+    for text in texts:
+        for word in words_in(text):
+            seen[word] = seen.get(word, 0) + 1
+    return {word: seen[word] / len(texts) for word in sorted(seen, key=lambda one: (-seen[one], one))}
+
+
+def tasks_of(view: LedgerView, rolled: Sequence[RolledHandoff]) -> dict[ContentId, bytes]:
+    """Return the tasks of closed handoffs by the contents that hold them; erased ones are left out."""
+    wanted = [outcome.task for one in rolled if (outcome := decode_outcome(one.body)[1]).task is not None]
+    return {content.id: content.body for content in find_in_chunks(view, wanted) if content.body is not None}

@@ -1,0 +1,130 @@
+"""A drift report in sentences and as facts, for every way of showing it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from batonpass.audit.short_ids import ending
+from batonpass.drift.change import DriftChange
+from batonpass.drift.drift import AgentDrift, DaySpan, DriftReport, DriftWindow
+from batonpass.drift.stability import GROUPS
+
+INDEX = "Agent Stability Index"
+
+
+def title_of(drift: AgentDrift) -> str:
+    """Return whose drift it is."""
+    return f"{drift.agent} · {drift.task_kind}"
+
+
+def told_change(change: DriftChange) -> str:
+    """Return a change with the first handoff that shows it."""
+    return change.sentence if change.first is None else f"{change.sentence}, first at handoff {ending(change.first)}"
+
+
+def told_index(window: DriftWindow) -> str:
+    """Return the index of a window with its interval and how much of it could be computed."""
+    value = window.stability.value
+    if value is None:
+        return "no data"
+    interval = "" if window.interval is None else f" ({window.interval[0]:.2f} to {window.interval[1]:.2f})"
+    return f"{value:.2f}{interval} · coverage {window.stability.coverage:.0%}"
+
+
+def side_by_side(drift: AgentDrift, window: DriftWindow) -> Iterator[tuple[str, str, str]]:
+    """Yield the facts of the baseline beside those of a window, row by row."""
+    for what, aspect in _ROWS:
+        before, after = (_usual(held, aspect) for held in (drift.counts, window.counts))
+        if before or after:
+            yield what, before, after
+    for name in (name for _, names in GROUPS.values() for name in names):
+        if name in window.stability.dimensions:
+            yield f"stability of {name}", "1.00", f"{window.stability.dimensions[name]:.2f}"
+
+
+_ROWS = (
+    ("constraints", "constraint"),
+    ("scope granted", "granted"),
+    ("scope used", "used"),
+    ("tools", "uses"),
+    ("order of tools", "order"),
+    ("handed off by", "from"),
+    ("hands off to", "to"),
+    ("questions", "question"),
+    ("held", "held"),
+    ("denied", "refused"),
+    ("results", "standing"),
+    ("ended", "end"),
+    ("attempts", "tries"),
+)
+_SHOWN = 3
+
+
+def _usual(held: dict[str, dict[str, int]], aspect: str) -> str:
+    """Return the most frequent keys of an aspect, with the share of handoffs that have them."""
+    keys = held.get(aspect, {})
+    closed = max(1, held.get("closed", {}).get("n", 0))
+    shown = sorted(keys, key=lambda key: (-keys[key], key))[:_SHOWN]
+    more = f", {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return ", ".join(f"{_readable(key, aspect)} {keys[key] / closed:.0%}" for key in shown) + more
+
+
+def _readable(key: str, aspect: str) -> str:
+    return " → ".join(key.split()) if aspect == "order" else key
+
+
+def report_facts(report: DriftReport) -> dict[str, Any]:
+    """Return a report for programs."""
+    return {
+        "since": report.question.span.first.isoformat(),
+        "until": report.question.span.last.isoformat(),
+        "window_days": report.question.window.days,
+        "in_alarm": len(report.alarmed),
+        "agents": [_agent_facts(one) for one in report.agents],
+        "scarce": dict(report.scarce),
+    }
+
+
+def _agent_facts(drift: AgentDrift) -> dict[str, Any]:
+    return {
+        "agent": drift.agent,
+        "task_kind": drift.task_kind,
+        "config": drift.config or None,
+        "configuration": list(drift.config_words),
+        "baseline": {**_span_facts(drift.baseline), "closed": drift.closed},
+        "began_with": None if drift.replaces is None else _change_facts(drift.replaces),
+        "alarms": [{"cause": alarm.cause, "sentence": alarm.sentence} for alarm in drift.alarms],
+        "pending": drift.pending,
+        "windows": [_window_facts(drift, window) for window in drift.windows],
+    }
+
+
+def _window_facts(drift: AgentDrift, window: DriftWindow) -> dict[str, Any]:
+    value = window.stability.value
+    return {
+        **_span_facts(window.span),
+        "closed": window.closed,
+        "agent_stability_index": None if value is None else round(value, 4),
+        "interval": None if window.interval is None else [round(end, 4) for end in window.interval],
+        "coverage": round(window.stability.coverage, 4),
+        "dimensions": {name: round(one, 4) for name, one in window.stability.dimensions.items()},
+        "changes": [_change_facts(change) for change in window.changes],
+        "alarms": [{"cause": alarm.cause, "sentence": alarm.sentence} for alarm in window.alarms],
+        "side_by_side": [
+            {"what": what, "baseline": before, "window": after} for what, before, after in side_by_side(drift, window)
+        ],
+    }
+
+
+def _span_facts(span: DaySpan) -> dict[str, str]:
+    return {"first": span.first.isoformat(), "last": span.last.isoformat()}
+
+
+def _change_facts(change: DriftChange) -> dict[str, Any]:
+    return {
+        "topic": change.topic.value,
+        "sentence": change.sentence,
+        "before": round(change.before, 4),
+        "after": round(change.after, 4),
+        "chance": change.chance,
+        "first_handoff": change.first,
+    }

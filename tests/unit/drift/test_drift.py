@@ -1,0 +1,185 @@
+"""Drift: no alarm while nothing changes, and each change named in words and in alarm soon after."""
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from batonpass.drift import counts
+from batonpass.drift.change import ChangeTopic, find_changes
+from batonpass.drift.counts import Counts, summed
+from batonpass.drift.drift import AgentDrift, DayCounts, DaySpan, DriftWindow, find_drift
+from batonpass.drift.stability import stability
+from batonpass.model.base.ids import AgentId
+from tests.unit.drift.fleets import CHANGES, MONDAY, a_handoff, question, weeks_of_a_fleet
+
+TOPICS = {
+    "a silent model swap": {ChangeTopic.ORDER, ChangeTopic.LENGTH},
+    "a prompt change": {ChangeTopic.TOOLS},
+    "a threshold change": {ChangeTopic.CONSTRAINTS},
+    "a wider scope": {ChangeTopic.SCOPE},
+    "a new delegation path": {ChangeTopic.DELEGATION},
+}
+
+
+@pytest.mark.slow
+def test_weeks_in_which_nothing_changes_raise_no_alarm() -> None:
+    """Eight weeks of twenty fleets: no alarm, and no change is named either."""
+    found = [find_drift(weeks_of_a_fleet(seed), question()) for seed in range(20)]
+
+    named = [change.sentence for report in found for one in report.agents for w in one.windows for change in w.changes]
+    windows = sum(len(one.windows) for report in found for one in report.agents)
+    assert ([], []) == ([report.alarmed for report in found if report.alarmed], named)
+    assert windows > 20 * 3 * 4  # there was something to be wrong about
+
+
+def after_the_change(drift: AgentDrift) -> tuple[DriftWindow, ...]:
+    """Return the windows from the one in which the change came."""
+    since = MONDAY + timedelta(weeks=4)
+    return tuple(window for window in drift.windows if window.span.last >= since)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_named_within_two_windows_and_in_alarm_within_four(change: str) -> None:
+    """Of six fleets, only the agent that changed is in alarm."""
+    for seed in range(6):
+        report = find_drift(weeks_of_a_fleet(seed, change=change, a_week=30, weeks=10), question(10))
+        (drift,) = (one for one in report.agents if one.agent == "analyst")
+        windows = after_the_change(drift)
+        named = {found.topic for window in windows[:2] for found in window.changes}
+        alarmed = [window for window in windows[:4] if window.alarms]
+
+        assert (True, ["analyst"]) == (bool(named & TOPICS[change]), [one.agent for one in report.alarmed]), seed
+        assert alarmed, seed
+        assert not any(window.alarms for window in drift.windows if window not in windows), seed
+
+
+def a_window(chance: Random, number: int = 60, change: str | None = None) -> Counts:
+    """Return some handoffs together."""
+    return summed(a_handoff(chance, change) for _ in range(number))
+
+
+def test_a_constraint_that_took_the_place_of_another_is_said_as_one() -> None:
+    """Both values stand in one sentence."""
+    chance = Random(1)
+
+    (found,) = find_changes(a_window(chance), a_window(chance, change="a threshold change"))
+
+    assert "constraint threshold >= 3.0 sigma → >= 2.5 sigma (100% of handoffs)" == found.sentence
+
+
+def test_the_index_of_the_same_handoffs_is_one() -> None:
+    """Whatever is counted: the same counts are as stable as can be."""
+    held = a_window(Random(2))
+    held["standing"] = {"verified": 60}
+    held["confidence"] = {"9 verified": 30, "9 sum": 30_000}
+
+    found = stability(held, held, roles=1.0)
+
+    assert (1.0, 1.0) == (found.value, round(found.coverage, 9))
+
+
+def test_what_is_not_known_is_left_out_and_never_counts_as_stable() -> None:
+    """With two dimensions of twelve, the index is their mean by weight, and the coverage says so."""
+    held: Counts = {"closed": {"n": 20}, "load": {"attempts": 20}, "agreed": {"n": 20}}
+    worse: Counts = {"closed": {"n": 20}, "load": {"attempts": 40}, "agreed": {"n": 10}}
+
+    found = stability(held, worse)
+
+    assert {"agreement": 0.5, "handoffs": 0.5, "overrides": 1.0} == found.dimensions
+    assert (0.25 * 0.5 + 0.20 * 1.0) / 0.45 == pytest.approx(found.value)
+    assert 0.25 * 2 / 3 + 0.20 / 3 == pytest.approx(found.coverage)
+
+
+def days_of(handoffs: list[int], config: str = "", *, start: int = 0) -> list[DayCounts]:
+    """Return one day for each number of closed handoffs."""
+    chance = Random(3)
+    return [
+        DayCounts(
+            agent=AgentId("analyst"),
+            task_kind="analysis",
+            config=config,
+            day=MONDAY + timedelta(days=start + number),
+            counts={"config": {f"model: {config}": closed}} | a_window(chance, closed),
+        )
+        for number, closed in enumerate(handoffs)
+        if closed
+    ]
+
+
+def test_a_window_with_too_few_handoffs_goes_on_until_there_are_enough() -> None:
+    """Twenty make a window; what is left at the end waits."""
+    days = days_of([40, *[0] * 6, 12, *[0] * 6, 12, *[0] * 6, 5])
+
+    (drift,) = find_drift(days, question(4)).agents
+
+    spans = [(window.span.words, window.closed) for window in drift.windows]
+    assert ("2026-03-02 to 2026-03-08", [("2026-03-09 to 2026-03-22", 24)], 5) == (
+        drift.baseline.words,
+        spans,
+        drift.pending,
+    )
+
+
+def test_too_few_handoffs_for_a_baseline_are_said_to_be_so() -> None:
+    """Nineteen closed handoffs are no baseline."""
+    report = find_drift(days_of([19]), question(4))
+
+    assert ((), {"analyst · analysis": 19}) == (report.agents, dict(report.scarce))
+
+
+def test_another_configuration_begins_a_new_baseline_and_is_shown() -> None:
+    """The windows of the new configuration are compared with its own beginning."""
+    days = [*days_of([40] * 14, "m1"), *days_of([40] * 14, "m2", start=14)]
+
+    first, second = sorted(find_drift(days, question(4)).agents, key=lambda one: one.baseline.first)
+
+    assert (None, "m2", "2026-03-16 to 2026-03-22") == (first.replaces, second.config, second.baseline.words)
+    assert second.replaces is not None
+    assert second.replaces.sentence.startswith("configuration: model: m1 → model: m2; a new baseline begins")
+    assert ((), ()) == (first.alarms, second.alarms)
+
+
+def test_a_baseline_can_be_chosen() -> None:
+    """All windows are compared with the days that were named."""
+    days = weeks_of_a_fleet(4, change="a threshold change", a_week=30)
+    chosen = DaySpan(first=MONDAY + timedelta(weeks=5), last=MONDAY + timedelta(weeks=7))
+    asked = question()
+
+    (drift,) = find_drift(days, type(asked)(span=asked.span, baseline=chosen, agent=AgentId("analyst"))).agents
+
+    assert chosen == drift.baseline
+    assert [ChangeTopic.CONSTRAINTS] == [change.topic for change in drift.windows[0].changes]
+    assert [] == [change.topic for change in drift.windows[-1].changes]
+
+
+def test_an_index_below_three_quarters_three_times_is_an_alarm() -> None:
+    """Once or twice is none."""
+    bad: Counts = {"closed": {"n": 40}, "load": {"attempts": 160}, "agreed": {"n": 10}, "human": {"overridden": 20}}
+    good: Counts = {"closed": {"n": 40}, "load": {"attempts": 40}, "agreed": {"n": 40}}
+    days = [
+        DayCounts(agent=AgentId("a"), task_kind="k", config="", day=MONDAY + timedelta(weeks=week), counts=held)
+        for week, held in enumerate((good, bad, bad, bad))
+    ]
+
+    (drift,) = find_drift(days, question(4)).agents
+
+    causes = [[alarm.cause for alarm in window.alarms] for window in drift.windows]
+    assert ([], [], True) == (causes[0], causes[1], "index" in causes[2])
+    assert "Agent Stability Index" in drift.alarms[0].sentence
+
+
+def test_counts_can_be_taken_away_again() -> None:
+    """What was added and taken away leaves nothing."""
+    chance = Random(5)
+    held: Counts = {}
+    parts = [a_handoff(chance) for _ in range(20)]
+    for part in parts:
+        counts.add(held, part)
+    before = summed(parts)
+    assert before == held
+    for part in parts:
+        counts.add(held, part, -1)
+
+    assert {} == held
