@@ -54,6 +54,7 @@ GUIDES: Final = (
     *("sessions", "review", "drift", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve", "remote"),
     "mcp-server",
+    "telemetry",
 )
 REFERENCE: Final = ("cli", "errors", "findings", "frameworks", "settings", "json", "python", "testing")
 SPECIFICATION: Final = (

@@ -135,7 +135,8 @@
     │   ├── EgressRefusedError     egress.refused
     │   ├── EgressRedirectedError  egress.redirected
     │   ├── EgressTooLargeError    egress.too_large
-    │   └── EgressFailedError      egress.failed
+    │   ├── EgressFailedError      egress.failed
+    │   └── CollectorError         telemetry.untaken
     ├── RemoteError
     │   ├── RemoteAnswerError      remote.answer
     │   ├── SigningRefusedError    remote.signing_refused

@@ -54,3 +54,13 @@ class EgressFailedError(EgressError):
         super().__init__(f"{where}: {problem}; see that it is there and answers, then try again")
         self.where = where
         self.problem = problem
+
+
+class CollectorError(EgressError):
+    """A collector of telemetry did not take what was sent, or nobody knows whether it did. It is sent again."""
+
+    code = "telemetry.untaken"
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"{where} did not take what was sent; it is sent again, with the same ids, once it does")
+        self.where = where

@@ -1,5 +1,7 @@
 """What all doors of one server share: the relay, who may come in, and the runs that are open through it."""
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from batonpass.clock import Clock, SystemClock
@@ -11,6 +13,7 @@ from batonpass.server.entrance import OneTimeEntrance
 from batonpass.server.idempotency import AnswerMemory
 from batonpass.server.open_runs import OpenRuns
 from batonpass.server.parked_acts import ParkedActs
+from batonpass.telemetry.metric_board import MetricBoard
 
 
 class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
@@ -25,6 +28,7 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
     entrance: OneTimeEntrance
     egress: Egress  # the only way to somebody else
     parked: ParkedActs
+    metrics: MetricBoard
 
     @classmethod
     def over(
@@ -34,8 +38,9 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
         clock: Clock | None = None,
         limits: AccessLimits | None = None,
         egress: Egress | None = None,
+        home: Path | None = None,
     ) -> "ControlPlane":
-        """Return the control plane of a relay."""
+        """Return the control plane of a relay. With a `home`, what its metrics add up to outlives the process."""
         let_keys_be_elsewhere(relay)
         at, most = clock or SystemClock(), limits or AccessLimits()
         return cls(
@@ -48,4 +53,5 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
             entrance=OneTimeEntrance(relay, at),
             egress=egress or Egress(EgressRule()),
             parked=ParkedActs(most.signs_within),
+            metrics=MetricBoard(relay.store, home),
         )

@@ -60,7 +60,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     about: str  # one sentence
     roles: frozenset[AccessRole]
     act: Callable[[ApiRequest], object]
-    answers: Any  # the type of the answer, for the document; `bytes` for raw ones
+    answers: Any  # the type of the answer, for the document; `bytes` for raw ones, `str` for plain text
     query: type[Struct] | None = None
     body: type[Struct] | None = None
     status: int = 200

@@ -36,7 +36,8 @@ _ONLY_ASKING: Final = 502
 
 def make_document() -> dict[str, Any]:
     """Return the whole document."""
-    types = [kind for endpoint in ENDPOINTS for kind in (endpoint.answers, endpoint.body) if kind not in {None, bytes}]
+    said = [kind for endpoint in ENDPOINTS for kind in (endpoint.answers, endpoint.body)]
+    types = [kind for kind in said if kind not in {None, bytes, str}]
     _, components = msgspec.json.schema_components([*types, RefusalShape, ToSignShape], ref_template=_REFS)
     _, taken = msgspec.json.schema_components([one.body for one in ENDPOINTS if one.body is not None])
     for name in taken:
@@ -70,7 +71,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "operationId": endpoint.name,
         "summary": endpoint.about,
         "description": f"Roles: {', '.join(sorted(endpoint.roles))}.",
-        "tags": [endpoint.path.split("/")[2]],
+        "tags": [endpoint.path.removeprefix("/v1").split("/")[1]],
         "parameters": [*_path_parts(endpoint), *_query_parts(endpoint), *_headers(endpoint)],
         "responses": dict(_answers(endpoint)),
     }
@@ -132,6 +133,8 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 def _answers(endpoint: Endpoint) -> Iterator[tuple[str, Any]]:
     if endpoint.streams:
         content: dict[str, Any] = {"text/event-stream": {"schema": {"type": "string"}}}
+    elif endpoint.answers is str:
+        content = {"text/plain": {"schema": {"type": "string"}}}
     elif endpoint.answers is bytes:
         content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     else:

@@ -12,7 +12,18 @@ from batonpass.server.acts import (
     signature_acts,
 )
 from batonpass.server.endpoint import Endpoint
-from batonpass.server.resources import decisions, events, findings, handoffs, ledger, receipts, runs, search, webhooks
+from batonpass.server.resources import (
+    decisions,
+    events,
+    findings,
+    handoffs,
+    ledger,
+    metrics,
+    receipts,
+    runs,
+    search,
+    webhooks,
+)
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *runs.ENDPOINTS,
@@ -30,5 +41,6 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *findings.ENDPOINTS,
     *ledger.ENDPOINTS,
     *webhooks.ENDPOINTS,
+    *metrics.ENDPOINTS,
     *admin_acts.ENDPOINTS,
 )

@@ -81,11 +81,13 @@ ELSEWHERE = {
     "git export",
     "git summary",
     "notify",
+    "telemetry send",
     "webhook deliver",
     "worker",
 }  # the first two take a repository, the others print lines
 LINES = {
     "notify",
+    "send",
     "webhook",
     "worker",
     "live_events",
@@ -143,6 +145,6 @@ def test_only_what_goes_on_prints_lines() -> None:
     assert LINES == found - {"receipt"}
     assert [] == [
         words
-        for words in ("`worker`", "`notify`", "`trail --follow`", "`handoff list --watch`")
+        for words in ("`worker`", "`notify`", "`telemetry send`", "`trail --follow`", "`handoff list --watch`")
         if words not in document("reference/cli.md").partition("**`--json`**")[2].partition("```")[0]
     ]

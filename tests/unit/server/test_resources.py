@@ -190,7 +190,7 @@ def test_answers_have_the_fields_of_their_types(house: House) -> None:
     names = {"run": editor, "handoff": handoff, "receipt": receipt, "account": lead, "held": held.id}
     different: dict[str, object] = {}
     for one in ENDPOINTS:
-        if one.is_read and one.answers is not bytes and not one.streams:
+        if one.is_read and one.answers not in {bytes, str} and not one.streams:
             told, needed = shapes_of(
                 visitor.get(one.path.format(**names) + QUERIES.get(one.name, "")).json, one.answers
             )

@@ -10,6 +10,8 @@ from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.telemetry.span_record import SpanRecord
+from batonpass.telemetry.span_source import SpanSource
 from batonpass.testing import FrozenClock
 
 ANA = "user:ana"
@@ -59,3 +61,10 @@ class ToldTree:
         with self.relay.store.view() as view:
             for stored in view.find_receipts(ReceiptQuery(first=1)):
                 yield stored, read_receipt(stored)
+
+
+def made(tree: ToldTree) -> list[SpanRecord]:
+    """Return the spans of a tree."""
+    with tree.relay.store.view() as view:
+        source = SpanSource(view)
+        return [span for stored, _ in tree.receipts() for span in source.spans(stored)]

@@ -3,7 +3,8 @@
 import getpass
 import logging
 import os
-from contextlib import closing
+import threading
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,7 @@ from batonpass.policy.egress_table import read_egress
 from batonpass.records.access_token import find_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from batonpass.dispatch.egress_rule import EgressRule
     from batonpass.relay import Relay
@@ -119,7 +120,7 @@ def serve_ledger(
     with bound(place) as (opened, address), closing(_relay(app)) as relay:
         rule = EgressRule(read_egress(find_policy_file(settings().policy)))
         egress = Egress(rule)
-        plane = ControlPlane.over(relay, egress=egress)
+        plane = ControlPlane.over(relay, egress=egress, home=settings().home)
         a2a, mcp = _a2a(plane, rule, _reached(place, address, names)), _mcp(plane)
         served = make_app(
             plane,
@@ -132,8 +133,21 @@ def serve_ledger(
             ready(plane, address)
             a2a.begin()
 
-        with told_beside(relay, egress):
+        with told_beside(relay, egress), _beside(plane.metrics.run_until):
             listen(served, place, opened, ready=begin)
+
+
+@contextmanager
+def _beside(work: "Callable[[threading.Event], None]") -> "Iterator[None]":
+    """Let something work beside the requests until the server stops."""
+    stop = threading.Event()
+    thread = threading.Thread(target=work, args=(stop,), name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def _mcp(plane: "ControlPlane") -> "McpMount | None":

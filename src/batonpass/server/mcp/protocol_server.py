@@ -25,6 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from batonpass.errors import BatonpassError, LookupFailedError
 from batonpass.handoff.tools.refusal_sentences import sentence_for
+from batonpass.ledger.trace_scope import traced
 from batonpass.server.app import in_thread
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
 from batonpass.server.mcp.documents import (
@@ -141,7 +142,8 @@ class ProtocolServer:
         seat = await self._seat(asked)
         visit = _ToolVisit(self, asked, seat, tool, params)
         try:
-            return await visit.serve()
+            with traced(_traceparent(params)):
+                return await visit.serve()
         except BatonpassError as error:
             return _result(refusal(error))
 
@@ -227,6 +229,12 @@ class ProtocolServer:
         """Do something in a thread. It is not abandoned when the client goes: it may be writing."""
         told: Told = await in_thread(self._threads, act)
         return told
+
+
+def _traceparent(params: types.CallToolRequestParams) -> str | None:
+    """Return the trace that a client says it is in. It is checked where it is used."""
+    said: object = (params.meta or {}).get("traceparent")
+    return said if isinstance(said, str) else None
 
 
 class _ToolVisit:

@@ -1,0 +1,1 @@
+"""`batonpass telemetry`: tell other systems what is recorded."""

@@ -1,0 +1,83 @@
+"""The metrics of a ledger as a server shows them: kept up to date beside the requests, never by one of them."""
+
+import threading
+from contextlib import suppress
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from batonpass.errors import StoreError
+from batonpass.model.base.ids import LedgerId
+from batonpass.model.base.lifecycle import State
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.telemetry.kept_progress import KeptProgress
+from batonpass.telemetry.metric_rollup import MetricRollup
+from batonpass.telemetry.metric_text import metric_text
+from batonpass.telemetry.span_source import SpanSource
+
+LOOK_EVERY: Final = timedelta(seconds=2)
+_FILE: Final = "metrics"
+_KEPT: Final = msgspec.json.Decoder(MetricRollup)
+_AT_ONCE: Final = 2000  # receipts, between two times that the sums are kept
+_MOST: Final = 1000
+_UNFINISHED: Final = (State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING)
+
+
+class MetricBoard:
+    """Adds up receipts by position, and tells the sums. With a home, the sums outlive the process."""
+
+    def __init__(self, store: LedgerStore, home: Path | None = None) -> None:
+        self._store = store
+        self._kept = None if home is None else KeptProgress(home, _FILE, _KEPT, MetricRollup)
+        self._rollup: MetricRollup | None = None
+        self._text = metric_text(MetricRollup(), waiting={}, last=0)
+        self._refreshing = threading.Lock()
+
+    def text(self) -> str:
+        """Return the metrics as they were at the last look. It reads nothing."""
+        return self._text
+
+    def refresh(self) -> None:
+        """Add what was recorded since the last look. Raises `StoreError` if the ledger cannot be read."""
+        with self._refreshing:
+            if not self._store.founded():
+                return
+            self._store.sequence()
+            with self._store.view() as view:
+                ledger = view.info().id
+            if self._rollup is None or self._rollup.ledger != ledger:
+                self._rollup = self._begin(ledger)
+            while self._add_some(self._rollup):
+                pass
+
+    def _begin(self, ledger: LedgerId) -> MetricRollup:
+        kept = MetricRollup() if self._kept is None else self._kept.read()
+        return kept if kept.ledger == ledger else MetricRollup(ledger=ledger)
+
+    def run_until(self, stop: threading.Event) -> None:
+        """Refresh until `stop` is set. A ledger that cannot be reached is tried again."""
+        while not stop.is_set():
+            with suppress(StoreError):  # the receipts wait where they are
+                self.refresh()
+            stop.wait(LOOK_EVERY.total_seconds())
+
+    def _add_some(self, rollup: MetricRollup) -> bool:
+        """Add a few receipts, tell the sums and keep them. Return whether there may be more."""
+        with self._store.view() as view:
+            source, count = SpanSource(view), 0
+            for stored in islice(view.find_receipts(ReceiptQuery(first=rollup.position + 1)), _AT_ONCE):
+                rollup.add(stored, read_receipt(stored).at, source.spans(stored))
+                count += 1
+            waiting = {
+                str(state): sum(1 for _ in view.find_handoffs(states=(state,), limit=_MOST)) for state in _UNFINISHED
+            }
+            self._text = metric_text(rollup, waiting=waiting, last=view.last_position())
+        if count and self._kept is not None:
+            with self._kept.turn() as ours:
+                if ours:
+                    self._kept.write(rollup)
+        return count == _AT_ONCE

@@ -1,0 +1,130 @@
+"""Metrics: what receipts add up to, for Prometheus, with few names and without reading the ledger again."""
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.relay import Relay
+from batonpass.store.memory import MemoryStore
+from batonpass.telemetry.metric_board import MetricBoard
+from batonpass.telemetry.metric_rollup import MOST_AGENTS, OTHER, MetricRollup
+from batonpass.telemetry.metric_text import metric_text
+from tests.unit.telemetry.told_trees import SECRET_WORDS, ToldTree
+
+SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?[0-9.e+]+')
+
+
+def samples(text: str) -> dict[str, float]:
+    """Return the samples of a text, after a look at its form."""
+    lines = [line for line in text.splitlines() if not line.startswith("# ")]
+    assert [] == [line for line in lines if not SAMPLE.fullmatch(line)]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_metrics_are_what_the_receipts_add_up_to() -> None:
+    """Receipts by kind, operations by outcome, tokens, and how long it took."""
+    tree = ToldTree()
+    board = MetricBoard(tree.relay.store)
+    board.refresh()
+    told = samples(board.text())
+
+    recorded = [receipt.kind for _, receipt in tree.receipts()]
+    assert recorded.count("tool.requested") == told['batonpass_receipts_total{kind="tool.requested"}']
+    labels = 'gen_ai_operation_name="{}",gen_ai_agent_name="{}",gen_ai_tool_name="{}",outcome="{}"'
+    assert [1, 1, 1, 1] == [
+        told[f"batonpass_operations_total{{{labels.format(*one)}}}"]
+        for one in (
+            ("invoke_agent", "editor", "", "failed"),
+            ("invoke_agent", "editor", "", "completed"),
+            ("execute_tool", "editor", "broken", "failed"),
+            ("execute_tool", "lead", "transfer_to_editor", "completed"),
+        )
+    ]
+    assert 1200 == told['batonpass_tokens_total{gen_ai_agent_name="editor"}']
+    of_editor = 'gen_ai_operation_name="invoke_agent",gen_ai_agent_name="editor"'
+    seconds = "gen_ai_client_operation_duration_seconds"
+    assert (2, 5.0) == (told[f"{seconds}_count{{{of_editor}}}"], told[f"{seconds}_sum{{{of_editor}}}"])
+    assert (1, 2) == (
+        told[f'{seconds}_bucket{{{of_editor},le="2.56"}}'],
+        told[f'{seconds}_bucket{{{of_editor},le="+Inf"}}'],
+    )
+    assert told["batonpass_ledger_position"] == told["batonpass_metrics_position"] == len(recorded)
+
+
+def test_a_restart_goes_on_with_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A board of another process reads only what is new, and has the same numbers as one that read everything."""
+    tree = ToldTree()
+    MetricBoard(tree.relay.store, tmp_path).refresh()
+    with tree.relay.start("More", by="user:ana"):
+        pass
+    read: list[int | None] = []
+    add = MetricRollup.add
+
+    def note(rollup: MetricRollup, stored: StoredReceipt, *rest: object) -> None:
+        read.append(stored.position)
+        add(rollup, stored, *rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MetricRollup, "add", note)
+        again = MetricBoard(tree.relay.store, tmp_path)
+        again.refresh()
+    whole = MetricBoard(tree.relay.store)
+    whole.refresh()
+
+    assert whole.text() == again.text()
+    assert 2 == len(read)
+
+
+def test_looking_at_metrics_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scrape costs what is shown, and never a look at the ledger."""
+    tree = ToldTree()
+    board = MetricBoard(tree.relay.store)
+    board.refresh()
+    shown = board.text()
+    monkeypatch.setattr(MemoryStore, "view", None)
+
+    assert shown == board.text()
+
+
+def test_names_are_few() -> None:
+    """However many agents there are, only so many have a name; the others are counted together."""
+    relay = Relay(MemoryStore())
+    for number in range(MOST_AGENTS + 5):
+        with relay.start("Work", by="user:ana", agent=f"agent-{number}"):
+            pass
+    board = MetricBoard(relay.store)
+    board.refresh()
+    told = samples(board.text())
+
+    agents = {found[1] for name in told if (found := re.search(r'gen_ai_agent_name="([^"]*)"', name))}
+    assert MOST_AGENTS + 1 == len(agents)
+    label = f'gen_ai_operation_name="invoke_agent",gen_ai_agent_name="{OTHER}",gen_ai_tool_name="",outcome="completed"'
+    assert 5 == told[f"batonpass_operations_total{{{label}}}"]
+
+
+def test_there_are_no_words_in_metrics() -> None:
+    """Kinds, names of agents and tools, outcomes: nothing that anybody wrote."""
+    board = MetricBoard(ToldTree().relay.store)
+    board.refresh()
+
+    assert [] == [word for word in SECRET_WORDS if word in board.text()]
+
+
+def test_a_label_is_escaped() -> None:
+    """A name that came from elsewhere adds no line and no label."""
+    rollup = MetricRollup(receipts={'a"} 1\nevil 2\\': 1})
+
+    assert 'batonpass_receipts_total{kind="a\\"} 1\\nevil 2\\\\"} 1\n' in metric_text(rollup, waiting={}, last=0)
+
+
+def test_a_ledger_that_nobody_founded_has_no_metrics_yet() -> None:
+    """Nothing is counted, and nothing fails; it looks again until it is stopped."""
+    board, stop = MetricBoard(MemoryStore()), threading.Event()
+    board.refresh()
+    stop.set()
+    board.run_until(stop)
+
+    assert 0 == samples(board.text())["batonpass_metrics_position"]
