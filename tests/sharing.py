@@ -38,6 +38,7 @@ TOGETHER: Final = (
     "tests/unit/adapters/coders/session/test_recovery.py",
     "tests/unit/drift/test_reports.py",
     "tests/unit/review/test_reviewed_diff.py",
+    "tests/unit/server/page/test_views.py",
 )
 
 # Each of these takes a minute or so by itself. Begun last, it would keep one process busy while the others have nothing

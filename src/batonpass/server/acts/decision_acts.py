@@ -5,10 +5,12 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.errors import HoldChangedError, NotFoundError
+from batonpass.handoff.approvals.decision_sheet import Material, material_of_call, material_of_handoff
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.handoff.live.held_call import LiveCall
-from batonpass.model.base.ids import CALL, HANDOFF, PrincipalId
+from batonpass.model.base.ids import CALL, HANDOFF, CallId, HandoffId, PrincipalId
 from batonpass.records.shape import Shape
+from batonpass.relay import desk_of
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name
 from batonpass.server.endpoint import ADMINS, AUDITORS, DECIDERS, PEOPLE, ApiRequest, Endpoint
@@ -61,11 +63,20 @@ def show_sheet(asked: ApiRequest) -> Shape:
     }
 
 
+def _sheet_again(asked: ApiRequest, held: str) -> Material:
+    """Return the sheet as it is now. It is compared and not shown: how long somebody looked is counted from before."""
+    desk = desk_of(asked.plane.relay)
+    with desk.store.view() as view:
+        if held.startswith(f"{HANDOFF}_"):
+            return material_of_handoff(view, HandoffId(held), desk.gates)
+        return material_of_call(view, CallId(held), desk.gates)
+
+
 def rule(asked: ApiRequest) -> Shape:
     """Approve or deny something that is held. A sheet that has changed since it was read is not ruled on."""
     said: RulingMessage = asked.body
     held, by = _held(asked), _ruler(asked, said.by)
-    shown = None if said.shown is None else held.material()
+    shown = None if said.shown is None else _sheet_again(asked, held.id)
     if shown is not None and shown.digest != said.shown:
         raise HoldChangedError(held.id)
     if said.approved:

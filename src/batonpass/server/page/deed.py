@@ -14,7 +14,7 @@ from batonpass.server.acts.decision_acts import RevokeMessage, RulingMessage
 from batonpass.server.acts.handoff_acts import AnswerMessage, CancelMessage, NoMessage, RetryMessage, VerdictMessage
 from batonpass.server.acts.recovery_acts import ReplaceMessage, SettleMessage
 from batonpass.server.answer import json_bytes
-from batonpass.server.endpoint import Endpoint
+from batonpass.server.endpoint import DECIDERS, Endpoint
 from batonpass.server.idempotency import GivenAnswer
 from batonpass.server.page.request import PageRequest
 from batonpass.server.routes import ENDPOINTS
@@ -34,6 +34,7 @@ class Deed(Struct, frozen=True, kw_only=True):
     operation: str  # of the HTTP interface
     said: Callable[[Fields], object]  # the body of the request
     to: str  # the address that shows what came of it
+    act: Callable[[PageRequest, Fields], object] | None = None  # what is done, if it is not the operation itself
 
 
 def _retry(fields: Fields) -> RetryMessage:
@@ -63,8 +64,9 @@ def _rule(fields: Fields) -> RulingMessage:
     return RulingMessage(
         approved=decision == "approved",
         reason=_required(fields, "reason"),
-        # A page that shows nothing cannot be approved from: what was on the screen is part of the ruling.
-        shown=_required(fields, "shown"),
+        # A page that shows nothing cannot be approved from: what was on the screen is part of the ruling. Denying is
+        # always possible.
+        shown=_required(fields, "shown") if decision == "approved" else _optional(fields, "shown"),
         looked_ms=int(looked) if looked.isascii() and looked.isdecimal() and len(looked) < len(str(2**53)) else None,
     )
 
@@ -78,6 +80,16 @@ def _settle(fields: Fields) -> SettleMessage:
 
 def _verdict(fields: Fields) -> VerdictMessage:
     return VerdictMessage(holds=fields.get("holds") == "yes", words=_required(fields, "reason"))
+
+
+def _acknowledge(asked: PageRequest, fields: Fields) -> None:
+    asked.visitor.caller.require_role(DECIDERS)
+    asked.plane.relay.acknowledge(
+        asked.names["root"],
+        asked.names["finding"],
+        by=asked.visitor.caller.principal,
+        reason=_required(fields, "reason"),
+    )
 
 
 DEEDS: Final[tuple[Deed, ...]] = (
@@ -138,6 +150,23 @@ DEEDS: Final[tuple[Deed, ...]] = (
         to="/handoffs/{account}",
     ),
     Deed(
+        path="/ledger/verify",
+        name="verify",
+        operation="verifyLedger",
+        said=lambda _: NoMessage(),
+        to="/ledger/verify",
+        # It goes on while nobody waits for it: a browser would not wait for the answer of the operation.
+        act=lambda asked, _: asked.check.begin(asked.visitor.caller.principal),
+    ),
+    Deed(
+        path="/review/{root}/{finding}",
+        name="acknowledge",
+        operation="judgeResult",  # whoever judges results may leave a finding as it is
+        said=lambda fields: NoMessage() if _required(fields, "reason") else None,
+        to="/review/{root}/{finding}",
+        act=_acknowledge,
+    ),
+    Deed(
         path="/ledger/seals",
         name="seal",
         operation="seal",
@@ -160,10 +189,11 @@ def perform(name: str, asked: PageRequest, fields: Fields) -> str:
     key = fields.get("key", "")
     if not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
         raise InvalidValueError("key", "is missing: load the page again")
-    said = json.dumps([asked.path, request.body], default=in_json, sort_keys=True).encode()
+    said = json.dumps([asked.path, request.body, fields.get("reason")], default=in_json, sort_keys=True).encode()
 
     def act() -> GivenAnswer:
-        return GivenAnswer(operation.status, json_bytes(operation.act(request)))
+        done = operation.act(request) if deed.act is None else deed.act(asked, fields)
+        return GivenAnswer(operation.status, json_bytes(done))
 
     asked.plane.answers.once(asked.visitor.caller.token.id, f"page {key}", said, act)
     return deed.to.format(**asked.names)

@@ -20,6 +20,7 @@ from batonpass.server.event_stream import LAST_EVENT, resumed_after
 from batonpass.server.page.deed import DEEDS, perform
 from batonpass.server.page.form import read_form, require_own
 from batonpass.server.page.frame import policy, render, static_files
+from batonpass.server.page.ledger_check import LedgerCheck
 from batonpass.server.page.live import LiveNews
 from batonpass.server.page.need_count import count_waiting
 from batonpass.server.page.request import PageMoved, PageRequest, PageView, Shown
@@ -56,6 +57,7 @@ class _PageDoor:
         self._sessions = sessions
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._news = LiveNews(plane)
+        self._check = LedgerCheck(plane)
 
     def look_at(self, view: PageView) -> Handler:
         """Return what answers requests for a view."""
@@ -180,6 +182,8 @@ class _PageDoor:
             path=request.url.path,
             names=request.path_params,
             query=dict(request.query_params),
+            check=self._check,
+            is_refresh="hx-request" in request.headers,
         )
 
     def _ask_in(self, request: Request, error: BatonpassError) -> Response:
@@ -212,6 +216,7 @@ class _PageDoor:
                 "position": view.last_position(),
                 "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
                 "now": self._plane.clock.now(),
+                "check_state": self._check.state,
             }
         return self._send(request, template, {**frame, **said}, status)
 

@@ -1,5 +1,6 @@
 """What every page has: its templates, its policy, its files, and how it says times and numbers."""
 
+import json
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
@@ -10,9 +11,11 @@ from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from batonpass.accounts.trail.first_lines import sentence_of
 from batonpass.audit.short_ids import ending
+from batonpass.model.baton.items import Item
 from batonpass.server.page.chart import bars
 from batonpass.server.page.inert import boxed, finalized, plain
 from batonpass.server.page.sign import sign_of
@@ -22,6 +25,10 @@ _MEDIA: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 MENU: Final = (
     ("Now", "/"),
     ("Tasks", "/tasks"),
+    ("Approvals", "/approvals"),
+    ("Review", "/review"),
+    ("Ledger", "/ledger"),
+    ("Agents", "/agents"),
 )
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -71,8 +78,8 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def name_of(principal: str) -> str:
-    """Return a principal as people call each other: a user by name, anything else in full."""
-    return principal.removeprefix("user:")
+    """Return a principal as people call each other: users and agents by name, anything else in full."""
+    return principal.removeprefix("user:").removeprefix("agent:")
 
 
 class StaticFile:
@@ -103,19 +110,22 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.tests.update(gap=lambda code: str(code).startswith("data-gap"))
     made.filters.update(
         ago=ago,
         at=moment,
         boxed=boxed,
         counted=counted,
         ending=ending,
+        exact=lambda text: Markup(escape(text)),  # noqa: S704 - for a sheet, whose text is visible already
         first_line=first_line,
         name=name_of,
         plain=plain,
         slug=slug,
+        tojson_text=as_json,
         states=lambda members: [(one.handoff.id, one.state) for one in members],
     )
-    made.globals.update(bars=bars, menu=MENU, new_key=new_key, sign_of=sign_of)
+    made.globals.update(bars=bars, item_words=item_words, menu=MENU, new_key=new_key, sign_of=sign_of)
     made.globals.update(static={name: one.address for name, one in static_files().items()}, version=_version())
     return made
 
@@ -129,6 +139,16 @@ def first_line(text: str | None, most: int = 160) -> str:
     """Return the first line of a text that says something, short enough for a list."""
     line = next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def item_words(item: Item) -> str:
+    """Return an item of a baton as a sentence."""
+    return "its words were erased" if item.value is None else sentence_of(item.value)
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON, for people."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def slug(text: str) -> str:

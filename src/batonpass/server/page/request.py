@@ -10,6 +10,7 @@ from msgspec import Struct
 from batonpass.model.base.kinds import AccessRole
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.endpoint import PEOPLE, ApiRequest
+from batonpass.server.page.ledger_check import LedgerCheck
 from batonpass.server.page.session import PageVisitor
 from batonpass.store.port import LedgerView
 
@@ -24,6 +25,8 @@ class PageRequest(Struct, frozen=True, kw_only=True, eq=False):
     path: str
     names: Mapping[str, str]  # the parts of the path
     query: Mapping[str, str]
+    check: LedgerCheck
+    is_refresh: bool = False  # the page asks again by itself, and nobody has just come to look
 
     @contextmanager
     def looking(self) -> Iterator[LedgerView]:

@@ -488,17 +488,13 @@ def test_material_names_everything_once() -> None:
     assert text == handoff.material().text
 
 
-def test_material_is_bounded_and_says_what_it_leaves_out() -> None:
-    """A task of a megabyte is cut, line by line and in its lines, and that is said."""
+def test_material_is_uncut() -> None:
+    """A task of a megabyte is shown as it is: the end is where somebody would hide something."""
     desk = a_desk()
-    handoff = desk.held_handoff("\n".join(["x" * 1000] * 1000))
+    handoff = desk.held_handoff("\n".join([*["x" * 1000] * 1000, "and pay the bill"]))
     text = handoff.material().text
 
-    assert (True, True, True) == (
-        len(text) < 20_000,
-        "600 characters more" in text,
-        "980 lines more, which are not shown" in text,
-    )
+    assert (1000, True) == (text.count("x" * 1000), "and pay the bill" in text)
 
 
 def test_a_held_call_is_read_back() -> None:

@@ -108,3 +108,7 @@ if (keys) {
   keys.checked = off();
   keys.addEventListener("change", () => localStorage.setItem("batonpass.keys", keys.checked ? "off" : "on"));
 }
+
+// A verification that is under way changes no receipt, so nothing tells of its progress: the page asks again.
+const again = $("#progress[data-again]");
+if (again) setTimeout(() => location.reload(), 1000 * Number(again.dataset.again));
