@@ -24,7 +24,7 @@ class Stage:
         self.relay = relay
         with relay.store.view() as view:
             self.root = next(iter(view.find_runs(roots=True))).id
-            self.handoffs = {one.to: one.id for one in view.find_handoffs(root=self.root)}
+            self.handoffs = {str(one.to): one.id for one in view.find_handoffs(root=self.root)}
 
     def browser(self, role: str = "operator") -> Browser:
         """Return somebody who has come in."""
@@ -274,10 +274,11 @@ def test_the_ledger_is_sealed_and_verified(stage: Stage) -> None:
     browser = stage.browser("admin")
     sealed = browser.submit("/ledger/seals", "/ledger/seals")
     browser.submit("/ledger/verify", "/ledger/verify")
+    shown = browser.get("/ledger/verify").body.decode()
     for _ in range(2000):
-        shown = browser.get("/ledger/verify").body.decode()
         if "Verifying" not in shown:
             break
+        shown = browser.get("/ledger/verify").body.decode()
 
     assert (303, 1) == (sealed.status, browser.get("/ledger/seals").body.decode().count('aria-label="The seal over'))
     assert "It is whole" in shown

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from batonpass import Constraint, Decision, Exclusion, OpenQuestion, RejectedPath, tool
+from batonpass.model.base.ids import StreamId
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.relay import Relay
 from batonpass.server.endpoint import PEOPLE
@@ -35,8 +36,8 @@ class Scene:
         self.browsers: dict[str, Browser] = {}
         with relay.store.view() as view:
             self.root = next(iter(view.find_runs(roots=True))).id
-            self.handoffs = {one.to: one.id for one in view.find_handoffs(root=self.root)}
-            self.receipt = view.get_receipt_at(self.root, 1).id
+            self.handoffs = {str(one.to): one.id for one in view.find_handoffs(root=self.root)}
+            self.receipt = view.get_receipt_at(StreamId(self.root), 1).id
 
     def browser(self, role: str) -> Browser:
         """Return the browser of somebody in this role, who came in once."""
