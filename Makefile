@@ -8,6 +8,7 @@
 #   make test-editors   the extension for VS Code, in a real one; without that one, a part of test
 #   make vscode         pack the extension for VS Code into dist/batonpass.vsix
 #   make test-http      every operation of the OpenAPI document, tried by Schemathesis on a real server
+#   make soak           200 clients at one server for a minute, with workers that are killed and one restart of the server
 #   make test-seeds     what is left to chance (generated repositories, damaged ledgers, random handoffs), five times as much
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
@@ -167,6 +168,11 @@ test-coders: .venv/coders/.installed
 .PHONY: test-pythons
 test-pythons: $(READY)
 	$(BIN)/python tests/pythons/try_all.py
+
+# Its short form is a part of `make test`.
+.PHONY: soak
+soak: $(READY)
+	$(BIN)/python -m tests.soak.soak --clients 200 --seconds 60
 
 # As many generated repositories as the figures in bench/ are about, ten thousand damaged ledgers instead of two, and
 # five times as many random handoffs; `make test` plays fewer.
