@@ -117,6 +117,7 @@
     │   ├── RunProofError          access.run_proof
     │   ├── AnotherPrincipalError  access.principal
     │   ├── SessionEndedError      access.session
+    │   ├── LoginRefusedError      access.login
     │   ├── WrongFormError         access.form
     │   ├── LockedOutError         access.locked_out
     │   ├── WrongHostError         access.host

@@ -76,6 +76,16 @@ class SessionEndedError(AccessError):
         )
 
 
+class LoginRefusedError(AccessError):
+    """Somebody who logs in by a provider is not let in: the login does not hold, or gives no role here."""
+
+    code = "access.login"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the login did not work: {problem}; begin it again, or ask whoever runs this server")
+        self.problem = problem
+
+
 class WrongFormError(AccessError):
     """A form was not made by this server for this session."""
 

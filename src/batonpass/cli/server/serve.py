@@ -14,6 +14,7 @@ import click
 from batonpass.cli.input.ledger_access import settings
 from batonpass.cli.input.options import ledger_option
 from batonpass.cli.output.terminal import paint, tell
+from batonpass.cli.server.people import people_routes
 from batonpass.config import find_policy_file
 from batonpass.errors import MissingExtraError
 from batonpass.policy.egress_table import read_egress
@@ -114,7 +115,6 @@ def serve_ledger(
     from batonpass.server.boundary import hosts_for  # noqa: PLC0415 - as above
     from batonpass.server.control_plane import ControlPlane  # noqa: PLC0415 - as above
     from batonpass.server.listener import bound, listen  # noqa: PLC0415 - as above
-    from batonpass.server.page.door import page_routes  # noqa: PLC0415 - as above
 
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
     with bound(place) as (opened, address), closing(_relay(app)) as relay:
@@ -125,7 +125,7 @@ def serve_ledger(
         served = make_app(
             plane,
             hosts=hosts_for(place.host, names),
-            mounts=[*page_routes(plane), *a2a.routes, *([] if mcp is None else [mcp.route])],
+            mounts=[*people_routes(plane), *a2a.routes, *([] if mcp is None else [mcp.route])],
             lifespans=[] if mcp is None else [mcp.lifespan],
         )
 

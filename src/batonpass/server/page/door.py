@@ -37,7 +37,10 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def page_routes(plane: ControlPlane, sessions: PageSessions | None = None) -> Sequence[BaseRoute]:
     """Return the routes of the page, to be mounted beside the HTTP interface."""
-    door = _PageDoor(plane, sessions or PageSessions(plane))
+    return PageDoor(plane, sessions or PageSessions(plane)).routes()
+
+
+def _routes(door: "PageDoor") -> Sequence[BaseRoute]:
     return [
         Route("/enter", door.show_entry),
         Route("/session", door.enter, methods=["POST"]),
@@ -49,15 +52,28 @@ def page_routes(plane: ControlPlane, sessions: PageSessions | None = None) -> Se
     ]
 
 
-class _PageDoor:
+class PageDoor:
     """Answers requests of browsers."""
 
-    def __init__(self, plane: ControlPlane, sessions: PageSessions) -> None:
-        self._plane = plane
-        self._sessions = sessions
+    def __init__(self, plane: ControlPlane, sessions: PageSessions, *, has_login: bool = False) -> None:
+        self.plane = self._plane = plane
+        self.sessions = self._sessions = sessions
+        self._has_login = has_login  # a provider lets people in as well
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._news = LiveNews(plane)
         self._check = LedgerCheck(plane)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return its routes."""
+        return _routes(self)
+
+    def ask_again(self, request: Request, error: BatonpassError) -> Response:
+        """Show the way in, with what went wrong."""
+        return self._send(request, "enter.html", {"to": "/", "error": told_error(error)}, status_of(error))
+
+    def keep_session(self, request: Request, answer: Response, cookie: str) -> None:
+        """Give a browser the cookie of its session."""
+        self._set_cookie(request, answer, cookie, int(LASTS.total_seconds()))
 
     def look_at(self, view: PageView) -> Handler:
         """Return what answers requests for a view."""
@@ -105,7 +121,7 @@ class _PageDoor:
             visitor.require_form(fields.get("form", ""))
             to = perform(name, self._asked(request, visitor), fields)
         except BatonpassError as error:
-            return self._refuse(request, visitor, error, back=_local(fields.get("back", "")))
+            return self._refuse(request, visitor, error, back=local_path(fields.get("back", "")))
         return RedirectResponse(to, _SEE_OTHER)
 
     async def stream(self, request: Request) -> Response:
@@ -127,7 +143,7 @@ class _PageDoor:
 
     async def show_entry(self, request: Request) -> Response:
         """Show the way in: it takes the code of a one-time link, which no server log has seen, or a token."""
-        return self._send(request, "enter.html", {"to": _local(request.query_params.get("to", "")), "error": None})
+        return self._send(request, "enter.html", {"to": local_path(request.query_params.get("to", "")), "error": None})
 
     async def enter(self, request: Request) -> Response:
         """Exchange a code or a token for a session."""
@@ -137,9 +153,9 @@ class _PageDoor:
             fields = await read_form(request)
             cookie = await in_thread(self._threads, partial(self._open, request, fields))
         except BatonpassError as error:
-            said = {"to": _local(fields.get("to", "")), "error": told_error(error)}
+            said = {"to": local_path(fields.get("to", "")), "error": told_error(error)}
             return self._send(request, "enter.html", said, status_of(error))
-        answer = RedirectResponse(_local(fields.get("to", "")), _SEE_OTHER)
+        answer = RedirectResponse(local_path(fields.get("to", "")), _SEE_OTHER)
         self._set_cookie(request, answer, cookie, int(LASTS.total_seconds()))
         return answer
 
@@ -193,9 +209,9 @@ class _PageDoor:
         elif request.headers.get("sec-fetch-site") == "cross-site":
             # A strict cookie does not come along from another site, such as a chat in which somebody was sent the link.
             # Asked again by our own page, the browser sends it.
-            return self._send(request, "again.html", {"to": _local(to)})
+            return self._send(request, "again.html", {"to": local_path(to)})
         unknown = isinstance(error, SessionEndedError | UnknownTokenError)
-        said = {"to": _local(to), "error": None if unknown else told_error(error)}
+        said = {"to": local_path(to), "error": None if unknown else told_error(error)}
         return self._send(request, "enter.html", said, status_of(error))
 
     def _refuse(
@@ -222,7 +238,7 @@ class _PageDoor:
 
     def _send(self, request: Request, template: str, said: Shown, status: int = 200) -> Response:
         nonce = secrets.token_urlsafe(16)
-        body = render(template, nonce, {"visitor": None, **said})
+        body = render(template, nonce, {"visitor": None, "has_login": self._has_login, **said})
         # Without a referrer a browser would not say either that a form is from our own page. Others are told nothing.
         headers = {"Content-Security-Policy": policy(nonce), "Referrer-Policy": "same-origin"}
         if request.method == "HEAD":
@@ -252,7 +268,7 @@ def _cookie_name(request: Request) -> str:
     return f"batonpass-{request.url.port or 80}"
 
 
-def _local(path: str) -> str:
+def local_path(path: str) -> str:
     """Return a path of this server; anything else leads to its beginning."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return quote(path, safe="/?&=%+,:@-._~#") if is_ours and len(path) <= _LONGEST_PATH else "/"

@@ -1,0 +1,1 @@
+"""Logging in to the page by a provider of OpenID Connect; needs the extra `oidc`."""
