@@ -124,3 +124,58 @@ def test_clients_that_do_not_read_block_nobody_and_do_not_keep_it_from_ending(se
 
     assert ([200] * 5, 0) == (answered, code)
     assert time.monotonic() - began < PATIENCE / 2
+
+
+SLOW = """
+import sys
+from batonpass.server.listener import ServerPlace, bound, listen
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        while True:
+            said = await receive()
+            await send({"type": said["type"] + ".complete"})
+            if said["type"] == "lifespan.shutdown":
+                return
+    more = True
+    while more:
+        more = (await receive()).get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"hi"})
+
+place = ServerPlace(port=0)
+with bound(place) as (opened, address):
+    listen(app, place, opened, ready=lambda: print(address, flush=True), request_seconds=1.5)
+"""
+
+
+@pytest.mark.slow
+def test_a_client_that_never_finishes_its_request_is_let_go(tmp_path: Path) -> None:
+    """Half a head, half a body, or half of a second request: each is cut off; one that is whole is answered."""
+    halves = [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf",
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHos",
+    ]
+    with subprocess.Popen([sys.executable, "-c", SLOW], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rpartition(":")[2])
+        connections = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) for _ in halves]
+        for connection, half in zip(connections, halves, strict=True):
+            connection.sendall(half)
+        told = [_all_of(connection) for connection in connections]
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(PATIENCE)
+
+    assert [b"", b"", b"", True] == [*told[:3], told[3].startswith(b"HTTP/1.1 200") and told[3].endswith(b"hi")]
+    assert 0 == code
+
+
+def _all_of(connection: socket.socket) -> bytes:
+    """Return everything until the other side lets go."""
+    found = b""
+    with connection:
+        while part := connection.recv(65536):
+            found += part
+    return found

@@ -1,5 +1,6 @@
 """Where a server listens: the address, the certificate, and how it ends."""
 
+import asyncio
 import contextlib
 import errno
 import signal
@@ -12,6 +13,7 @@ from typing import Final
 import uvicorn
 from msgspec import Struct
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from batonpass.errors import ServerNotStartedError
 from batonpass.server.boundary import is_loopback
@@ -19,6 +21,7 @@ from batonpass.server.boundary import is_loopback
 _BACKLOG: Final = 512
 _MOST_CONNECTIONS: Final = 1000
 _IDLE_SECONDS: Final = 15
+_REQUEST_SECONDS: Final = 60.0  # for a client to send one request, its body included
 
 
 class ServerPlace(Struct, frozen=True, kw_only=True):
@@ -90,6 +93,48 @@ def _require_certificate(place: ServerPlace) -> None:
         ) from None
 
 
+class HastyProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # which class it is depends on what is installed
+    """uvicorn's protocol, which lets a client go that takes too long to send one request.
+
+    uvicorn waits for good for a head that never ends. A thousand of those would keep everybody else out.
+    """
+
+    seconds: float = _REQUEST_SECONDS
+    _waits: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._waits = self.loop.call_later(self.seconds, self._let_go)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and wait for the rest."""
+        super().data_received(data)
+        if self._is_whole():
+            self._forget()
+        elif self._waits is None:  # the next request on this connection has begun
+            self._waits = self.loop.call_later(self.seconds, self._let_go)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _is_whole(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+
+    def _let_go(self) -> None:
+        self._waits = None
+        answered = self.cycle is not None and self.cycle.response_complete
+        if not self._is_whole() and not answered and not self.transport.is_closing():
+            self.transport.close()
+
+    def _forget(self) -> None:
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+
+
 class _Server(uvicorn.Server):
     """Says when it listens, and lets whoever streams know when it ends."""
 
@@ -104,7 +149,13 @@ class _Server(uvicorn.Server):
 
 
 def listen(
-    app: ASGIApp, place: ServerPlace, opened: socket.socket, *, ready: Callable[[], None], drain_seconds: int = 30
+    app: ASGIApp,
+    place: ServerPlace,
+    opened: socket.socket,
+    *,
+    ready: Callable[[], None],
+    drain_seconds: int = 30,
+    request_seconds: float = _REQUEST_SECONDS,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. Requests under way are finished first, for at most `drain_seconds`."""
     config = uvicorn.Config(
@@ -113,6 +164,7 @@ def listen(
         access_log=False,
         server_header=False,
         lifespan="on",
+        http=type("Hasty", (HastyProtocol,), {"seconds": request_seconds}),
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=drain_seconds,
