@@ -37,20 +37,28 @@ class HistoryHead(Struct, frozen=True):
     root: Path | str
     head: str | None  # None: nothing is committed, or it cannot be read
     logged: int  # the length of the head's log, in bytes
+    shared: tuple[str, bytes] = ("", b"")  # the git directory, and the one that it shares, as git wrote it
 
 
 def see_history(root: Path | str) -> HistoryHead | None:
     """Return the state of a work tree's history; None if it has none."""
-    directory = _directory_of(os.fspath(root))
-    return None if directory is None else HistoryHead(root, _head(directory), _size(directory))
+    found = _find_head(os.fspath(root))
+    if found is None:
+        return None
+    directory, said = found
+    shared = _read(f"{directory}/commondir")
+    return HistoryHead(root, _head(directory, said, shared), _size(directory), (directory, shared))
 
 
 def find_arrived(before: HistoryHead | None, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the commits that arrived since, latest first, up to the limit for one call."""
-    if before is None or (directory := _directory_of(os.fspath(before.root))) is None:
+    if before is None or (found := _find_head(os.fspath(before.root))) is None:
         return ()
+    directory, said = found
     passed = _logged(directory, before.logged)
-    head = _head(directory)
+    # Git names that directory once, when it makes a linked work tree.
+    known, shared = before.shared
+    head = _head(directory, said, shared if directory == known else _read(f"{directory}/commondir"))
     reached = [name for name in dict.fromkeys((head, *passed)) if name is not None and name != before.head]
     if not reached:
         return ()
@@ -65,6 +73,17 @@ def git_directory(root: Path) -> Path | None:
     """Return the git directory of a work tree; in a linked work tree a file names it."""
     found = _directory_of(os.fspath(root))
     return None if found is None else Path(found)
+
+
+def _find_head(root: str) -> tuple[str, bytes] | None:
+    """Return the git directory of a work tree and what its head says; None if it has none."""
+    # Where the head can be read as in most work trees, nobody has to ask what is there.
+    place = f"{root.rstrip('/')}/.git"
+    said = _read(f"{place}/HEAD")
+    if said:
+        return place, said
+    directory = _directory_of(root)
+    return None if directory is None else (directory, _read(f"{directory}/HEAD"))
 
 
 def _directory_of(root: str) -> str | None:
@@ -86,11 +105,10 @@ def _linked(root: str, said: bytes) -> str | None:
     return os.path.join(root, _text(said[len(_LINK) :])) if said.startswith(_LINK) else None  # noqa: PTH118 - as above
 
 
-def _head(directory: str) -> str | None:
-    said = _read(f"{directory}/HEAD")
+def _head(directory: str, said: bytes, shared: bytes) -> str | None:
     if not said.startswith(_REF):
         return _commit(said)
-    ref, place = _branch(directory, said, _read(f"{directory}/commondir"))
+    ref, place = _branch(directory, said, shared)
     if (found := _commit(_read(f"{place}/{ref}"))) is not None:
         return found
     for line in _read(f"{place}/packed-refs", _ANY_LENGTH).splitlines():

@@ -107,6 +107,8 @@ class GroupCommit:
         joint: Joint | None = None,
     ) -> None:
         self._connection = connection
+        # For the statements around each batch: a connection would make a new cursor for each.
+        self._execute = connection.cursor().execute
         self._joint = joint
         self._gate = gate
         self._wait_for = wait_for
@@ -225,7 +227,7 @@ class GroupCommit:
         try:
             if batch.lasting is self._relaxed:
                 self._wait_for_disk(waits=batch.lasting)
-            connection.execute("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
             watch.begin(connection)
             if len(batch.commands) == 1:
                 # Nobody else is in the transaction, so a refusal may roll all of it back.
@@ -240,7 +242,7 @@ class GroupCommit:
                     _run_apart(connection, command)
             # From here on only the connection knows whether the commit happened; `_recover` asks it.
             batch.committing = True
-            connection.execute("COMMIT")
+            self._execute("COMMIT")
             batch.settled = True
             watch.committed(connection)
         except apsw.Error as error:

@@ -137,17 +137,7 @@ _PROMISING: Final = WordSign(
 SIGN_WORDS: Final = _ANNOUNCING.words | _PROMISING.words | _POINTING.keys() | {_BELOW_WORD}
 _WHAT: Final = attrgetter("what")
 _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XX", "NN", "$", "{")
-_MARK_PIECES: Final = (
-    "_",
-    "?",
-    "{",
-    "<",
-    "[",
-    "$",
-    "X",
-    "TB",
-    "NN",
-)  # each mark has one; one character is found at once
+_MARK_CHARACTERS: Final = ("_", "?", "{", "<", "[", "$", "X")  # each mark has one of these, or TB, or NN
 
 
 def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
@@ -188,7 +178,10 @@ def find_signs(forms: TextForms) -> int:
     if _PROMISING.is_in(forms):
         signs |= PROMISES
     text = forms.text
-    if any(map(text.__contains__, _MARK_PIECES)) and any(map(text.__contains__, _MARKS)):
+    # One character is found at once, and two take as long as all of these together.
+    marked = any(map(text.__contains__, _MARK_CHARACTERS))
+    marked = marked or ("B" in text and "TB" in text) or ("N" in text and "NN" in text)
+    if marked and any(map(text.__contains__, _MARKS)):
         signs |= BLANKS
     return signs
 

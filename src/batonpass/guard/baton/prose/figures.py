@@ -124,7 +124,10 @@ _WEIGHTS: Final = re.compile(
 )
 _MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
 _SUMS: Final = frozenset({b"total", b"sum", b"together", b"altogether"})
-_SUM_AND_FIGURE: Final = tuple(re.compile(word + rb"[^0.;\n]{0,40}0") for word in (b"total", b"sum", b"together"))
+# Behind each word the part of it that is looked for, and then a figure.
+_SUM_AND_FIGURE: Final = tuple(
+    (word, re.compile(word.removeprefix(b"al") + rb"[^0.;\n]{0,40}0")) for word in sorted(_SUMS)
+)
 _PERCENT: Final = re.compile(r"(\d{1,3}(?:\.\d)?)\s?%")
 _WHOLE: Final = 100.0
 
@@ -209,8 +212,9 @@ def find_signs(forms: TextForms) -> int:
     search = methodcaller("search", figures)
     if (b"-00-0" in figures or not words.isdisjoint(_MONTH_WORDS)) and may_have_date(figures):
         signs |= DATES
-    if not words.isdisjoint(_SUMS) and any(map(search, _SUM_AND_FIGURE)):
-        signs |= SUMS
+    for word, pattern in _SUM_AND_FIGURE:
+        if word in words and pattern.search(figures):
+            signs |= SUMS
     if b"%" in figures:
         signs |= SHARES
     if b"from" in words and (b"hour" in words or b"hours" in words):
@@ -239,14 +243,16 @@ def _may_have_count(figures: bytes, words: AbstractSet[bytes]) -> bool:
     spelled = words & _NUMBER_WORDS
     if not spelled and b"0" not in figures:
         return False
-    for mark in (b": ", b" ("):
+    for mark in (b": ", b" (") if b"(" in figures else (b": ",):
         place = figures.find(mark)
         while place >= 0:
-            first = max(0, place - _LONGEST_COUNT)
-            if spelled or figures.find(b"0", first, place) >= 0:
-                near = figures[max(0, place - _LONGEST_ANNOUNCED) : place]
-                if near.endswith(b"s") or any(map(near.__contains__, _ANNOUNCED)):
+            if spelled or figures.find(b"0", max(0, place - _LONGEST_COUNT), place) >= 0:
+                if figures.endswith(b"s", 0, place):
                     return True
+                first = max(0, place - _LONGEST_ANNOUNCED)
+                for announced in _ANNOUNCED:
+                    if figures.find(announced, first, place) >= 0:
+                        return True
             place = figures.find(mark, place + 1)
     return False
 

@@ -87,14 +87,17 @@ class WordSign:
 
     def is_in(self, forms: TextForms) -> bool:
         """Return whether a text has what one of the alternatives needs."""
-        words = forms.words
+        words, lowered = forms.words, forms.lowered
         for groups, literals in self._alternatives:
             for group in groups:
                 if words.isdisjoint(group):
                     break
             else:
                 for pieces in literals:
-                    if not any(map(forms.lowered.__contains__, pieces)):
+                    for piece in pieces:
+                        if piece in lowered:
+                            break
+                    else:
                         break
                 else:
                     return True
