@@ -35,11 +35,11 @@ from batonpass.server.acts.signature_acts import recall
 from batonpass.server.answer import JSON, etag_of, is_known, json_bytes
 from batonpass.server.boundary import Boundary, refused
 from batonpass.server.control_plane import ControlPlane
+from batonpass.server.document.openapi import make_document
+from batonpass.server.document.pages import docs_page, policy_for
 from batonpass.server.endpoint import ApiRequest, Endpoint, RawAnswer
 from batonpass.server.event_stream import LAST_EVENT, EventStreams, resumed_after
 from batonpass.server.idempotency import GivenAnswer
-from batonpass.server.openapi import make_document
-from batonpass.server.pages import docs_page, policy_for
 from batonpass.server.routes import ENDPOINTS
 from batonpass.signing.ed25519 import require_strong
 from batonpass.wire.documents import DocumentReader

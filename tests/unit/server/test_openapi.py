@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from batonpass.relay import Relay
+from batonpass.server.document.openapi import make_document
+from batonpass.server.document.pages import policy_for
 from batonpass.server.endpoint import Endpoint
-from batonpass.server.openapi import make_document
-from batonpass.server.pages import policy_for
 from batonpass.server.routes import ENDPOINTS
 from tests.unit.server.conftest import House
 from tests.unit.server.test_every_route import EXAMPLES, Scene, a_scene

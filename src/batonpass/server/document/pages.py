@@ -9,7 +9,7 @@ from hashlib import sha256
 from html import escape
 from typing import Any, Final
 
-from batonpass.server.openapi import make_document
+from batonpass.server.document.openapi import make_document
 
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c }
