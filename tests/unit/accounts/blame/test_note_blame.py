@@ -1,5 +1,6 @@
 """Blame from notes in a clone without a ledger, and notes that somebody made up."""
 
+import json
 import random
 import shutil
 import time
@@ -13,9 +14,11 @@ from msgspec.structs import replace
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import HowKnown
 from batonpass.accounts.blame.file_blame import Lines, find_names
+from batonpass.accounts.blame.hearsay_blame import HearsayTellers
 from batonpass.accounts.blame.note_blame import NoteSource, blank_blame
 from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
 from batonpass.attribution.changes.change_document import encode_change
+from batonpass.attribution.git.git_history import CommittedLine
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import CallId, ReceiptId, RunId, StreamId, new_call_id, new_receipt_id, new_run_id
 from batonpass.model.base.kinds import Mode
@@ -145,6 +148,47 @@ def test_a_claim_by_a_strangers_key_is_hearsay(team: Team, clone: Path) -> None:
     (maker,) = blame.makers.values()
     assert (True, True) == (maker.is_hearsay, "hearsay: a note says so" in str(blame))
     assert "mallory" not in str(told(clone, agents, Lines(first=other, last=other)))
+
+
+def test_what_another_tool_says_is_never_over_a_signed_note(team: Team, clone: Path) -> None:
+    """git-ai claims two lines: one that a signed note explains stays as it is, and the other is told as hearsay."""
+    agents, number = an_agents_line(team)
+    persons, other = a_persons_line(team)
+    before, heard = told(clone, agents, Lines(first=number, last=number)), list[Blame]()
+    for file, place in ((agents, number), (persons, other)):
+        origin = find_names(asked_file(clone, file)).origins[place]
+        who = ("-c", "user.name=Eve", "-c", "user.email=eve@example.com")
+        git(clone, *who, "notes", "--ref=ai", "add", "-f", "-m", _authorship(origin), origin.commit.id)
+        heard.append(heard_beside(clone, file, place))
+    blame, unexplained = heard
+
+    assert (before.lines, before.makers) == (blame.lines, blame.makers)
+    assert (HowKnown.RECORDED, (), False) == (blame.lines[0].known, blame.lines[0].said, "windsurf" in str(blame))
+    (line,) = unexplained.lines
+    assert (HowKnown.UNEXPLAINED, ["windsurf"]) == (line.known, [one.by for one in line.said])
+
+
+def _authorship(origin: CommittedLine) -> str:
+    """Return a log of git-ai that gives a line to an agent."""
+    agent = {"tool": "windsurf", "id": "6ef2", "model": "m"}
+    metadata = {
+        "schema_version": "authorship/3.0.0",
+        "git_ai_version": "1.4.5",
+        "base_commit_sha": origin.commit.id,
+        "prompts": {},
+        "humans": {},
+        "sessions": {"s_c9883b05a2487d": {"agent_id": agent, "human_author": "eve@example.com"}},
+    }
+    row = f"{origin.path}\n  s_c9883b05a2487d::t_9f8e7d6c5b4a32 {origin.line}\n---\n"
+    return row + json.dumps(metadata)
+
+
+def heard_beside(clone: Path, file: File, number: int) -> Blame:
+    """Return what notes say about a line, and then what other tools say."""
+    asked, lines = asked_file(clone, file), Lines(first=number, last=number)
+    tellers = HearsayTellers.find(asked)
+    assert tellers is not None
+    return tellers.fill(told(clone, file, lines), find_names(asked, lines))
 
 
 def test_two_signed_claims_are_both_shown(team: Team, clone: Path) -> None:
