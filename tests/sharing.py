@@ -32,6 +32,7 @@ TOGETHER: Final = (
     "tests/integration/agents/",  # a client of a model takes seconds to import
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",
+    "tests/mcp_server/test_conformance.py",
     "tests/mcp/test_transparent.py",
     "tests/unit/accounts/blame/test_note_blame.py",
     "tests/unit/adapters/coders/rules/test_refusal.py",

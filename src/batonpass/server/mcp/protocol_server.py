@@ -23,9 +23,11 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from batonpass.errors import BatonpassError, LookupFailedError
+from batonpass.errors import BatonpassError, HandoffEndedError, LookupFailedError
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.ledger.trace_scope import traced
+from batonpass.model.base.ids import HANDOFF
+from batonpass.model.base.lifecycle import State
 from batonpass.server.app import in_thread
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
 from batonpass.server.mcp.documents import (
@@ -307,7 +309,7 @@ class _ToolVisit:
         )
         if not await self._settled(question, reply, began):
             return _result(answer)
-        return await self._again()
+        return await self._again(question, reply)
 
     async def _after(
         self, sealed: _Question, reply: types.ElicitResult | None
@@ -315,7 +317,7 @@ class _ToolVisit:
         if reply is None:
             return await self._put(sealed.question, _UNDECIDED)  # the client forgot our question among others
         if await self._settled(sealed.question, reply, sealed.asked_at):
-            return await self._again()
+            return await self._again(sealed.question, reply)
         answer, _ = await self._done() if self._tool.repeats else (_UNDECIDED, None)
         return _result(answer)
 
@@ -324,10 +326,13 @@ class _ToolVisit:
         said = PersonReply(action=reply.action, content=dict(reply.content or {}))
         return await self._own.in_thread(partial(settle, self._seat, question, said, looked))
 
-    async def _again(self) -> types.CallToolResult:
+    async def _again(self, question: PersonQuestion, reply: types.ElicitResult) -> types.CallToolResult:
         """Do the tool again, once. Whatever still waits then, waits for somebody else."""
         if not self._tool.repeats:
             return _result(_DECIDED)
+        if reply.action == "decline" and question.waits.id.startswith(f"{HANDOFF}_"):
+            # Offered again in the same words, it would be another handoff, and be held again.
+            return _result(refusal(HandoffEndedError(question.waits.id, State.DENIED)))
         answer, _ = await self._done()
         return _result(answer)
 
