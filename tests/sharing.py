@@ -32,12 +32,14 @@ TOGETHER: Final = (
     "tests/integration/agents/",  # a client of a model takes seconds to import
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",
+    "tests/mcp_server/test_clients.py",
     "tests/mcp_server/test_conformance.py",
     "tests/mcp/test_transparent.py",
     "tests/unit/accounts/blame/test_note_blame.py",
     "tests/unit/adapters/coders/rules/test_refusal.py",
     "tests/unit/adapters/coders/session/test_recovery.py",
     "tests/unit/drift/test_reports.py",
+    "tests/unit/cli/server/test_work_tree_answers.py",
     "tests/unit/review/test_reviewed_diff.py",
     "tests/unit/server/page/test_views.py",
 )

@@ -58,6 +58,11 @@ class McpMount:
         """Return its route."""
         return Route(PATH, self)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Return whether somebody has asked over MCP."""
+        return self._manager is not None
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         request = Request(scope, receive)

@@ -38,6 +38,7 @@ class WaitingFor(Struct, frozen=True):
     kind: Literal["hold", "question"]
     id: str
     words: str = ""
+    ends_attempt: bool = False  # the attempt stopped to wait; the next one goes on
 
 
 class PersonQuestion(Struct, frozen=True, kw_only=True):
@@ -52,7 +53,8 @@ class PersonQuestion(Struct, frozen=True, kw_only=True):
 def waits_because(error: BatonpassError) -> WaitingFor | None:
     """Return what an error waits for; None if it does not wait."""
     if isinstance(error, CallSuspendedError):
-        return WaitingFor("hold", error.call)
+        # In an attempt at a handoff it is the handoff that waits, so that no worker does.
+        return WaitingFor("hold", error.handoff or error.call, ends_attempt=error.handoff is not None)
     if isinstance(error, HandoffHeldError):
         return WaitingFor("hold", error.handoff)
     if isinstance(error, HandoffAskedError):

@@ -333,10 +333,16 @@ class _ToolVisit:
         if reply.action == "decline" and question.waits.id.startswith(f"{HANDOFF}_"):
             # Offered again in the same words, it would be another handoff, and be held again.
             return _result(refusal(HandoffEndedError(question.waits.id, State.DENIED)))
+        if question.waits.ends_attempt:
+            return _result(ToolAnswer(data={"handoff": question.waits.id}, said=_GO_ON, quotes=False))
         answer, _ = await self._done()
         return _result(answer)
 
 
+_GO_ON: Final = (
+    "Approved, and not made yet: this attempt ended to wait for it. Whoever handed the task off takes it again with "
+    "`accept`; the call is made in the new `run`, and what was finished before is kept."
+)
 _DECIDED: Final = ToolAnswer(
     data={"done": True}, said="The person at this client has said what they want.", quotes=False
 )

@@ -121,6 +121,25 @@ def test_a_held_call_is_made_once_the_person_agreed(ruled: ControlPlane, mode: s
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_held_call_of_an_attempt_goes_on_in_the_next_one(ruled: ControlPlane, mode: str) -> None:
+    """No attempt waits for a person: the sender takes the handoff again, and the call is made there."""
+    person = Person()
+
+    async def talk() -> tuple[str, Any]:
+        async with talking(by_user(ruled), mode, person) as own:
+            lead = await started(own)
+            handoff = (await own.done("hand_off", run=lead, to="editor", task="Deploy it"))["id"]
+            first = (await own.done("accept", run=lead, handoff=handoff))["run"]
+            told = text_of(await own.call("begin_call", run=first, tool="deploy"))
+            second = (await own.done("accept", run=lead, handoff=handoff))["run"]
+            return told, await own.done("begin_call", run=second, tool="deploy")
+
+    told, made = run(talk)
+
+    assert (True, True, 1) == ("with `accept`" in told, made["call"].startswith("call_"), len(person.asked))
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_denied_call_is_not_made(ruled: ControlPlane, mode: str) -> None:
     """The model is told that it was denied, and asking again asks nobody."""
     person = Person("decline")
