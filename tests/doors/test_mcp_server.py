@@ -13,7 +13,7 @@ from batonpass.relay import Relay
 from batonpass.server.acts.call_acts import ELSEWHERE
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.mcp.run_handle import handle_of
-from batonpass.server.run_proof import make_proof
+from batonpass.signing.run_proof import make_proof
 from batonpass.testing.doors import (
     MADE,
     PERSON,

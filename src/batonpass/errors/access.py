@@ -47,7 +47,7 @@ class RunProofError(AccessError):
 
     def __init__(self, run: str | None) -> None:
         super().__init__(
-            "send the proof that came with the run, as `Batonpass-Proof: PROOF`"
+            "send the proof that came with the run, as `Batonpass-Proof: PROOF`, or over MCP as `run`"
             if run is None
             else f"the proof is not one of {run} and this token; send the one that came with the run"
         )
