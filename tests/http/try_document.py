@@ -52,7 +52,7 @@ def tried(place: Path, token: str) -> int:
         time.sleep(0.05)
     options = ["--phases", "coverage,fuzzing", "--max-examples", os.environ.get("EXAMPLES", "10"), "--checks", CHECKS]
     target = f"{address.read_text().strip()}/openapi.json"
-    made = [sys.argv[1], "run", target, "-H", f"Authorization: Bearer {token}", *options]
+    made = [str(Path(sys.argv[1]).absolute()), "run", target, "-H", f"Authorization: Bearer {token}", *options]
     return subprocess.run(
         [*made, "--exclude-operation-id", "streamEvents", "--generation-deterministic"], cwd=place, check=False
     ).returncode
