@@ -22,8 +22,10 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, Unsuppor
 from a2a.utils.signing import InvalidSignaturesError, create_signature_verifier
 
 from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.ids import StreamId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import RunState
+from batonpass.records.text import read_receipt
 from batonpass.relay import signer_of
 from batonpass.server.a2a.visit import CALLER
 from batonpass.server.access import AccessLimits
@@ -412,3 +414,27 @@ def test_tasks_survive_a_restart(tmp_path: Path) -> None:
         done = run(finish(second))
 
     assert (task, DONE) == (done.id, done.status.state)
+
+
+def test_a_task_is_in_the_trace_of_its_caller(world: World) -> None:
+    """The header of the request is recorded with the root and the handoff that it begins."""
+    caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with world.http() as http:
+        done = http.post(
+            "/a2a/agents/echo/invoke",
+            json={
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "SendMessage",
+                "params": {"message": {"messageId": "traced", "role": "ROLE_USER", "parts": [{"text": "Hi"}]}},
+            },
+            headers={"traceparent": caller},
+        ).json()
+    with world.relay.store.view() as view:
+        handoff = world.relay.handoff(done["result"]["task"]["id"]).info()
+        bodies = [
+            read_receipt(view.get_receipt_at(StreamId(run), seq)).body
+            for run, seq in ((handoff.root, 1), (handoff.parent, handoff.seq))
+        ]
+
+    assert [caller, caller] == [getattr(body, "trace", None) for body in bodies]
