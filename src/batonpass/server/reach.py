@@ -1,12 +1,17 @@
 """What a caller reaches: people reach the whole ledger, an agent only a run that it proves, and what is below that."""
 
+from base64 import urlsafe_b64decode
+from binascii import Error as NotBase64Error
+
 from batonpass.errors import NotFoundError, OutOfReachError, RunProofError
-from batonpass.model.base.ids import HANDOFF, RUN, HandoffId, RunId
+from batonpass.model.base.ids import HANDOFF, RUN, HandoffId, RunId, TokenId
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.lineage import find_ancestors
+from batonpass.records.run_key import get_run_key
 from batonpass.server.access import AccessCaller
-from batonpass.server.run_proof import proven_run
+from batonpass.signing.ed25519 import is_signed
+from batonpass.signing.run_proof import BETWEEN, proof_statement
 from batonpass.store.port import LedgerView
 
 
@@ -97,3 +102,19 @@ class CallerReach:
         if run.principal != self._caller.principal or not self._caller.may_work_as(run.agent):
             raise RunProofError(run.id)
         return run
+
+
+def proven_run(view: LedgerView, proof: str | None, token: TokenId) -> RunId:
+    """Return the run that a proof is for. Raises `RunProofError` if there is none, or it is not one of this token."""
+    if not proof:
+        raise RunProofError(None)
+    given, _, text = proof.partition(BETWEEN)
+    run = RunId(given)
+    try:
+        signature = urlsafe_b64decode(f"{text}{'=' * (-len(text) % 4)}".encode("ascii"))
+        key = bytes.fromhex(get_run_key(view, run))
+    except (NotBase64Error, NotFoundError, UnicodeEncodeError):
+        raise RunProofError(run) from None
+    if not is_signed(key, proof_statement(run, token), signature):
+        raise RunProofError(run)
+    return run
