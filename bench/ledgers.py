@@ -1,6 +1,6 @@
 """Ledgers to measure: made in a folder, filled quickly, and what one receipt in them weighs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,11 +110,13 @@ def fill(scribe: Scribe, receipts: int) -> None:
         scribe.ledger.append(*(draft for _ in range(_RUNS_AT_ONCE) for draft in _whole_run(genesis)))
 
 
-def fill_with_handoffs(scribe: Scribe, handoffs: int) -> None:
+def fill_with_handoffs(
+    scribe: Scribe, handoffs: int, *, agents: Sequence[str] = ("editor",), leads: int = _LEADS_AT_ONCE
+) -> None:
     """Add at least so many handoffs, offered, accepted and completed: ten leads with a hundred each in two commits."""
     genesis = _genesis(scribe)
-    for _ in range(-(-handoffs // (_LEAD_HANDOFFS * _LEADS_AT_ONCE))):
-        offered = scribe.ledger.append(*(draft for _ in range(_LEADS_AT_ONCE) for draft in _lead(genesis)))
+    for _ in range(-(-handoffs // (_LEAD_HANDOFFS * leads))):
+        offered = scribe.ledger.append(*(draft for _ in range(leads) for draft in _lead(genesis, agents)))
         # An acceptance hangs from the digest of the signed offer, so it cannot be in the same commit.
         scribe.ledger.append(*(draft for offer in offered for draft in _attempt(offer)))
 
@@ -130,7 +132,7 @@ def _genesis(scribe: Scribe) -> Digest:
         return view.info().genesis
 
 
-def _lead(genesis: Digest) -> Iterator[Draft]:
+def _lead(genesis: Digest, agents: Sequence[str]) -> Iterator[Draft]:
     at = datetime.now(UTC)
     run = new_run_id(at)
     signer = Ed25519Signer.generate()
@@ -147,7 +149,7 @@ def _lead(genesis: Digest) -> Iterator[Draft]:
         offered = HandoffInitiated(
             handoff=new_handoff_id(at),
             run=run,
-            to=AgentId("editor"),
+            to=AgentId(agents[number % len(agents)]),
             carrier=Carrier.CALLER,
             state=State.OFFERED,
             scope=StreamId(run),

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from batonpass.accounts.trail.trail_values import Trail
     from batonpass.audit.verification.evidence import Evidence
     from batonpass.credentials import Provider
+    from batonpass.drift.recall import FleetMemory
     from batonpass.handoff.live.faces import LiveHandoff, LiveRun
     from batonpass.handoff.live.held_call import LiveCall
     from batonpass.handoff.programs.runners import Runner
@@ -667,6 +668,22 @@ class Relay:
         with self._store.view() as view:
             root = view.get_run(self._run(run)).root
         return acknowledge(self._furnished(), root, finding, by=by, reason=reason)
+
+    def recall(
+        self, words: str | None = None, *, kind: str | None = None, agent: str | None = None, limit: int = 10
+    ) -> "FleetMemory":
+        """Return what earlier handoffs came to, by words of their task, by kind of task or by agent.
+
+        `brief()` of the answer tells it to a model, as data and not as instructions. Raises `InvalidValueError` if
+        nothing is asked for.
+        """
+        from batonpass.drift.recall import recall  # noqa: PLC0415 - as above
+        from batonpass.drift.rollup import keep_up  # noqa: PLC0415 - as above
+
+        keep_up(self._store)
+        with self._store.view() as view:
+            whose = None if agent is None else AgentId(agent)
+            return recall(view, words=words, kind=kind, agent=whose, limit=limit)
 
     def prune_session(
         self,

@@ -153,6 +153,7 @@ class AsyncRelay(Face[Relay]):
     verify = twin(Relay.verify)
     endorse_file = twin(Relay.endorse_file)
     acknowledge = twin(Relay.acknowledge)
+    recall = twin(Relay.recall)
     prune_session = twin(Relay.prune_session)
     read = twin(Relay.read)
     trail = twin(Relay.trail)

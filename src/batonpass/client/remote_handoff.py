@@ -82,8 +82,13 @@ class RemoteHandoff(LiveHandoff):
             return told_result(self._exchange.read_json(f"/v1/handoffs/{self.id}/result"), reused=False)
         return told_result(self._act("result", {}), reused=self._reused)
 
-    def accept(self, *, lease: Lease | None = None) -> LiveRun:
-        """Accept it: the offer is validated there, and the next attempt begins, with a key that is made here."""
+    def accept(self, *, lease: Lease | None = None, config: Mapping[str, Any] | None = None) -> LiveRun:
+        """Accept it: the offer is validated there, and the next attempt begins, with a key that is made here.
+
+        Raises `NotOverHttpError` for a `config`: the control plane does not record it.
+        """
+        if config is not None:
+            raise NotOverHttpError("accept(config=…)")
         self._warn_if_repeated()
         signer = self._exchange.keys.new()
         act = accept_act(self._run, self.id, signer.public_key)

@@ -14,7 +14,7 @@ from batonpass.accounts.handoff.scope_used import scope_said
 from batonpass.drift.counts import Counts
 from batonpass.drift.shape_of_text import log_bin, shapes_in, slot, words_in
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.base.content_names import ARGUMENTS, BRIEF, CONFIG, MESSAGE, REASON, REPORT, TASK, USE
+from batonpass.model.base.content_names import ARGUMENTS, BRIEF, CONFIG, EVIDENCE, MESSAGE, REASON, REPORT, TASK, USE
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId, RunId, StreamId, is_user
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import Brief
@@ -154,10 +154,10 @@ def _read(view: LedgerView, handoff: HandoffId, upto: int) -> _Draft | None:
     if not isinstance(offer.body, HandoffInitiated):
         return None
     acts = _before(view, ReceiptQuery(stream=StreamId(handoff)), upto)
-    streams: dict[str, list[Receipt]] = {}
-    for receipt in _before(view, ReceiptQuery(attempts_at=row), upto):
-        streams.setdefault(receipt.stream, []).append(receipt)
-    attempts = tuple(tuple(stream) for stream in streams.values() if _closes_run(stream[-1]))
+    # Most handoffs have one attempt, and its run stands in the row: looking for others takes longer than all the rest.
+    runs = [row.run] if row.attempt == 1 else [run.id for run in view.find_attempts(row)]
+    streams = [_before(view, ReceiptQuery(stream=StreamId(run)), upto) for run in runs if run is not None]
+    attempts = tuple(stream for stream in streams if stream and _closes_run(stream[-1]))
     if not attempts and not any(isinstance(act.body, tuple(ENDS)) for act in acts):
         return None
     draft = _Draft(handoff, offer, offer.body, sender, acts, attempts)
@@ -291,7 +291,7 @@ class _Told:
         standing = standing_of(verdicts)
         decided = next((verdict for verdict in verdicts if verdict.standing is standing), None)
         told = decided.receipt if standing is Standing.REFUTED and decided is not None else closing
-        why = next((told.content[name].id for name in (REASON, MESSAGE) if name in told.content), None)
+        why = next((told.content[name].id for name in (REASON, EVIDENCE, MESSAGE) if name in told.content), None)
         begun = self._last[0] if self._last else draft.offer
         spent = [receipt.body for attempt_ in draft.attempts for receipt in attempt_]
         return HandoffOutcome(

@@ -7,7 +7,10 @@ from typing import Any, Final
 from zlib import crc32
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,24}", re.UNICODE)
-_QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"|\S*[/\\@=]\S*")  # names, paths and addresses vary with the task
+_QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"")
+_NAMING: Final = frozenset("/\\@=")  # paths, addresses and settings vary with the task
+_LONGEST: Final = 20_000  # characters of a text that are looked at
+_TELLING: Final = 500  # characters of an argument that tell its class
 _MOST_WORDS: Final = 400
 _DEEPEST: Final = 3
 _PER_OCTAVE: Final = 2
@@ -24,8 +27,10 @@ def words_in(text: bytes | str | None) -> tuple[str, ...]:
     """Return the words of a text, in lower case, each once, without quotations, paths and numbers."""
     if not text:
         return ()
-    plain = text.decode(errors="replace") if isinstance(text, bytes) else text
-    return tuple(dict.fromkeys(_WORD.findall(_QUOTED.sub(" ", plain).lower())[:_MOST_WORDS]))
+    plain = text[:_LONGEST].decode(errors="replace") if isinstance(text, bytes) else text[:_LONGEST]
+    # Word by word, not by one pattern: one for words with a slash in them is quadratic in a long word without any.
+    telling = (part for part in _QUOTED.sub(" ", plain).lower().split() if _NAMING.isdisjoint(part))
+    return tuple(dict.fromkeys(_WORD.findall(" ".join(telling))[:_MOST_WORDS]))
 
 
 def slot(text: str, slots: int) -> int:
@@ -65,7 +70,7 @@ def _shape(value: object) -> str:
         case int() | float():
             return f"{'-' if value < 0 else ''}number.{log_bin(abs(value))}"
         case str():
-            kind = next((name for name, form in _CLASSES if form.fullmatch(value)), "prose")
+            kind = next((name for name, form in _CLASSES if form.fullmatch(value[:_TELLING])), "prose")
             return f"{kind}.{len(value).bit_length()}"
         case list():
             return f"list.{len(value).bit_length()}"

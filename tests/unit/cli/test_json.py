@@ -71,6 +71,7 @@ COMMANDS = {
     "blame": ("--artifact", "rates.csv"),
     "review": ("last",),
     "drift": (),
+    "recall": ("--agent", "editor"),
     "acknowledge": ("unproven-approval", *BY),
     "git note": (),
     "git sync": (),

@@ -1,0 +1,59 @@
+"""`batonpass recall`: what earlier handoffs of a kind came to."""
+
+import click
+
+from batonpass.audit.short_ids import ending
+from batonpass.cli.input.ledger_access import opened_store, viewed
+from batonpass.cli.input.options import ledger_and_json
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.terminal import paint, say, say_json, table
+from batonpass.cli.output.units import moment
+from batonpass.drift.recall import USUAL, FleetMemory, memory_facts
+from batonpass.drift.recall import recall as remember
+from batonpass.drift.rollup import keep_up
+from batonpass.model.base.ids import AgentId
+
+
+@click.command()
+@click.argument("words", metavar="[WORDS]...", nargs=-1)
+@click.option("--agent", metavar="AGENT", help="Only what this agent did.")
+@click.option("--kind", metavar="KIND", help="Only this kind of task, as `batonpass drift` names it.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=USUAL, show_default=True, help="At most so many."
+)
+@ledger_and_json
+def command(words: tuple[str, ...], *, agent: str | None, kind: str | None, limit: int, as_json: bool) -> None:
+    """Show what earlier handoffs came to: by words of their task, by agent, or by kind of task.
+
+    Exits with 1 if nothing is remembered.
+    """
+    if not words and agent is None and kind is None:
+        raise click.UsageError("say words of a task, --agent or --kind")
+    whose = None if agent is None else AgentId(agent)
+    with opened_store() as store:
+        keep_up(store)
+        with viewed(store) as view:
+            memory = remember(view, kind=kind, agent=whose, words=" ".join(words), limit=limit)
+    if as_json:
+        say_json(memory_facts(memory))
+    else:
+        _say(memory)
+    if not memory.handoffs:
+        click.get_current_context().exit(NO)
+
+
+def _say(memory: FleetMemory) -> None:
+    for one in memory.handoffs:
+        say(
+            paint(f"{one.agent} {ending(one.handoff)}", bold=True),
+            paint(f" · {one.task_kind} · {moment(one.closed_at)}", dim=True),
+        )
+        rows = [["task", one.task if one.task is not None else "erased"], ["came to", one.sentence]]
+        rows += [["constraint", text] for text in one.constraints]
+        rows += [["why", one.reason]] if one.reason else []
+        table([[paint(name, dim=True), words] for name, words in rows], indent="  ", fold=True)
+        say()
+    for known in memory.reputations:
+        table([[paint(f"{known.agent} · {known.task_kind}: ", bold=True), known.sentence]], gap="", fold=True)
+    if not memory.handoffs:
+        say("nothing is remembered")
