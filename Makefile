@@ -8,6 +8,8 @@
 #   make test-mcp       our MCP server: its own tests, its door, and the official conformance suite; a part of test
 #   make test-editors   the extension for VS Code, in a real one; without that one, a part of test
 #   make vscode         pack the extension for VS Code into dist/batonpass.vsix
+#   make test-page      the page in a real browser, looked at by axe-core; installs Debian's chromium if it is not there
+#   make screenshots    make the pictures of the page anew, from what the demonstration records
 #   make test-http      every operation of the OpenAPI document, tried by Schemathesis on a real server
 #   make soak           200 clients at one server for a minute, with workers that are killed and one restart of the server
 #   make test-seeds     what is left to chance (generated repositories, damaged ledgers, random handoffs), five times as much
@@ -216,6 +218,26 @@ $(CLAUDE_READY): requirements-claude.lock | $(READY)
 lock-claude: $(UV)
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links tests/claude_code/requirements.in --output-file requirements-claude.lock
+
+# The page in a browser. Debian's chromium is used where it is; where it is not, and we may, it is installed. axe-core
+# is beside our environment.
+CHROMIUM := /usr/bin/chromium
+$(CHROMIUM):
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+
+PAGE_READY := .venv/page/.installed
+$(PAGE_READY): tests/page/package-lock.json | $(READY)
+	mkdir -p .venv/page
+	cp tests/page/package.json tests/page/package-lock.json .venv/page
+	cd .venv/page && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: test-page screenshots
+test-page: $(READY) $(PAGE_READY) | $(CHROMIUM)
+	BATONPASS_PAGE=1 $(BIN)/pytest tests/page $(SHARED)
+
+screenshots: $(READY) | $(CHROMIUM)
+	PYTHONPATH=. $(BIN)/python website/screenshots.py
 
 # Schemathesis, which makes requests from the OpenAPI document: beside our environment.
 HTTP_READY := .venv/http/.installed

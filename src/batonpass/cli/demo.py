@@ -144,6 +144,8 @@ def _tell(played: DemoStory, keep: Path | None) -> None:
         say(f"Look around: cd {keep}")
         for each in played.look:
             say(f"  {each}")
+        say("All of it in your browser:")
+        say("  batonpass ui")
 
 
 @contextmanager
