@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -116,8 +115,8 @@ def somebody(chromium: Browser) -> Iterator[Opener]:
     said: list[str] = []
 
     def come_in(server: ServedPage, role: str = "operator", **options: object) -> Page:
-        sized = {"viewport": {"width": 1280, "height": 800}, **options}
-        context = chromium.new_context(base_url=server.address, **sized)  # type: ignore[arg-type]
+        sized = {"viewport": {"width": 1280, "height": 800}, "base_url": server.address, **options}
+        context = chromium.new_context(**sized)  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE * 1000)
         opened.append(context)
         page = context.new_page()
@@ -126,18 +125,10 @@ def somebody(chromium: Browser) -> Iterator[Opener]:
         page.goto("/enter")
         page.fill("#token", server.tokens[role])
         page.click("#enter button")
-        page.wait_for_url(f"{server.address}/")
+        page.wait_for_url(f"{sized['base_url']}/")
         return page
 
     come_in.said = said  # type: ignore[attr-defined]
     yield come_in
     for context in opened:
         context.close()
-
-
-@contextmanager
-def quiet(said: list[str]) -> Iterator[None]:
-    """Require that nothing is said in the console meanwhile."""
-    before = len(said)
-    yield
-    assert [] == said[before:]

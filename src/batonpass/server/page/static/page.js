@@ -59,7 +59,7 @@ addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => { de
 
 // Keys. None of them approves, denies, cancels or revokes.
 const places = { n: "/", t: "/tasks", a: "/approvals", b: "/blame", r: "/review", l: "/ledger" };
-let went = 0;
+let went = -Infinity;
 const off = () => localStorage.getItem("batonpass.keys") === "off";
 const cards = () => all("[data-card]").filter((one) => one.offsetParent !== null);
 
@@ -90,7 +90,7 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (typing || off() || event.ctrlKey || event.metaKey || event.altKey) return;
   const second = performance.now() - went < 1500 && places[event.key];
-  went = 0;
+  went = -Infinity;
   if (second) { location.href = second; return; }
   if (event.key === "g") { went = performance.now(); return; }
   if (event.key === "/") { event.preventDefault(); $("#find")?.focus(); return; }
