@@ -77,10 +77,8 @@ class ServedPage:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """Start the browser once."""
-    if not CHROMIUM.exists():
-        if "BATONPASS_PAGE" in os.environ:
-            pytest.fail("there is no /usr/bin/chromium; `make test-page` installs it")
-        pytest.skip("there is no /usr/bin/chromium; `make test-page` installs it")
+    if "BATONPASS_PAGE" not in os.environ:
+        pytest.skip("a browser takes minutes; `make test-page` installs one and runs these")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*FLAGS])
         yield browser
