@@ -66,6 +66,8 @@ def test_an_administrator_makes_and_revokes_tokens(house: House) -> None:
     nightly = house.visitor()
     nightly.token = made.json["token"]
     let_in = nightly.get("/v1/ledger").status
+    short = [admin.post(f"/v1/tokens/{made.json['id'][-n:]}/revocation", {"reason": "left"}).status for n in (1, 6, 26)]
+    assert ([404] * 3, 200) == (short, nightly.get("/v1/ledger").status)
     revoked = admin.post(f"/v1/tokens/{made.json['id']}/revocation", {"reason": "left"})
     (listed,) = [one for one in admin.get("/v1/tokens").json["items"] if one["id"] == made.json["id"]]
 
@@ -87,6 +89,7 @@ def test_an_administrator_looks_after_webhooks(house: House) -> None:
     admin, auditor = house.visitor("admin"), house.visitor("auditor")
     made = admin.post("/v1/webhooks", {"url": HOOK, "kinds": ["tool.held"]})
     path = f"/v1/webhooks/{made.json['id']}"
+    assert 404 == admin.post(f"/v1/webhooks/{made.json['id'][-6:]}/rotation").status
     rotated = admin.post(f"{path}/rotation")
     tried = admin.post(f"{path}/test")
     resumed = admin.post(f"{path}/resumption")

@@ -5,8 +5,12 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from batonpass.dispatch.webhooks import Webhooks
+from batonpass.errors import NotFoundError
 from batonpass.model.base.durations import read_duration
+from batonpass.model.base.ids import TokenId
 from batonpass.model.base.kinds import AccessRole
+from batonpass.records.access_token import get_token
+from batonpass.records.recipients.webhook import find_webhooks
 from batonpass.records.shape import Shape, token_shape
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name
@@ -72,7 +76,10 @@ def add_token(asked: ApiRequest) -> Shape:
 def revoke_token(asked: ApiRequest) -> Shape:
     """Revoke a token from now on, at every server."""
     said: ReasonMessage = asked.body
-    asked.plane.relay.admin.revoke_token(asked.names["token"], by=in_whose_name(asked, said.by), reason=said.reason)
+    with asked.looking() as (view, _):
+        # The whole id: the end of one, which people type at a terminal, may be that of another token here.
+        token = get_token(view, TokenId(asked.names["token"]))
+    asked.plane.relay.admin.revoke_token(token.id, by=in_whose_name(asked, said.by), reason=said.reason)
     return {"done": True}
 
 
@@ -84,6 +91,14 @@ def acknowledge(asked: ApiRequest) -> Shape:
         run = reach.run(said.run)
     asked.plane.relay.acknowledge(run.id, asked.names["finding"], by=by, reason=said.reason)
     return {"done": True}
+
+
+def _webhook(asked: ApiRequest) -> str:
+    given = asked.names["webhook"]
+    with asked.looking() as (view, _):
+        if all(one.id != given for one in find_webhooks(view)):
+            raise NotFoundError("webhook", given)
+    return given
 
 
 def _webhooks(asked: ApiRequest) -> Webhooks:
@@ -99,26 +114,26 @@ def add_webhook(asked: ApiRequest) -> Shape:
 
 def rotate_webhook(asked: ApiRequest) -> Shape:
     """Give a webhook another secret. The one before signs beside it for a day."""
-    issued = _webhooks(asked).rotate(asked.names["webhook"], by=asked.caller.principal)
+    issued = _webhooks(asked).rotate(_webhook(asked), by=asked.caller.principal)
     return {"id": issued.id, "secret": issued.secret.reveal()}
 
 
 def remove_webhook(asked: ApiRequest) -> Shape:
     """Remove a webhook: it is told nothing more."""
     said: ReasonMessage = asked.body
-    _webhooks(asked).remove(asked.names["webhook"], by=in_whose_name(asked, said.by), reason=said.reason)
+    _webhooks(asked).remove(_webhook(asked), by=in_whose_name(asked, said.by), reason=said.reason)
     return {"done": True}
 
 
 def resume_webhook(asked: ApiRequest) -> Shape:
     """Try a webhook again that was given up. It is told everything since then."""
-    _webhooks(asked).resume(asked.names["webhook"], by=asked.caller.principal)
+    _webhooks(asked).resume(_webhook(asked), by=asked.caller.principal)
     return {"done": True}
 
 
 def test_webhook(asked: ApiRequest) -> Shape:
     """Send a webhook an event that says nothing, and return how it answered."""
-    answer = _webhooks(asked).test(asked.names["webhook"])
+    answer = _webhooks(asked).test(_webhook(asked))
     return {"status": answer.status, "taken": answer.is_good}
 
 
