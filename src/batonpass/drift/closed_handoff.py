@@ -5,7 +5,7 @@ on nothing that is still going on, and is the same whenever it is computed.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,7 +14,18 @@ from batonpass.accounts.handoff.scope_used import scope_said
 from batonpass.drift.counts import Counts
 from batonpass.drift.shape_of_text import log_bin, shapes_in, slot, words_in
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.base.content_names import ARGUMENTS, BRIEF, CONFIG, EVIDENCE, MESSAGE, REASON, REPORT, TASK, USE
+from batonpass.model.base.content_names import (
+    ARGUMENTS,
+    BRIEF,
+    CONFIG,
+    EVIDENCE,
+    MESSAGE,
+    REASON,
+    REPORT,
+    SOURCE,
+    TASK,
+    USE,
+)
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId, RunId, StreamId, is_user
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import Brief
@@ -43,6 +54,7 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.run import Handoff
 from batonpass.records.call import arguments_in
 from batonpass.records.handoff import Judged, ResultVerdict, Standing, standing_of
 from batonpass.records.source import timed
@@ -119,7 +131,7 @@ class _Draft:
 
 def read_closed(view: LedgerView, handoffs: Iterable[HandoffId], upto: int) -> Iterator[ClosedHandoff]:
     """Yield what these handoffs came to by the receipts up to a position; those that are not closed are left out."""
-    drafts = [draft for handoff in handoffs if (draft := _read(view, handoff, upto)) is not None]
+    drafts = _read(view, handoffs, upto)
     wanted = [ref.id for draft in drafts for ref in draft.wanted]
     items = [carried.item for draft in drafts for carried in draft.initiated.carries if carried.part is Part.CONSTRAINT]
     bodies = {content.id: content.body for content in find_in_chunks(view, [*dict.fromkeys((*wanted, *items))])}
@@ -144,7 +156,31 @@ def handoff_of(stored: StoredReceipt) -> HandoffId | None:
     return body.handoff if isinstance(body, HandoffCompleted | HandoffFailed) and not is_refusal else None
 
 
-def _read(view: LedgerView, handoff: HandoffId, upto: int) -> _Draft | None:
+def _read(view: LedgerView, handoffs: Iterable[HandoffId], upto: int) -> list[_Draft]:
+    found = [one for handoff in handoffs if (one := _offered(view, handoff)) is not None]
+    # One question for the streams of all of them: a store answers many at once about as fast as one.
+    streams = _streams(view, [StreamId(stream) for one in found for stream in (one.row.id, *one.runs)], upto)
+    drafts = []
+    for one in found:
+        acts = streams.get(one.row.id, ())
+        attempts = tuple(streams[run] for run in one.runs if run in streams and _closes_run(streams[run][-1]))
+        if attempts or any(isinstance(act.body, tuple(ENDS)) for act in acts):
+            draft = _Draft(one.row.id, one.offer, one.initiated, one.sender, acts, attempts)
+            draft.wanted = [*_wanted(draft)]
+            drafts.append(draft)
+    return drafts
+
+
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    row: Handoff
+    sender: AgentId
+    offer: Receipt
+    initiated: HandoffInitiated
+    runs: tuple[RunId, ...]
+
+
+def _offered(view: LedgerView, handoff: HandoffId) -> _Offered | None:
     try:
         row = view.get_handoff(handoff)
         sender = view.get_run(row.parent).agent
@@ -153,25 +189,22 @@ def _read(view: LedgerView, handoff: HandoffId, upto: int) -> _Draft | None:
         return None  # deleted; verification reports it
     if not isinstance(offer.body, HandoffInitiated):
         return None
-    acts = _before(view, ReceiptQuery(stream=StreamId(handoff)), upto)
-    # Most handoffs have one attempt, and its run stands in the row: looking for others takes longer than all the rest.
-    runs = [row.run] if row.attempt == 1 else [run.id for run in view.find_attempts(row)]
-    streams = [_before(view, ReceiptQuery(stream=StreamId(run)), upto) for run in runs if run is not None]
-    attempts = tuple(stream for stream in streams if stream and _closes_run(stream[-1]))
-    if not attempts and not any(isinstance(act.body, tuple(ENDS)) for act in acts):
-        return None
-    draft = _Draft(handoff, offer, offer.body, sender, acts, attempts)
-    draft.wanted = [*_wanted(draft)]
-    return draft
+    # Most handoffs have one attempt, and its run stands in the row.
+    first = () if row.run is None else (row.run,)
+    runs = first if row.attempt <= 1 else tuple(run.id for run in view.find_attempts(row))
+    return _Offered(row, sender, offer, offer.body, runs)
 
 
-def _before(view: LedgerView, query: ReceiptQuery, upto: int) -> tuple[Receipt, ...]:
-    found = [
-        read_receipt(stored)
-        for stored in view.find_receipts(query)
-        if stored.position is not None and stored.position <= upto
-    ]
-    return timed(view, found).receipts if any("source" in receipt.content for receipt in found) else tuple(found)
+def _streams(view: LedgerView, streams: Sequence[StreamId], upto: int) -> dict[str, tuple[Receipt, ...]]:
+    """Return the receipts of these streams up to a position, each stream in its order."""
+    found: dict[str, list[Receipt]] = {}
+    for stored in view.find_receipts(ReceiptQuery(streams=tuple(streams))):
+        if stored.position is not None and stored.position <= upto:
+            found.setdefault(stored.stream, []).append(read_receipt(stored))
+    return {
+        stream: timed(view, receipts).receipts if any(SOURCE in one.content for one in receipts) else tuple(receipts)
+        for stream, receipts in found.items()
+    }
 
 
 def _closes_run(receipt: Receipt) -> bool:
