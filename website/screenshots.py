@@ -1,4 +1,4 @@
-"""Pictures of the page for README and the guide: the demonstrations are played, served, and looked at in chromium."""
+"""Pictures of the page in dist/page: a task with everything in it is played, served, and looked at in chromium."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.page.conftest import CHROMIUM, FLAGS, PROGRAM
 from tests.page.scene import play
 
-TARGET: Final = Path(__file__).parents[1] / "docs" / "pictures" / "page"
+TARGET: Final = Path(__file__).parents[1] / "dist" / "page"
 WIDE: Final = {"width": 1280, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 
@@ -65,10 +65,6 @@ def _shoot(browser: Browser, directory: Path) -> None:
             page.goto(view)
             page.wait_for_load_state("networkidle") if name == "review" else page.wait_for_timeout(300)
             page.screenshot(path=TARGET / f"{name}.png")
-        page.emulate_media(color_scheme="dark")
-        page.goto(task)
-        page.screenshot(path=TARGET / "tree-dark.png")
-        page.emulate_media(color_scheme="light")
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         page.goto(held)
         page.screenshot(path=TARGET / "decide-phone.png")
