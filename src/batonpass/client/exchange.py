@@ -59,9 +59,7 @@ class PlaneExchange:
         headers = {"Idempotency-Key": secrets.token_hex(16)}
         return self.connection.send("POST", path, said, headers).json(self.connection.url)
 
-    def act(
-        self, path: str, said: object, act: AskedAct, *, key: str | None = None, signer: Signer | None = None
-    ) -> Any:  # noqa: ANN401 - JSON
+    def act(self, path: str, said: object, act: AskedAct, *, signer: Signer | None = None) -> Any:  # noqa: ANN401 - JSON
         """Do an act, sign what it needs, and return the answer. Raises what the control plane raised.
 
         `signer` is the key of a run that it begins. Raises `SigningRefusedError` if something else is to be signed than
@@ -69,7 +67,7 @@ class PlaneExchange:
         """
         headers = {
             **self._proof(act.run),
-            "Idempotency-Key": key or secrets.token_hex(16),
+            "Idempotency-Key": secrets.token_hex(16),
             "Batonpass-Signer": "-" if signer is None else signer.public_key,
         }
         until = time.monotonic() + self.connection.patience

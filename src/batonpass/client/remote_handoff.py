@@ -9,7 +9,7 @@ from urllib.parse import quote
 from batonpass.client.absent_ledger import AbsentDesk
 from batonpass.client.exchange import PlaneExchange
 from batonpass.client.ruling_act import ruling_act
-from batonpass.client.run_words import accept_act, any_act
+from batonpass.client.run_words import accept_act, any_act, verdict_act
 from batonpass.client.told_values import told_handoff, told_result, told_run
 from batonpass.errors import FencedError, HandoffAskedError, HandoffEndedError, NotOverHttpError, StreamClosedError
 from batonpass.handoff.approvals.decision_sheet import Material
@@ -72,14 +72,20 @@ class RemoteHandoff(LiveHandoff):
     def _run(self) -> RunId | None:
         return None if self._parent is None else self._parent.id
 
+    @property
+    def _reader(self) -> RunId | None:
+        """Return in whose name it is read: that of the run that made it, or that works on it."""
+        return self._run or (None if self._taken is None else self._taken.id)
+
     def info(self) -> Handoff:
         """Return the handoff as it is now: its agent, state, attempt number and deadline."""
-        return told_handoff(self._exchange.read_json(f"/v1/handoffs/{self.id}", run=self._run))
+        return told_handoff(self._exchange.read_json(f"/v1/handoffs/{self.id}", run=self._reader))
 
     def result(self) -> Result:
         """Return its result so far. The parent takes it in, with its taint."""
         if self._parent is None:
-            return told_result(self._exchange.read_json(f"/v1/handoffs/{self.id}/result"), reused=False)
+            told = self._exchange.read_json(f"/v1/handoffs/{self.id}/result", run=self._reader)
+            return told_result(told, reused=False)
         return told_result(self._act("result", {}), reused=self._reused)
 
     def accept(self, *, lease: Lease | None = None, config: Mapping[str, Any] | None = None) -> LiveRun:
@@ -139,7 +145,9 @@ class RemoteHandoff(LiveHandoff):
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask the sender one closed question before acting."""
-        self._act("question", {"question": question, **_named(by), **_leased(lease)})
+        if lease is not None:
+            raise NotOverHttpError("a question of a worker")
+        self._act("question", {"question": question, **_named(by)})
 
     def answer(
         self,
@@ -223,7 +231,8 @@ class RemoteHandoff(LiveHandoff):
         path = f"/v1/handoffs/{self.id}/{what}"
         if self._run is None:
             return self._exchange.tell(path, said)
-        return self._exchange.act(path, said, any_act(self._run))
+        act = verdict_act(self._run, self.id) if what == "verdict" else any_act(self._run)
+        return self._exchange.act(path, said, act)
 
 
 def _never(_: Holding) -> LiveRun:

@@ -119,9 +119,10 @@ class RemoteRelay(Relay):
             "intent": intent,
             "by": by,
             "agent": agent,
+            "key": key,
         }
         act = start_act(intent, by=by, agent=agent, items=given, new_key=signer.public_key)
-        told = self._exchange.act("/v1/runs", said, act, key=key, signer=signer)
+        told = self._exchange.act("/v1/runs", said, act, signer=signer)
         run = told_run(told["run"])
         opened = self._opened(told, run)
         opened._holding.replaying = run.state is RunState.COMPLETED  # noqa: SLF001 - a face of the same object

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import quote
 
 from msgspec.structs import asdict
@@ -18,7 +18,6 @@ from batonpass.client.absent_ledger import AbsentDesk
 from batonpass.client.exchange import PlaneExchange
 from batonpass.client.remote_handoff import RemoteHandoff
 from batonpass.client.run_words import (
-    any_act,
     attach_act,
     begin_act,
     checkpoint_act,
@@ -62,7 +61,15 @@ from batonpass.wire.documents import to_document
 if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk
 
-_JSON = "application/json"
+_JSON: Final = "application/json"
+# What only the ledger knows, or only where it is can be done.
+_THERE: Final = frozenset(
+    (
+        *("baton", "notes", "earlier", "session", "label", "taint", "revisions", "news", "acknowledge", "held_work"),
+        *("relax", "endorse", "note_untrusted", "deny", "remember", "settle", "add_intent", "prove", "grant"),
+        *("save_session", "spend", "require_room", "is_limited", "watch_files", "unexplained"),
+    )
+)
 
 
 class RemoteRun(LiveRun):
@@ -84,6 +91,12 @@ class RemoteRun(LiveRun):
         self._work_tree = work_tree
         self._ends: timedelta | None = None
         super().__init__(cast("Desk", AbsentDesk(work_tree)), holding, runners)
+
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is
+        # Some of these would answer from what is here, which is not all: a wrong answer is worse than none.
+        if name in _THERE:
+            raise NotOverHttpError(f"`{name}` of a run")
+        return super().__getattribute__(name)
 
     @property
     def task(self) -> str:
@@ -261,16 +274,6 @@ class RemoteRun(LiveRun):
         """Raise the refusal. It is not recorded: only the control plane decides about handoffs."""
         del to, task
         raise refusal
-
-    def report(self, result: str | Report = "", **parts: Any) -> None:  # noqa: ANN401 - as of `LiveRun`
-        """Report the result of the task. It is checked at once, and given back when the run closes."""
-        before = self._holding.report
-        super().report(result, **parts)
-        said = self._holding.report
-        self._holding.report = before
-        if said is not None:
-            self._exchange.act(f"/v1/runs/{self.id}/report", _told_report(said), any_act(self.id))
-        self._holding.report = said
 
     def _end(self, outcome: Outcome, error: BaseException | None) -> None:
         if self._closed:

@@ -10,7 +10,7 @@ from batonpass.handoff.tools.json_values import describe_call, keep_result
 from batonpass.model.base.content_names import ARGUMENTS, BODY, MESSAGES, REPORT, RESULT
 from batonpass.model.base.ids import CallId, HandoffId, PublicKey, RunId
 from batonpass.model.base.kinds import Kind, Mode, Part
-from batonpass.model.baton.items import Artifact, ItemValue, Report
+from batonpass.model.baton.items import Artifact, ItemValue, Report, WorkItem
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,
@@ -87,6 +87,17 @@ def offer_act(run: RunId, to: str, task: str) -> AskedAct:
         return None if same_text("task", words.get("task"), task) else "it is about another task"
 
     return AskedAct(run=run, kinds=frozenset({Kind.HANDOFF_FAILED}), says=says)
+
+
+def verdict_act(run: RunId, handoff: HandoffId) -> AskedAct:
+    """Return a verdict of the run on what came back: if it holds, that is written down as verified work."""
+
+    def says(_: Receipt, words: Words) -> str | None:
+        found = _items(words)
+        right = [isinstance(one, WorkItem) and one.evidence == handoff for one in found]
+        return None if found and all(right) else "it is no verdict on this handoff"
+
+    return AskedAct(run=run, kinds=frozenset({Kind.RUN_RECORDED}), says=says)
 
 
 def record_act(run: RunId, items: Sequence[ItemValue]) -> AskedAct:

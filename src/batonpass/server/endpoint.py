@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from batonpass.model.base.kinds import AccessRole
 from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff
 from batonpass.server.access import AccessCaller
 from batonpass.server.control_plane import ControlPlane
-from batonpass.server.reach import CallerReach
+from batonpass.server.reach import CallerReach, claimable
 from batonpass.store.port import LedgerView
 
 EVERYBODY: Final = frozenset(AccessRole)
@@ -36,6 +37,13 @@ class ApiRequest(Struct, frozen=True, kw_only=True, eq=False):
     proof: str | None = None  # of the run in whose name an agent acts
     key: str | None = None  # the idempotency key
     signs: bool = False  # the client keeps the keys of its runs, and signs
+
+    def readable_handoff(self) -> Handoff:
+        """Return the handoff in the path, if the caller may read it: from its run, or as a worker for its agent."""
+        given = self.names["handoff"]
+        with self.plane.relay.store.view() as view:
+            found = claimable(view, self.caller, self.proof, given)
+            return found or CallerReach(view, self.caller, self.proof).readable_handoff(given)
 
     @contextmanager
     def looking(self) -> Iterator[tuple[LedgerView, CallerReach]]:

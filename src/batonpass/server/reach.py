@@ -5,6 +5,7 @@ from binascii import Error as NotBase64Error
 
 from batonpass.errors import NotFoundError, OutOfReachError, RunProofError
 from batonpass.model.base.ids import HANDOFF, RUN, HandoffId, RunId, TokenId
+from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.lineage import find_ancestors
@@ -13,6 +14,20 @@ from batonpass.server.access import AccessCaller
 from batonpass.signing.ed25519 import is_signed
 from batonpass.signing.run_proof import BETWEEN, proof_statement
 from batonpass.store.port import LedgerView
+
+
+def claimable(view: LedgerView, caller: AccessCaller, proof: str | None, given: str) -> Handoff | None:
+    """Return a handoff that waits, or waited, for a worker of one of the agents that a token names.
+
+    Such a worker has no run before it takes the handoff, and so no proof; it may know what it claims.
+    """
+    if not caller.is_agent or proof is not None:
+        return None
+    try:
+        found = view.get_handoff(HandoffId(given))
+    except NotFoundError:
+        return None
+    return found if found.to in caller.token.agents and found.carrier is Carrier.WORKER else None
 
 
 class CallerReach:
@@ -99,9 +114,16 @@ class CallerReach:
     def _proven(self, proof: str | None) -> Run:
         run = self._view.get_run(proven_run(self._view, proof, self._caller.token.id))
         # The key alone is not enough: the run must be one that this token could have begun.
-        if run.principal != self._caller.principal or not self._caller.may_work_as(run.agent):
+        own = run.principal == self._caller.principal and self._caller.may_work_as(run.agent)
+        if not own and not self._claimed(run):
             raise RunProofError(run.id)
         return run
+
+    def _claimed(self, run: Run) -> bool:
+        """Return whether it is an attempt that a worker with this token could have claimed, in anybody's tree."""
+        if run.handoff is None or run.agent not in self._caller.token.agents:
+            return False
+        return self._view.get_handoff(run.handoff).carrier is Carrier.WORKER
 
 
 def proven_run(view: LedgerView, proof: str | None, token: TokenId) -> RunId:

@@ -10,6 +10,7 @@ from batonpass.server.acts import (
     recovery_acts,
     run_acts,
     signature_acts,
+    worker_acts,
 )
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.resources import (
@@ -30,6 +31,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *run_acts.ENDPOINTS,
     *call_acts.ENDPOINTS,
     *signature_acts.ENDPOINTS,
+    *worker_acts.ENDPOINTS,
     *handoffs.ENDPOINTS,
     *handoff_acts.ENDPOINTS,
     *recovery_acts.ENDPOINTS,

@@ -220,6 +220,18 @@ class WorkerShape(Struct, frozen=True, kw_only=True):
     until: Moment
 
 
+class LeaseShape(WorkerShape, frozen=True, kw_only=True):
+    """A lease, for the worker that holds it."""
+
+    token: int
+
+
+class ClaimShape(Struct, frozen=True, kw_only=True):
+    """The lease on a handoff; null if nothing waits."""
+
+    lease: LeaseShape | None
+
+
 class SealShape(Struct, frozen=True, kw_only=True):
     """A signed Merkle root over all receipts up to a position."""
 

@@ -12,7 +12,6 @@ from batonpass.client.exchange import PlaneExchange
 from batonpass.client.remote_relay import RemoteRelay
 from batonpass.errors import ServerUnreachableError
 from batonpass.relay import Relay
-from batonpass.server.access import AccessLimits
 from batonpass.server.app import make_app
 from batonpass.server.boundary import hosts_for
 from batonpass.server.control_plane import ControlPlane
@@ -67,12 +66,11 @@ class Elsewhere(RemoteRelay):
 class Place:
     """A ledger, its control plane, and who may come in."""
 
-    def __init__(self, directory: Path, *, patience: float = 30.0) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.home = directory / ".batonpass"
-        self.limits = AccessLimits(signs_within=patience)
         self.relay = self._open()
-        self.plane = ControlPlane.over(self.relay, limits=self.limits)
+        self.plane = ControlPlane.over(self.relay)
         (directory / "elsewhere").mkdir()
 
     def _open(self) -> Relay:
@@ -100,7 +98,7 @@ class Place:
         """Let another process of the server take the place of this one: whatever was in memory is gone."""
         self.relay.close()
         self.relay = self._open()
-        self.plane = ControlPlane.over(self.relay, limits=self.limits)
+        self.plane = ControlPlane.over(self.relay)
         for relay in relays:
             relay.wire.plane = self.plane
 

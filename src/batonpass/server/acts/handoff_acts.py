@@ -9,13 +9,14 @@ from batonpass.errors import OutOfReachError
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.handoff.programs.program_requests import tell_result
 from batonpass.handoff.transfer.result import Result
-from batonpass.model.base.ids import CallId
+from batonpass.model.base.ids import AgentId, CallId, HandoffId
 from batonpass.model.bodies.body import HandoffAccepted
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.offer_options import ChangedInputs
 from batonpass.records.lineage import read_task
 from batonpass.records.shape import Shape, handoff_shape
 from batonpass.server.acts.own_run import begun, in_whose_name, own_handoff
+from batonpass.server.acts.worker_acts import LeaseMessage, held_lease
 from batonpass.server.endpoint import AGENTS, DECIDERS, EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.shape_types import BegunShape, HandoffShape, ResultShape
 
@@ -47,6 +48,7 @@ class DeclineMessage(Struct, frozen=True, kw_only=True):
 
     reason: str
     code: str = "declined"
+    lease: LeaseMessage | None = None  # of a worker
 
 
 class RetryMessage(Struct, frozen=True, kw_only=True):
@@ -74,8 +76,18 @@ class VerdictMessage(Struct, frozen=True, kw_only=True):
     by: str | None = None
 
 
+class AcceptMessage(Struct, frozen=True, kw_only=True):
+    """A handoff to take: by the run that made it, or by a worker under its lease."""
+
+    lease: LeaseMessage | None = None
+
+
 def accept(asked: ApiRequest) -> Shape:
-    """Take a handoff that the caller's own run made, and begin its next attempt: a run with a proof of its own."""
+    """Take a handoff that the caller's own run made, or that it claimed, and begin its next attempt."""
+    said: AcceptMessage = asked.body
+    if said.lease is not None:
+        lease = held_lease(asked, HandoffId(asked.names["handoff"]), said.lease)
+        return begun(asked, asked.plane.relay.handoff(lease).accept(lease=lease))
     handoff = own_handoff(asked)
     if not asked.caller.may_work_as(handoff.to):
         raise OutOfReachError(handoff.id)
@@ -87,7 +99,9 @@ def accept(asked: ApiRequest) -> Shape:
 def recall_accept(asked: ApiRequest, receipt: Receipt) -> Shape | None:
     """Return what `accept` answered: the attempt that was begun."""
     body = receipt.body
-    if not isinstance(body, HandoffAccepted) or body.handoff != own_handoff(asked).id:
+    said: AcceptMessage = asked.body
+    wanted = asked.names["handoff"] if said.lease is not None else own_handoff(asked).id
+    if not isinstance(body, HandoffAccepted) or body.handoff != wanted:
         return None
     return asked.plane.runs.act(body.run, lambda run: begun(asked, run.live))
 
@@ -104,9 +118,7 @@ def _shape(result: Result) -> Shape:
 
 def read_result(asked: ApiRequest) -> Shape:
     """Return the result so far to somebody who only reads it."""
-    with asked.looking() as (_, reach):
-        known = reach.readable_handoff(asked.names["handoff"])
-    return _shape(asked.plane.relay.handoff(known.id).result())
+    return _shape(asked.plane.relay.handoff(asked.readable_handoff().id).result())
 
 
 def ask(asked: ApiRequest) -> Shape:
@@ -118,6 +130,10 @@ def ask(asked: ApiRequest) -> Shape:
 def decline(asked: ApiRequest) -> Shape:
     """Decline the handoff."""
     said: DeclineMessage = asked.body
+    if said.lease is not None:
+        lease = held_lease(asked, HandoffId(asked.names["handoff"]), said.lease)
+        asked.plane.relay.handoff(lease).decline(said.reason, code=said.code, by=f"agent:{_to(asked)}", lease=lease)
+        return _now(asked, lease.handoff)
     return _told(asked, lambda handoff: handoff.decline(said.reason, code=said.code))
 
 
@@ -168,10 +184,19 @@ def _by(asked: ApiRequest, given: str | None) -> str | None:
     return None if asked.caller.is_agent else named
 
 
+def _to(asked: ApiRequest) -> AgentId:
+    with asked.plane.relay.store.view() as view:
+        return view.get_handoff(HandoffId(asked.names["handoff"])).to
+
+
 def _told(asked: ApiRequest, act: Callable[[LiveHandoff], object]) -> Shape:
     _in_parent(asked, act)
+    return _now(asked, own_handoff(asked).id)
+
+
+def _now(asked: ApiRequest, handoff: HandoffId) -> Shape:
     with asked.plane.relay.store.view() as view:
-        known = view.get_handoff(own_handoff(asked).id)
+        known = view.get_handoff(handoff)
         return handoff_shape(known, read_task(view, known))
 
 
@@ -193,7 +218,7 @@ ENDPOINTS: Final = (
         act=accept,
         recall=recall_accept,
         answers=BegunShape,
-        body=NoMessage,
+        body=AcceptMessage,
         status=_CREATED,
     ),
     Endpoint(

@@ -58,6 +58,7 @@ class StartMessage(Struct, frozen=True, kw_only=True):
     may_delegate: tuple[str, ...] = ()
     limits: str | None = None
     until: datetime | None = None
+    key: str | None = None  # the same key is the same run; by default the Idempotency-Key
     constraints: tuple[Constraint | str, ...] = ()
     exclusions: tuple[Exclusion | str, ...] = ()
 
@@ -106,7 +107,7 @@ def start(asked: ApiRequest) -> Shape:
         items=(*said_items(said.constraints, Constraint), *said_items(said.exclusions, Exclusion)),
         mode=Mode.ENFORCED,
         grant=GrantRequest(may=chosen.may, may_delegate=chosen.may_delegate, limits=said.limits, until=said.until),
-        key=None if asked.key is None else f"http/{token.id}/{asked.key}",
+        key=None if (said.key or asked.key) is None else f"http/{token.id}/{said.key or asked.key}",
     )
     return begun(asked, live)
 

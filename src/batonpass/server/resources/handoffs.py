@@ -60,8 +60,8 @@ def _find(view: LedgerView, reach: CallerReach, query: HandoffQuery) -> Iterator
 
 def show_handoff(asked: ApiRequest) -> Shape:
     """Return a handoff with its attempts, holds and verdicts."""
-    with asked.looking() as (view, reach):
-        handoff = reach.readable_handoff(asked.names["handoff"])
+    handoff = asked.readable_handoff()
+    with asked.plane.relay.store.view() as view:
         record, tasks = read_handoff(view, handoff), Tasks(view)
         attempts = list(view.find_attempts(handoff))
         return {
