@@ -16,6 +16,7 @@ HOME: Final = "BATONPASS_HOME"
 POLICY: Final = "BATONPASS_POLICY"
 HANDOFF: Final = "BATONPASS_HANDOFF"
 TOKEN: Final = "BATONPASS_TOKEN"  # noqa: S105 - the name of a variable
+CONTROL_PLANES: Final = ("https://", "http://")  # a ledger that is elsewhere, behind `batonpass serve`
 FILE_NAME: Final = "ledger.db"
 
 

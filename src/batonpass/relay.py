@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from batonpass.audit.short_ids import LAST
 from batonpass.clock import Clock, SystemClock
-from batonpass.config import find_settings
+from batonpass.config import CONTROL_PLANES, find_settings
 from batonpass.errors import (
     ContentErasedError,
     InvalidValueError,
@@ -77,7 +77,6 @@ if TYPE_CHECKING:
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
 # opens a ledger only to read or verify it never loads them, nor the code that signs.
 
-_CONTROL_PLANES: Final = ("https://", "http://")
 _REMOTE_RELAY: Final = "batonpass.client:RemoteRelay"
 
 LONGEST_TOKEN: Final = timedelta(days=366)
@@ -332,7 +331,7 @@ class Relay:
         are relative to `work_tree`, by default the current directory.
         """
         settings = find_settings(None if ledger is None else fspath(ledger))
-        if settings.ledger.startswith(_CONTROL_PLANES):
+        if settings.ledger.startswith(CONTROL_PLANES):
             # By name: the package is above this one, because what it opens is a relay too.
             remote = resolve_name(_REMOTE_RELAY)
             at = settings.home if home is None else Path(home)

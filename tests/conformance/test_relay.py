@@ -229,7 +229,7 @@ def test_the_same_key_is_the_same_run(relay: Relay, place: Place) -> None:
 
 @pytest.mark.parametrize("where", [LOCAL, REMOTE])
 def test_asynchronous_programs_have_the_same_names(place: Place, where: str) -> None:
-    """Awaited."""
+    """They await the same acts, with the same receipts."""
     relay = AsyncRelay(place.relay if where == LOCAL else place.elsewhere())
 
     async def program() -> Any:  # noqa: ANN401 - a result

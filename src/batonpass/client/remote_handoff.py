@@ -89,16 +89,12 @@ class RemoteHandoff(LiveHandoff):
         return told_result(self._act("result", {}), reused=self._reused)
 
     def accept(self, *, lease: Lease | None = None, config: Mapping[str, Any] | None = None) -> LiveRun:
-        """Accept it: the offer is validated there, and the next attempt begins, with a key that is made here.
-
-        Raises `NotOverHttpError` for a `config`: the control plane does not record it.
-        """
-        if config is not None:
-            raise NotOverHttpError("accept(config=…)")
+        """Accept it: the offer is validated there, and the next attempt begins, with a key that is made here."""
         self._warn_if_repeated()
         signer = self._exchange.keys.new()
         act = accept_act(self._run, self.id, signer.public_key)
         said: dict[str, Any] = {} if lease is None else {"lease": {"holder": lease.holder, "token": lease.token}}
+        said |= {} if config is None else {"config": dict(config)}
         try:
             told = self._exchange.act(f"/v1/handoffs/{self.id}/attempts", said, act, signer=signer)
         except HandoffAskedError as asked:
@@ -106,7 +102,7 @@ class RemoteHandoff(LiveHandoff):
             if known is None:
                 raise
             self.answer(known)
-            return self.accept(lease=lease)
+            return self.accept(lease=lease, config=config)
         child = self._opens(told, told_run(told["run"]))
         holding = child._holding  # noqa: SLF001 - a face of the same object
         holding.replaying = bool(told.get("replayed"))

@@ -149,6 +149,16 @@ class RemoteRelay(Relay):
         """Return a held call, to approve or deny it: by its whole id."""
         return RemoteCallHeld(self._exchange, call)
 
+    def waiting(self) -> list[Mapping[str, Any]]:
+        """Return what waits for an approval, as the control plane tells it. Needs the role of an operator."""
+        found: list[Mapping[str, Any]] = []
+        after: str | None = ""
+        while after is not None:
+            told = self._exchange.read_json(f"/v1/approvals?limit=200{f'&after={quote(after)}' if after else ''}")
+            found += told["items"]
+            after = told["next"]
+        return found
+
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
         """Claim the oldest waiting handoff to one of these agents. Return its lease, or None if nothing waits."""
         if not agents:

@@ -1,16 +1,21 @@
 """Approvals through a control plane: signed by the approver's key where they are, or else recorded as unproven."""
 
 import json
+from pathlib import Path
 
+import click
 import pytest
+from nacl.pwhash import argon2id
 
+from batonpass.cli.handoff import remote_approval
+from batonpass.cli.handoff.remote_approval import decide_elsewhere
 from batonpass.client.ruling_act import ruling_act
-from batonpass.errors import AnotherPrincipalError, SigningRefusedError
+from batonpass.errors import AmbiguousIdError, AnotherPrincipalError, NotFoundError, SigningRefusedError
 from batonpass.handoff.approvals.decision_sheet import Material
 from batonpass.model.base.ids import Digest, PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffApproved
-from batonpass.signing.approver_key import Approver
+from batonpass.signing.approver_key import Approver, Cost, find_approvers_home, make_approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -18,6 +23,7 @@ from batonpass.wire.versions import RULING_TYPE
 from tests.unit.client.conftest import ANA, Place
 
 OPERATOR = "user:olga"
+CHEAP = Cost(passes=argon2id.OPSLIMIT_MIN, memory=argon2id.MEMLIMIT_MIN)
 
 
 @pytest.fixture
@@ -111,3 +117,37 @@ def test_a_ruling_is_about_the_hold_that_was_shown(approver: Approver) -> None:
     assert None is act.rules(json.dumps(said).encode())
     assert {name: f"another ruling: {name}" for name in others} == found
     assert "it cannot be read" == act.rules(b"[]")
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_the_command_signs_where_the_key_is(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, approved: bool
+) -> None:
+    """The sheet is shown, the person answers, and the key on this machine signs."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = make_approver(find_approvers_home(), PrincipalId(OPERATOR), "a long passphrase", cost=CHEAP)
+    place.token()
+    place.relay.admin.enroll_approver(OPERATOR, file.public_key)
+    monkeypatch.setattr(remote_approval, "unlock", lambda found: found.unlock("a long passphrase"))
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: True)
+    waits = held(place)
+    relay = place.elsewhere(place.token(OPERATOR, "operator"))
+    decide_elsewhere(relay, "editor", approved=approved, by=OPERATOR, reason="because", asks=True, as_json=False)
+    shown = capsys.readouterr().out
+
+    assert (State.OFFERED if approved else State.DENIED) is place.relay.handoff(waits).state()
+    assert ("Edit" in shown, f"by {OPERATOR} (proven)" in shown) == (True, True)
+    place.relay.verify()
+
+
+def test_the_command_without_a_person_is_unproven(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """And names what it ruled on; what does not wait, or is not clear, is refused."""
+    held(place)
+    relay = place.elsewhere(place.token(OPERATOR, "operator"))
+    with pytest.raises(NotFoundError):
+        decide_elsewhere(relay, "nobody", approved=True, by=OPERATOR, reason=None, asks=False, as_json=False)
+    decide_elsewhere(relay, "editor", approved=True, by=OPERATOR, reason=None, asks=False, as_json=True)
+    assert '"proven":false' in capsys.readouterr().out.replace(" ", "")
+    held(place), held(place)
+    with pytest.raises(AmbiguousIdError):
+        decide_elsewhere(relay, "editor", approved=True, by=OPERATOR, reason=None, asks=False, as_json=False)

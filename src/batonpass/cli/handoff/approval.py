@@ -2,7 +2,7 @@
 
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
@@ -10,8 +10,9 @@ from batonpass.audit.meant_ids import get_waiting
 from batonpass.audit.short_ids import ending
 from batonpass.cli.approver import find_own_key
 from batonpass.cli.handoff.chosen_handoff import possible_told, say_done, tell_next
+from batonpass.cli.handoff.remote_approval import decide_elsewhere
 from batonpass.cli.input.id_types import HELD_ID
-from batonpass.cli.input.ledger_access import opened_relay, viewed
+from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
 from batonpass.cli.input.options import (
     Command,
     by_option,
@@ -21,6 +22,7 @@ from batonpass.cli.input.options import (
 )
 from batonpass.cli.input.passphrase import unlock
 from batonpass.cli.output.terminal import is_terminal, paint, say, say_json, tell
+from batonpass.config import CONTROL_PLANES
 from batonpass.errors import UnprovenError
 from batonpass.handoff.approvals.decision_sheet import Material
 from batonpass.handoff.live.faces import LiveHandoff
@@ -31,6 +33,7 @@ from batonpass.records.hold import find_decision
 from batonpass.signing.approver_key import Approver
 
 if TYPE_CHECKING:
+    from batonpass.client.remote_relay import RemoteRelay
     from batonpass.relay import Relay
 
 _MORE: Final = "  it still waits: somebody else has to approve it too"
@@ -82,6 +85,10 @@ def can_be_asked() -> bool:
 def _decide(held: str, *, approved: bool, by: str, reason: str | None, yes: bool, as_json: bool) -> None:
     asks = not yes and not as_json and can_be_asked()
     with opened_relay() as relay:
+        if settings().ledger.startswith(CONTROL_PLANES):
+            elsewhere = cast("RemoteRelay", relay)
+            decide_elsewhere(elsewhere, held, approved=approved, by=by, reason=reason, asks=asks, as_json=as_json)
+            return
         waiting = _meant(relay, held)
         shown, looked_ms, who = _show_and_ask(relay, waiting, by, approved=approved) if asks else (None, None, by)
         with possible_told(relay, waiting.id) if isinstance(waiting, LiveHandoff) else nullcontext():

@@ -1,7 +1,7 @@
 """What is done with a handoff: by the run that made it, or by a person who decides."""
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
@@ -80,6 +80,7 @@ class AcceptMessage(Struct, frozen=True, kw_only=True):
     """A handoff to take: by the run that made it, or by a worker under its lease."""
 
     lease: LeaseMessage | None = None
+    config: dict[str, Any] | None = None  # what the agent is made of: model, prompt, tools
 
 
 def accept(asked: ApiRequest) -> Shape:
@@ -87,12 +88,12 @@ def accept(asked: ApiRequest) -> Shape:
     said: AcceptMessage = asked.body
     if said.lease is not None:
         lease = held_lease(asked, HandoffId(asked.names["handoff"]), said.lease)
-        return begun(asked, asked.plane.relay.handoff(lease).accept(lease=lease))
+        return begun(asked, asked.plane.relay.handoff(lease).accept(lease=lease, config=said.config))
     handoff = own_handoff(asked)
     if not asked.caller.may_work_as(handoff.to):
         raise OutOfReachError(handoff.id)
     with asked.plane.runs.turn_of(handoff.parent) as parent:
-        child = parent.live.handoff(handoff.id).accept()
+        child = parent.live.handoff(handoff.id).accept(config=said.config)
     return begun(asked, child)
 
 
