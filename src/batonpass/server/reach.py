@@ -140,19 +140,3 @@ class CallerReach:
         if run.handoff is None or run.agent not in self._caller.token.agents:
             return False
         return self._view.get_handoff(run.handoff).carrier is Carrier.WORKER
-
-
-def proven_run(view: LedgerView, proof: str | None, token: TokenId) -> RunId:
-    """Return the run that a proof is for. Raises `RunProofError` if there is none, or it is not one of this token."""
-    if not proof:
-        raise RunProofError(None)
-    given, _, text = proof.partition(BETWEEN)
-    run = RunId(given)
-    try:
-        signature = urlsafe_b64decode(f"{text}{'=' * (-len(text) % 4)}".encode("ascii"))
-        key = bytes.fromhex(get_run_key(view, run))
-    except (NotBase64Error, NotFoundError, UnicodeEncodeError):
-        raise RunProofError(run) from None
-    if not is_signed(key, proof_statement(run, token), signature):
-        raise RunProofError(run)
-    return run
