@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from batonpass.client.told_error import told_error
 from batonpass.errors import InvalidValueError, RemoteAnswerError, ServerUnreachableError
+from batonpass.ledger.trace_scope import current_trace
 
 PATIENCE: Final = 30.0  # seconds for which a control plane that does not answer is asked again
 _TIMEOUT: Final = 150.0  # seconds for one answer: a control plane may wait for its database
@@ -75,6 +76,8 @@ class Connection:
 
         Raises `ServerUnreachableError` once the patience is over.
         """
+        trace = current_trace()
+        headers = headers if trace is None else {**(headers or {}), "traceparent": trace}
         until = time.monotonic() + self.patience
         pause = _FIRST_PAUSE
         while True:

@@ -103,6 +103,10 @@ class RemoteRun(LiveRun):
         """Return the exact task; empty for a root run, which has an intent instead."""
         return str(self.told.get("task", ""))
 
+    def traceparent(self) -> str:
+        """Return what to send to whoever goes on below this run in a trace, as the control plane said it."""
+        return str(self.told.get("traceparent", ""))
+
     def messages(self) -> object | None:
         """Return the messages of the last checkpoint of an earlier attempt; None if there is none."""
         return cast("Mapping[str, Any]", self.told.get("earlier", {})).get("messages")

@@ -11,6 +11,7 @@ import threading
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Final
 
 from msgspec import Struct
@@ -179,7 +180,9 @@ class ParkedActs:
             self._require_room(token)
             parked = ParkedAct(token, request, new_key, self._patience)
             self._acts[parked.id] = self._by_key[token, key] = parked
-        threading.Thread(target=parked.do, args=(act,), name="batonpass-act", daemon=True).start()
+        # In the context of the request: it says which trace the caller is in.
+        inside = copy_context()
+        threading.Thread(target=inside.run, args=(parked.do, act), name="batonpass-act", daemon=True).start()
         return parked
 
     def get(self, token: TokenId, act: str) -> ParkedAct:

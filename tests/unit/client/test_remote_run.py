@@ -4,6 +4,7 @@ import pytest
 
 from batonpass import Decision, tool
 from batonpass.errors import GrantDeniedError
+from batonpass.telemetry import traced
 from tests.unit.client.conftest import ANA, Place
 
 WRITTEN: list[str] = []
@@ -51,3 +52,16 @@ def test_a_tree_is_recorded_there_and_signed_here(place: Place) -> None:
     ] == place.kinds()
     assert not list((place.home / "runs").glob("*.key"))
     place.relay.verify()
+
+
+def test_a_run_elsewhere_is_in_the_trace_of_its_program(place: Place) -> None:
+    """Every request in a trace says so, others do not, and the run knows what to send on."""
+    relay = place.elsewhere()
+    caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with traced(caller):
+        lead = relay.start("Fix it", by=ANA)
+    lead.close()
+    begun, *_, closed = relay.wire.sent
+
+    assert ("/v1/runs", caller, None) == (begun[0], begun[1].get("traceparent"), closed[1].get("traceparent"))
+    assert caller.split("-")[1] == lead.traceparent().split("-")[1]
