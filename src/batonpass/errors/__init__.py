@@ -142,6 +142,12 @@
     │   ├── RemoteAnswerError      remote.answer
     │   ├── SigningRefusedError    remote.signing_refused
     │   └── NotOverHttpError       remote.not_possible
+    ├── RemoteAgentError
+    │   ├── RemoteCardError        elsewhere.card
+    │   ├── RemoteRefusedError     elsewhere.refused
+    │   ├── RemoteFailedError      elsewhere.failed
+    │   ├── RemoteAskedError       elsewhere.asked
+    │   └── RemoteWithdrawnError   elsewhere.withdrawn
     ├── ServerNotStartedError      server.not_started
     └── VerificationError          verify.* (one code for each kind of damage)
 
@@ -154,6 +160,7 @@ from batonpass.errors.access import *
 from batonpass.errors.base import *
 from batonpass.errors.call import *
 from batonpass.errors.egress import *
+from batonpass.errors.elsewhere import *
 from batonpass.errors.grant import *
 from batonpass.errors.handoff import *
 from batonpass.errors.ledger import *

@@ -324,7 +324,7 @@ def test_strangers_are_limited(tmp_path: Path) -> None:
         "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]},
         "configuration": {"returnImmediately": True},
     }
-    with a_world(tmp_path, AGENTS, CARDS, limits=limits, working=False) as world, world.http(None) as nobody:
+    with a_world(tmp_path, AGENTS, CARDS, limits=limits, workers=0) as world, world.http(None) as nobody:
         told = [nobody.post("/a2a/agents/open/message:send", json=said) for _ in range(7)]
 
     assert [200, 200, 400, 400, 400, 400, 429] == [one.status_code for one in told]
@@ -358,7 +358,7 @@ def test_a_card_is_signed_and_has_no_prompt(world: World) -> None:
 
     with pytest.raises(InvalidSignaturesError):
         verify(card)
-    assert ["JSONRPC", "HTTP+JSON"] == [one["protocolBinding"] for one in given["supportedInterfaces"]]
+    assert list(BINDINGS) == [one["protocolBinding"] for one in given["supportedInterfaces"]]
     assert ["echo", "repeat"] == [one["id"] for one in given["skills"]]
     assert "ceiling" not in str(given)
 
@@ -404,7 +404,7 @@ def test_tasks_survive_a_restart(tmp_path: Path) -> None:
         async with world.client("echo") as client:
             return await client.get_task(GetTaskRequest(id=task))
 
-    with a_world(tmp_path, AGENTS, CARDS, working=False) as first:
+    with a_world(tmp_path, AGENTS, CARDS, workers=0) as first:
         task = run(begin(first))
         token = first.tokens
     with a_world(tmp_path, AGENTS, CARDS) as second:

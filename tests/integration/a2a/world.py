@@ -4,7 +4,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,8 +15,10 @@ import httpx
 import uvicorn
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.card_resolver import A2ACardResolver
-from a2a.client.client import Client
+from a2a.client.client import Client, ClientCallContext
+from a2a.client.interceptors import AfterArgs, BeforeArgs, ClientCallInterceptor
 from a2a.types.a2a_pb2 import Message, Part, Role, SendMessageConfiguration, SendMessageRequest, StreamResponse, Task
+from starlette.types import ASGIApp
 
 from batonpass.dispatch.worker import Worker
 from batonpass.model.base.ids import AgentId
@@ -49,7 +51,7 @@ class World:
     relay: Relay
     address: str
     tokens: dict[str, str] = field(default_factory=dict)
-    grpc: str | None = None
+    may: Sequence[str] = MAY
 
     def url_of(self, agent: str) -> str:
         """Return where an agent is."""
@@ -60,7 +62,7 @@ class World:
         name = " ".join((who, *agents))
         if name not in self.tokens:
             self.tokens[name] = self.relay.admin.add_token(
-                who, AccessRole.AGENT, by="user:root", lasts=DAY, agents=agents, may=MAY, may_delegate=MAY
+                who, AccessRole.AGENT, by="user:root", lasts=DAY, agents=agents, may=self.may, may_delegate=self.may
             ).text
         return self.tokens[name]
 
@@ -83,16 +85,27 @@ class World:
                 streaming=streaming,
                 httpx_client=http,
                 supported_protocol_bindings=[binding],
-                grpc_channel_factory=_channel,
             )
-            async with ClientFactory(config).create(card) as client:
+            tokens: list[ClientCallInterceptor] = [] if who is None else [_Token(self.token(who))]
+            async with ClientFactory(config).create(card, interceptors=tokens) as client:
                 yield client
 
 
-def _channel(url: str) -> Any:  # noqa: ANN401 - a class of gRPC
-    import grpc  # noqa: PLC0415 - only for those who use it
+class _Token(ClientCallInterceptor):
+    """Sends a token, whichever way a request goes."""
 
-    return grpc.aio.insecure_channel(url)
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def before(self, args: BeforeArgs) -> None:
+        args.context = args.context or ClientCallContext()
+        args.context.service_parameters = {
+            **(args.context.service_parameters or {}),
+            "Authorization": f"Bearer {self._token}",
+        }
+
+    async def after(self, args: AfterArgs) -> None:
+        del args
 
 
 def run(act: Coroutine[Any, Any, Told]) -> Told:
@@ -133,12 +146,14 @@ def a_world(
     cards: dict[str, Card],
     *,
     limits: AccessLimits | None = None,
-    working: bool = True,
+    workers: int = 1,
+    policy: Path | None = None,
+    may: Sequence[str] = MAY,
     **settings: Any,  # noqa: ANN401 - of the door
 ) -> Iterator[World]:
     """Serve agents on loopback, with a worker for them, until the block ends."""
     place = home / ".batonpass"
-    with Relay.open(place / "ledger.db", home=place, keys_in_files=True, work_tree=home) as relay:
+    with Relay.open(place / "ledger.db", home=place, keys_in_files=True, work_tree=home, policy=policy) as relay:
         for name, card in cards.items():
             relay.register(name, agents[name], card=card)
         opened = socket.create_server(("127.0.0.1", 0))
@@ -151,18 +166,21 @@ def a_world(
         serving = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
         serving.start()
         stop = threading.Event()
-        worker = Worker(relay, name="worker:a2a")
-        at_work = threading.Thread(target=worker.run_until, args=(stop,), kwargs={"poll": timedelta(milliseconds=50)})
-        if working:
-            at_work.start()
+        often = {"poll": timedelta(milliseconds=50)}
+        at_work = [
+            threading.Thread(target=Worker(relay, name=f"worker:{number}").run_until, args=(stop,), kwargs=often)
+            for number in range(workers)
+        ]
+        for one in at_work:
+            one.start()
         try:
-            yield World(relay, address)
+            yield World(relay, address, may=may)
         finally:
             server.should_exit = True
             stop.set()
             serving.join()
-            if working:
-                at_work.join()
+            for one in at_work:
+                one.join()
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -171,3 +189,18 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+@contextmanager
+def served(make: Callable[[str], ASGIApp]) -> Iterator[str]:
+    """Serve any application on loopback until the block ends, and return its address."""
+    opened = socket.create_server(("127.0.0.1", 0))
+    address = f"http://127.0.0.1:{opened.getsockname()[1]}"
+    server = uvicorn.Server(uvicorn.Config(make(address), log_config=None, lifespan="off", timeout_graceful_shutdown=1))
+    serving = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
+    serving.start()
+    try:
+        yield address
+    finally:
+        server.should_exit = True
+        serving.join()

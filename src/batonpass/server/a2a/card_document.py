@@ -49,13 +49,6 @@ def card_document(card: Card, settings: A2aSettings, signer: Signer) -> CardDocu
         AgentInterface(url=f"{here}/{INVOKE}", protocol_binding="JSONRPC", protocol_version=VERSION),
         AgentInterface(url=here, protocol_binding="HTTP+JSON", protocol_version=VERSION),
     ]
-    if settings.grpc_address is not None:
-        # One address serves all agents, so the request says which is meant.
-        interfaces.append(
-            AgentInterface(
-                url=settings.grpc_address, protocol_binding="GRPC", protocol_version=VERSION, tenant=card.agent
-            )
-        )
     told = CardDocument(
         name=name_of(card.agent),
         description=described(card),

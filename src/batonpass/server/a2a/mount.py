@@ -20,7 +20,7 @@ _SDK: Final = frozenset({"a2a", "google", "grpc", "httpx", "jsonrpc"})
 
 
 class A2aDoor:
-    """A2A as a door of a server. It opens at its first request, or when the server begins and has tasks or gRPC."""
+    """A2A as a door of a server. It opens at its first request, or when the server begins and has tasks."""
 
     def __init__(self, plane: ControlPlane, settings: A2aSettings) -> None:
         self._plane = plane
@@ -37,7 +37,7 @@ class A2aDoor:
 
     def begin(self) -> None:
         """Go on with tasks that are not over. Call it in the event loop of the server, once that listens."""
-        if self._settings.grpc_address is not None or self._has_tasks():
+        if self._has_tasks():
             self._beginning = asyncio.get_running_loop().create_task(self._open())
 
     def _has_tasks(self) -> bool:

@@ -1,4 +1,4 @@
-"""The door of A2A once it is open: the same requests over HTTP and gRPC, and the tasks that are looked after."""
+"""The door of A2A once it is open: requests over HTTP, and the tasks that are looked after."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from batonpass.server.control_plane import ControlPlane
 
 
 class OpenedDoor:
-    """A2A over HTTP and, if it is asked for, gRPC."""
+    """A2A over HTTP, and the tasks that are looked after."""
 
     def __init__(self, plane: ControlPlane, settings: A2aSettings) -> None:
         visits = Visits(plane)

@@ -16,8 +16,6 @@ class A2aSettings(Struct, frozen=True, kw_only=True):
     """What a person says about the A2A door of a server."""
 
     address: str  # under which clients reach the server, such as https://agents.example.com
-    grpc_address: str | None = None  # host:port, if it listens for gRPC too
-    grpc_plain: bool = True  # without TLS, which only a loopback address is
     primary: AgentId | None = None  # whose card is at the well-known address; None: the first
     egress: EgressRule = field(default_factory=EgressRule)  # which addresses may be told about tasks
     peers: Mapping[PublicKey, str] = field(default_factory=dict)  # pinned keys of other relays, and what to call them
