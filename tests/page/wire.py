@@ -31,8 +31,10 @@ class Wire:
         """Break every connection."""
         self._is_cut = True
         while self._open:
+            one = self._open.pop()
             with contextlib.suppress(OSError):
-                self._open.pop().shutdown(socket.SHUT_RDWR)
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
 
     def mend(self) -> None:
         """Pass bytes on again."""
