@@ -53,6 +53,7 @@ GUIDES: Final = (
     ),
     *("sessions", "review", "drift", "policy"),
     *("grants", "untrusted", "effects", "credentials", "verify-elsewhere", "postgresql", "page", "serve", "remote"),
+    "a2a",
     "mcp-server",
     "telemetry",
 )
