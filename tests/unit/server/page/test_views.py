@@ -12,7 +12,7 @@ from batonpass.model.base.ids import StreamId
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.relay import Relay
 from batonpass.server.endpoint import PEOPLE
-from batonpass.server.page.frame import static_files
+from batonpass.server.page.frame import SCRIPT, static_files
 from batonpass.server.page.view_table import VIEWS
 from batonpass.store.port import ReceiptQuery
 from tests.page.scene import WORDS, play
@@ -254,6 +254,18 @@ def test_vendored_files_are_the_ones_that_were_checked(scene: Scene) -> None:
     }
 
     assert pinned == {name: static_files()[name].digest for name in pinned}
+
+
+def test_htmx_comes_with_its_guard(scene: Scene) -> None:
+    """One script has both: htmx begins at once, and without the guard it would obey attributes that are not ours."""
+    browser = scene.browser("auditor")
+    shown = browser.get("/tasks").body.decode()
+    scripts = re.findall(r'<script [^>]*src="([^"]+)"', shown)
+
+    body = browser.get(scripts[0]).body.decode()
+
+    assert [static_files()[SCRIPT].address] == scripts
+    assert body.index('version="4.') < body.index('registerExtension("hx-csp"')
 
 
 def test_files_are_sent_with_their_type_and_kept(scene: Scene) -> None:
