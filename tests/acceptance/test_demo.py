@@ -111,7 +111,7 @@ def test_what_was_kept_can_be_looked_at(played: Played) -> None:
 @pytest.mark.slow
 def test_what_it_says_to_try_can_be_tried(played: Played) -> None:
     """The commands that it names at the end work where it says."""
-    named = re.findall(r"^  \(?(?:cd (\w+) && )?batonpass ([^)\n]+)", played.said, re.MULTILINE)
+    named = re.findall(r"^  \(?(?:cd (\w+) && )?batonpass (?!ui$)([^)\n]+)", played.said, re.MULTILINE)
     codes = {
         (where, command): batonpass_in(played.place / where, *command.split()).returncode for where, command in named
     }
@@ -288,7 +288,7 @@ def test_the_support_desk_tells_what_it_does(tmp_path: Path) -> None:
     assert "- I was charged twice in March. I want one of the two back, and no voucher. [user:ana, " in done.stdout
     trail = batonpass_in(tmp_path / "kept", "trail", "last").stdout
     assert ("refused to hand to bank-agent" in trail, "scanned: passed" in trail) == (True, True)
-    for command in re.findall(r"^  batonpass (.+)$", done.stdout, re.MULTILINE):
+    for command in re.findall(r"^  batonpass (?!ui$)(.+)$", done.stdout, re.MULTILINE):
         assert 0 == batonpass_in(tmp_path / "kept", *command.split()).returncode, command
 
 

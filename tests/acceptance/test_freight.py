@@ -170,7 +170,7 @@ def test_the_demonstration_tells_it(tmp_path: Path) -> None:
     assert (0, "") == (done.returncode, done.stderr)
     assert 6 == len(re.findall(r"^\d  \w", done.stdout, re.MULTILINE))
     assert re.search(r"broken first  by lyon-cold-chain \w{4} · handoff \w{4} · announce", done.stdout)
-    tries = re.findall(r"^  batonpass (.+)$", done.stdout, re.MULTILINE)
+    tries = re.findall(r"^  batonpass (?!ui$)(.+)$", done.stdout, re.MULTILINE)
     assert [0] * 4 == [batonpass_in(tmp_path / "kept", *command.split()).returncode for command in tries]
 
 

@@ -46,7 +46,7 @@ def test_the_same_agents_read_both_pages(tmp_path: Path, page: str, held: list[s
 def test_the_demonstration_shows_all_of_it(tmp_path: Path) -> None:
     """From the order in the page to the person who denied it; what it says to try can be tried."""
     done = batonpass_in(tmp_path, "demo", "poisoned", "--keep", str(tmp_path / "kept"))
-    commands = re.findall(r"^  batonpass (.+)$", done.stdout, re.MULTILINE)
+    commands = re.findall(r"^  batonpass (?!ui$)(.+)$", done.stdout, re.MULTILINE)
 
     assert (0, "", 4) == (done.returncode, done.stderr, len(commands))
     assert "held        pay DE89370400440532013000 · the page's words are in it" in done.stdout

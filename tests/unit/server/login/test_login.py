@@ -2,7 +2,6 @@
 
 import base64
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -26,6 +25,7 @@ from batonpass.server.page.session import PageSessions
 from tests.unit.server.login.provider import CLIENT, ISSUER, KEYS, Provider
 from tests.unit.server.visitor import HERE, Answered, Visitor
 
+LONG_AGO, LONG_HENCE = 1_000_000_000, 4_000_000_000  # in seconds since 1970
 ROLES = (
     LoginRole(claim="groups", value="root", role=AccessRole.ADMIN),
     LoginRole(claim="groups", value="ops", role=AccessRole.OPERATOR),
@@ -130,9 +130,9 @@ def test_cookies_are_kept_from_scripts_and_other_sites(relay: Relay) -> None:
         pytest.param(Provider(claims={"aud": "somebody-else"}), "InvalidAudienceError", id="another audience"),
         pytest.param(Provider(claims={"aud": [CLIENT, "other"]}), "another program", id="for two, and for whom?"),
         pytest.param(Provider(claims={"azp": "other"}), "another program", id="made for another program"),
-        pytest.param(Provider(claims={"exp": int(time.time()) - 120}), "ExpiredSignatureError", id="expired"),
-        pytest.param(Provider(claims={"iat": int(time.time()) + 600}), "ImmatureSignatureError", id="from tomorrow"),
-        pytest.param(Provider(claims={"nbf": int(time.time()) + 600}), "ImmatureSignatureError", id="not yet"),
+        pytest.param(Provider(claims={"exp": LONG_AGO}), "ExpiredSignatureError", id="expired"),
+        pytest.param(Provider(claims={"iat": LONG_HENCE}), "ImmatureSignatureError", id="from tomorrow"),
+        pytest.param(Provider(claims={"nbf": LONG_HENCE}), "ImmatureSignatureError", id="not yet"),
         pytest.param(Provider(claims={"nonce": "another"}), "another login", id="another nonce"),
         pytest.param(Provider(without=("nonce",)), "another login", id="no nonce"),
         pytest.param(Provider(without=("exp",)), "MissingRequiredClaimError", id="no end"),

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 ELICIT: Final = "elicitation/create"
 ASKED: Final = "batonpass-approval"  # the key of our question among those that a client answers
 
+# Characters. The sheet is never cut, and nobody reads more than this in a form of a client: then a person decides where
+# the whole sheet can be read.
+LONGEST_QUESTION: Final = 10_000
+
 _ACCEPTED: Final = "accept"
 _DECLINED: Final = "decline"
 _FIRST_WITH_ELICITATION: Final = "2025-06-18"

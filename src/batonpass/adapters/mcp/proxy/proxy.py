@@ -22,6 +22,7 @@ from batonpass.adapters.mcp.proxy.call_decision import CallDenied, CallHeld, GoO
 from batonpass.adapters.mcp.proxy.call_messages import CALL, find_wrong_params, is_call, read_call
 from batonpass.adapters.mcp.proxy.client_question import (
     ELICIT,
+    LONGEST_QUESTION,
     can_be_asked,
     question,
     question_as_result,
@@ -198,7 +199,7 @@ class Proxy:
     def _hold(self, message: Message, call: ProxiedCall, held: CallHeld) -> None:
         material = self._recorder.material(held.call) if self._can_ask(message) else None
         # An answer at the client is no proof, and comes from one person.
-        if material is None or material.proven or material.approvals > 1:
+        if material is None or material.proven or material.approvals > 1 or len(material.text) > LONGEST_QUESTION:
             self._refuse(message, held.sentence)
             return
         identifier = f"batonpass-{secrets.token_hex(12)}"

@@ -53,6 +53,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "terms": None,
         "reasoning": None,
         "suspect": [],
+        "trace": None,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",

@@ -55,6 +55,8 @@ def test_a_prompt_begins_a_root(session: Session, relay: Relay) -> None:
         "label": {"integrity": "user_input", "readers": None},
         "terms": None,
         "certificate": None,
+        "trace": None,
+        "upstream": 0,
     }
     expected = a_receipt("run-1", 1, "run.started", body, intent="Fix the rounding", source={**SOURCE, "key": "p1"})
     assert [expected] == told(relay)
