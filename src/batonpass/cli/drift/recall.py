@@ -50,7 +50,7 @@ def _say(memory: FleetMemory) -> None:
         )
         rows = [["task", one.task if one.task is not None else "erased"], ["came to", one.sentence]]
         rows += [["constraint", text] for text in one.constraints]
-        rows += [["why", one.reason]] if one.reason else []
+        rows += [["why", one.reason.strip()]] if one.reason else []
         table([[paint(name, dim=True), words] for name, words in rows], indent="  ", fold=True)
         say()
     for known in memory.reputations:

@@ -23,7 +23,7 @@ def command(by: str) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "starlette"}:
             raise
-        raise MissingExtraError("the MCP server", "mcp") from None
+        raise MissingExtraError("MCP servers", "mcp") from None
     from batonpass.cli.server.work_tree_answers import WorkTreeAnswers  # noqa: PLC0415 - as above
 
     found = settings()
