@@ -177,6 +177,13 @@ def run_python(
     return subprocess.CompletedProcess([python, "-c", program], ended, output)
 
 
+def run_script(folder: Path, script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a file of Python with arguments, and return what it printed on both streams. Raises `TimeoutError`."""
+    given = [str(script), *arguments]
+    program = f"import runpy, sys\nsys.argv = {given!r}\nrunpy.run_path(sys.argv[0], None, '__main__')"
+    return run_python(folder, program, os.environ, patience=300)
+
+
 def _run(
     imports: str,
     asked: Mapping[str, object],

@@ -1,34 +1,33 @@
 """A held call of a native agent: one process asks, a second one approves, a third one goes on."""
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batonpass import Relay
+from tests.warm_program import run_program, run_script
 
 pytestmark = pytest.mark.slow  # each is several processes
 
 PROGRAM = Path(__file__).with_name("held_program.py")
 ROOT = Path(__file__).parents[3]
-CLI = "from batonpass.cli.main import main; main()"
-
-
-def ran(*command: str) -> str:
-    """Return what a process of its own printed."""
-    done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
-    )
-    assert 0 == done.returncode, done.stderr
-    return done.stdout
 
 
 def played(ledger: Path, shape: str) -> dict[str, Any]:
-    """Run the program once, always with the same key."""
-    return dict(json.loads(ran(str(PROGRAM), str(ledger), "payment-1", shape)))
+    """Run the program once, in a process of its own, always with the same key."""
+    done = run_script(ROOT, PROGRAM, str(ledger), "payment-1", shape)
+    assert 0 == done.returncode, done.stdout
+    return dict(json.loads(done.stdout))
+
+
+def approve(ledger: Path, held: str) -> None:
+    """Let a person approve, at the command line."""
+    command = ["handoff", "approve", held[-6:], "--by", "user:ana", "--ledger", str(ledger)]
+    done = run_program(ROOT, command, os.environ, patience=300)
+    assert 0 == done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("shape", ["alone", "lead", "worker"])
@@ -41,17 +40,7 @@ def test_another_process_approves_and_the_work_goes_on(tmp_path: Path, shape: st
     before = log.read_text().splitlines()
 
     assert ("held", 0) == (first["state"], before.count("paid bob"))
-    ran(
-        "-c",
-        "from batonpass.cli.main import main; main()",
-        "handoff",
-        "approve",
-        held[-6:],
-        "--by",
-        "user:ana",
-        "--ledger",
-        str(ledger),
-    )
+    approve(ledger, held)
     again = played(ledger, shape)
     done = log.read_text().splitlines()
 

@@ -1,14 +1,15 @@
 """A key means once: across processes, after a kill, and for two at the same moment."""
 
 import json
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 from batonpass import Relay
+from tests.warm_program import run_script
 
 pytestmark = pytest.mark.slow  # each is several processes
 
@@ -18,22 +19,15 @@ ROOT = Path(__file__).parents[3]
 
 def begin(
     ledger: Path, what: str, key: str = "mail-1", *, session: str = "s", shape: str = "alone"
-) -> "subprocess.Popen[str]":
-    """Start the program in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, str(PROGRAM), str(ledger), what, key, session, shape],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
+) -> CompletedProcess[str]:
+    """Run the program in a process of its own, to its end."""
+    return run_script(ROOT, PROGRAM, str(ledger), what, key, session, shape)
 
 
-def ended(process: "subprocess.Popen[str]") -> dict[str, Any]:
+def ended(process: CompletedProcess[str]) -> dict[str, Any]:
     """Return what it printed."""
-    said, complaint = process.communicate(timeout=60)
-    assert ("", 0) == (complaint, process.returncode)
-    return dict(json.loads(said))
+    assert 0 == process.returncode, process.stdout
+    return dict(json.loads(process.stdout))
 
 
 def log(ledger: Path) -> list[str]:
@@ -59,7 +53,6 @@ def test_another_process_gets_the_same_result_without_a_model(ledger: Path) -> N
 def test_a_killed_run_goes_on_in_another_process(ledger: Path) -> None:
     """Killed in its third call, it goes on from its messages: the mail is not sent twice, the model not asked again."""
     killed = begin(ledger, "die")
-    killed.communicate(timeout=60)
     before = log(ledger)
     resumed = ended(begin(ledger, "finish"))
 
@@ -76,17 +69,16 @@ def test_a_killed_run_goes_on_in_another_process(ledger: Path) -> None:
 def test_a_killed_run_leaves_its_session_alive(ledger: Path) -> None:
     """What it wrote down before it was killed is told to the next run of the session, though nothing was closed."""
     killed = begin(ledger, "die", key="")
-    killed.communicate(timeout=60)
     ended(begin(ledger, "next", key=""))
 
+    assert -9 == killed.returncode
     assert "asked after 0 results; knows True" == log(ledger)[-1]
 
 
 def test_two_at_the_same_moment_are_one(ledger: Path) -> None:
     """The second process waits for the first, and gets its result."""
-    first = begin(ledger, "slow")
-    second = begin(ledger, "slow")
-    results = [ended(first), ended(second)]
+    with ThreadPoolExecutor() as threads:
+        results = [ended(process) for process in threads.map(begin, [ledger] * 2, ["slow"] * 2)]
 
     assert 1 == len({result["run"] for result in results})
     assert [False, True] == sorted(result["reused"] for result in results)
@@ -97,7 +89,6 @@ def test_two_at_the_same_moment_are_one(ledger: Path) -> None:
 def test_a_killed_tree_goes_on_in_another_process(ledger: Path, shape: str) -> None:
     """The child that was killed goes on from its messages; what its lead or its crew had finished is not done again."""
     killed = begin(ledger, "die", shape=shape)
-    killed.communicate(timeout=60)
     resumed = ended(begin(ledger, "finish", shape=shape))
     again = ended(begin(ledger, "finish", shape=shape))
 
