@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors.egress import CollectorError
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.relay import Relay
 from batonpass.telemetry.collector import OtlpCollector
 from batonpass.telemetry.follower import TelemetryFollower
-from batonpass.telemetry.kept_progress import KeptProgress
 from tests.integration.collectors import LoopbackCollector, listening
 from tests.unit.cli.handoffs import a_desk
 from tests.unit.telemetry.told_trees import SECRET_WORDS, ToldTree, made
@@ -78,7 +78,7 @@ def test_a_crash_after_sending_repeats_the_same_bytes(
     """A process that dies between the collector's answer and its own note of it sends the same spans again."""
     tree = ToldTree()
     with monkeypatch.context() as patched:
-        patched.setattr(KeptProgress, "write", _die)
+        patched.setattr(ProgressFile, "write", _die)
         with pytest.raises(KeyboardInterrupt):
             send(tree.relay, tmp_path, collector)
     first = [one.SerializeToString(deterministic=True) for one in collector.spans]

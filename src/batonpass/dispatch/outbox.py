@@ -16,7 +16,8 @@ from msgspec import Struct, field
 
 from batonpass.audit.short_ids import ending
 from batonpass.clock import Clock
-from batonpass.dispatch.progress_file import ProgressFile, pause_after
+from batonpass.dispatch.delivery_pace import OUTBOX_FOLDER, pause_after
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, ReceiptId, RunId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffAsked, HandoffHeld, HandoffInitiated, Kind
@@ -72,7 +73,7 @@ class Outbox:
         self, store: LedgerStore, home: Path, name: str, deliver: Callable[[Notice], None], clock: Clock
     ) -> None:
         self._store = store
-        self._file = ProgressFile(home, name, _PROGRESS)
+        self._file = ProgressFile(home / OUTBOX_FOLDER, name, _PROGRESS)
         self._deliver = deliver
         self._clock = clock
 

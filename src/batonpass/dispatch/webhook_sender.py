@@ -17,11 +17,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from batonpass.dispatch.delivery_pace import OUTBOX_FOLDER, pause_after
 from batonpass.dispatch.egress import Egress, EgressAnswer
-from batonpass.dispatch.progress_file import ProgressFile, pause_after
 from batonpass.dispatch.webhook_message import WebhookMessage, receipt_message
 from batonpass.dispatch.webhooks import Webhooks, place_of
 from batonpass.errors import BatonpassError, InvalidValueError, StoreError
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.model.base.ids import WebhookId
 from batonpass.records.recipients.webhook import WebhookRecord
 from batonpass.records.text import read_receipt
@@ -165,7 +166,7 @@ class WebhookSender:
             progress.tries, progress.failing_since, progress.again_at = 0, None, None
 
     def _file(self, webhook: WebhookId) -> ProgressFile[WebhookProgress]:
-        return ProgressFile(self._home, webhook, _PROGRESS)
+        return ProgressFile(self._home / OUTBOX_FOLDER, webhook, _PROGRESS)
 
 
 @contextmanager

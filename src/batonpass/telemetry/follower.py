@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from batonpass.errors import StoreError
 from batonpass.errors.egress import CollectorError
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
-from batonpass.telemetry.kept_progress import KeptProgress
-from batonpass.telemetry.metric_rollup import MetricRollup
+from batonpass.telemetry.metric_rollup import TELEMETRY_FOLDER, MetricRollup
 from batonpass.telemetry.span_record import SpanRecord
 from batonpass.telemetry.span_source import SpanSource
 
@@ -56,7 +56,7 @@ class TelemetryFollower:
         self, store: LedgerStore, home: Path, collector: SpanCollector, *, name: str = "otlp", words: bool = False
     ) -> None:
         self._store = store
-        self._kept = KeptProgress(home, name, _KEPT, SentSoFar)
+        self._kept = ProgressFile(home / TELEMETRY_FOLDER, name, _KEPT)
         self._collector = collector
         self._words = words
 

@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 
 from batonpass.errors import StoreError
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.model.base.ids import LedgerId
 from batonpass.model.base.lifecycle import State
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, ReceiptQuery
-from batonpass.telemetry.kept_progress import KeptProgress
-from batonpass.telemetry.metric_rollup import MetricRollup
+from batonpass.telemetry.metric_rollup import TELEMETRY_FOLDER, MetricRollup
 from batonpass.telemetry.metric_text import metric_text
 from batonpass.telemetry.span_source import SpanSource
 
@@ -32,7 +32,7 @@ class MetricBoard:
 
     def __init__(self, store: LedgerStore, home: Path | None = None) -> None:
         self._store = store
-        self._kept = None if home is None else KeptProgress(home, _FILE, _KEPT, MetricRollup)
+        self._kept = None if home is None else ProgressFile(home / TELEMETRY_FOLDER, _FILE, _KEPT)
         self._rollup: MetricRollup | None = None
         self._text = metric_text(MetricRollup(), waiting={}, last=0)
         self._refreshing = threading.Lock()

@@ -17,6 +17,7 @@ from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.telemetry.conventions import AGENT_NAME, DURATION_BOUNDS, OPERATION, OURS, TOOL_NAME
 from batonpass.telemetry.span_record import SpanRecord
 
+TELEMETRY_FOLDER: Final = "telemetry"  # beside the keys: how far each reader has come
 OTHER: Final = "other"
 MOST_AGENTS: Final = 50
 MOST_TOOLS: Final = 100

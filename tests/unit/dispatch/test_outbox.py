@@ -9,9 +9,9 @@ import pytest
 
 from batonpass.dispatch.notifier import OUTBOX, Notifier
 from batonpass.dispatch.outbox import Notice, Outbox, WaitKind
-from batonpass.dispatch.progress_file import ProgressFile
 from batonpass.errors import CallSuspendedError, PolicyFileError
 from batonpass.handoff.tools.declaration import tool
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.model.policy.notify_settings import NotifySettings
 from batonpass.model.policy.policy_rules import Policy
 from batonpass.policy.notify_table import read_notify

@@ -10,7 +10,6 @@ from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from cloudevents.core.formats.json import JSONFormat
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from batonpass.dispatch.progress_file import ProgressFile
 from batonpass.dispatch.webhook_secret import read_secrets, secret_file
 from batonpass.dispatch.webhook_sender import GIVEN_UP_AFTER, LAST_PAUSE, LEAST_TRIES, WebhookSender, told_beside
 from batonpass.dispatch.webhooks import Webhooks, place_of
@@ -22,6 +21,7 @@ from batonpass.errors import (
     KeyRefusedError,
     NotFoundError,
 )
+from batonpass.ledger.progress_file import ProgressFile
 from batonpass.model.base.kinds import WebhookChange
 from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
