@@ -73,13 +73,14 @@ def blame(
     does not, and of what is left the words of other tools are told. Without a ledger it comes from these alone, or if
     notes leave lines open from the sessions that coding agents keep, and `transcripts` is the number of those that were
     read. Raises `InvalidValueError` if the file or line
-    does not exist, and `StoreUnavailableError` if there is none of these.
+    does not exist, `ForeignLedgerError` if the ledger of this directory is committed in a repository, and
+    `StoreUnavailableError` if there is none of these.
     """
     first, last = line if isinstance(line, tuple) else (line, line)
     lines = None if first is None or last is None else Lines(first=first, last=last)
     if relay is not None:
         return blame_at(relay, Path(path), lines)
-    settings = find_ledger(Path(path))
+    settings = own_ledger(Path(path))
     if settings is None:
         if (told := blame_by_git(Path(path), lines)) is not None:
             return told
@@ -179,8 +180,7 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
             return told
         with heard(path) as read:
             return replace(blame_in(read.relay.store, path), transcripts=read.read)
-    if not ledger and not os.environ.get(LEDGER):
-        require_own(settings)
+    _require_own(settings, ledger)
     roots = () if settings.home is None else (settings.home.parent,)
     for _ in range(_TRIES):
         before = _stamp(settings)
@@ -209,9 +209,9 @@ def _stamp(settings: Settings) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_size
 
 
-def require_own(settings: Settings) -> None:
-    """Refuse a ledger that is committed: whoever made the commits made it. Raises `ForeignLedgerError`."""
-    if not settings.ledger.startswith(SQLITE):
+def _require_own(settings: Settings, named: str | None) -> None:
+    """Refuse a ledger that is committed, unless it is named: whoever made the commits made it."""
+    if named or os.environ.get(LEDGER) or not settings.ledger.startswith(SQLITE):
         return
     path = Path(settings.ledger.removeprefix(SQLITE)).resolve()
     root = find_repository(path.parent)
@@ -308,6 +308,17 @@ def find_ledger(path: Path | None, ledger: str | None = None) -> Settings | None
         return found
     beside = None if path is None else find_settings(directory=path.absolute().parent)
     return beside if beside is not None and _is_there(beside) else None
+
+
+def own_ledger(path: Path | None, ledger: str | None = None) -> Settings | None:
+    """Return the ledger to be asked, as `find_ledger` does. Raises `ForeignLedgerError` for one that is committed.
+
+    Its receipts verify against keys that came with it, so it says what whoever made the commits wants it to say.
+    """
+    found = find_ledger(path, ledger)
+    if found is not None and _is_there(found):
+        _require_own(found, ledger)
+    return found
 
 
 def _is_there(settings: Settings) -> bool:

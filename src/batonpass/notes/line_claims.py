@@ -33,6 +33,9 @@ _MOST_STEPS: Final = 4_096  # from blob to blob
 _MOST_OVERRIDES: Final = 64  # commits of one file that know better than git which of two equal lines is new
 _MOST_FILES: Final = 32  # of a commit that are compared with another's
 _MOST_RECORDS: Final = 20_000  # signatures that are checked for one answer
+_MOST_STRANGE: Final = 1_024  # records of one file by keys for which nobody vouches
+_MOST_LIKE_IT: Final = 64  # lines of records that look like one line: more of them tell nothing
+_MOST_PRINTED: Final = 200_000  # lines of records that are looked at for likeness
 
 
 class LineClaim(Struct, frozen=True, kw_only=True):
@@ -79,6 +82,29 @@ class _Found(Struct, frozen=True):
 
     commit: str
     record: NoteRecord
+
+
+class _Asked(Struct, frozen=True, kw_only=True):
+    """Lines of a file, where git says that they came from, and which commits have records about the file."""
+
+    origins: Mapping[int, CommittedLine]
+    at: str
+    texts: Sequence[str]
+    blobs: Mapping[tuple[str, str], str]
+    pointers: Mapping[str, bool]
+
+
+class _Later:
+    """Records that are found only if somebody asks for them, and once."""
+
+    def __init__(self, find: Callable[[], list[_Found]]) -> None:
+        self._find = find
+        self.known: list[_Found] | None = None
+
+    def __call__(self) -> list[_Found]:
+        if self.known is None:
+            self.known = self._find()
+        return self.known
 
 
 class ClaimReader:
@@ -136,28 +162,43 @@ class ClaimReader:
         places = dict.fromkeys((origin.commit.id, origin.path) for origin in origins.values())
         blobs = self.repository.blobs(places)
         direct = self._of_commits({commit for commit, _ in places}, spelled)
+        asked = _Asked(origins=origins, at=at, texts=texts, blobs=blobs, pointers=self._pointers(spelled))
+        aside = _Later(lambda: self._aside(asked.pointers, spelled, set(direct), at))
+        told = self._told(asked, _by_trust(direct, self._counts), _Later(lambda: list(filter(self._counts, aside()))))
+        # Strangers are heard where nobody says anything whom the reader trusts, so they can take nothing away.
+        open_lines = {number: origin for number, origin in origins.items() if number not in told}
+        strange = _by_trust(direct, self._is_strange)
+        if open_lines and (strange or any(map(self._is_strange, aside()))):
+            heard = _Later(lambda: list(filter(self._is_strange, aside()))[:_MOST_STRANGE])
+            told = {**self._told(replace(asked, origins=open_lines), strange, heard), **told}
+        count = len({id(one.record) for found in (*direct.values(), aside.known or []) for one in found})
+        return FileClaims(lines=told, records=count)
+
+    def _told(self, asked: _Asked, direct: Mapping[str, Sequence[_Found]], aside: _Later) -> dict[int, ClaimedLine]:
+        """Return what these records say about lines."""
         told: dict[int, list[LineClaim]] = {}
-        for number, origin in origins.items():
+        for number, origin in asked.origins.items():
             place = origin.commit.id, origin.path
-            own = [one for one in direct.get(place[0], ()) if one.record.blob == blobs.get(place)]
+            own = [one for one in direct.get(place[0], ()) if one.record.blob == asked.blobs.get(place)]
             told[number] = list(self._claims(own, origin.line, matched=False))
-        pointers = self._pointers(spelled)
-        aside: list[_Found] = []
         # Most often every line has its note. Only then is it worth asking which commits lead here.
-        if any(pointers.values()) or not all(told.values()):
-            aside = self._aside(pointers, spelled, set(direct), at)
-            overrides = self._overrides(pointers, origins, (direct, aside, blobs), at)
+        if any(asked.pointers.values()) or not all(told.values()):
+            overrides = self._overrides(asked, direct, aside())
             better = {
-                number: overrides[_key(origin)] for number, origin in origins.items() if _key(origin) in overrides
+                number: overrides[_key(origin)] for number, origin in asked.origins.items() if _key(origin) in overrides
             }
             told |= better
-            missing = {number: origins[number] for number in told if not told[number] and number not in better}
-            repeats = _Repeats(self, aside, direct, blobs)
+            missing = {number: asked.origins[number] for number in told if not told[number] and number not in better}
+            repeats = _Repeats(self, aside(), direct, asked.blobs)
             told |= repeats.find(missing)
-            _settle_twins(told, better, origins, texts, repeats)
-        lines = {number: joined for number, claims in told.items() if (joined := _joined(claims)) is not None}
-        count = len({id(one.record) for found in (*direct.values(), aside) for one in found})
-        return FileClaims(lines=lines, records=count)
+            _settle_twins(told, better, asked.origins, asked.texts, repeats)
+        return {number: joined for number, claims in told.items() if (joined := _joined(claims)) is not None}
+
+    def _counts(self, found: _Found) -> bool:
+        return self.verdict(found.record).counts
+
+    def _is_strange(self, found: _Found) -> bool:
+        return not self.verdict(found.record).counts
 
     def files_in(self, commit: str, others: Collection[str]) -> set[str]:
         """Return those commits of which a commit has a file as their note describes it, which its parent has not."""
@@ -226,15 +267,11 @@ class ClaimReader:
         return found
 
     def _overrides(
-        self,
-        pointers: Mapping[str, bool],
-        origins: Mapping[int, CommittedLine],
-        known: tuple[Mapping[str, Sequence[_Found]], Sequence[_Found], Mapping[tuple[str, str], str]],
-        at: str,
+        self, asked: _Asked, direct: Mapping[str, Sequence[_Found]], aside: Sequence[_Found]
     ) -> dict[tuple[str, str, int], list[LineClaim]]:
         """Return by origin the claims about lines that git takes for older ones; nothing is an answer as well."""
-        direct, aside, blobs = known
-        marked = [commit for commit, knows in pointers.items() if knows]
+        origins, at, blobs = asked.origins, asked.at, asked.blobs
+        marked = [commit for commit, knows in asked.pointers.items() if knows]
         if not marked:
             return {}
         wanted = {(origin.commit.id, origin.path, origin.line) for origin in origins.values()}
@@ -250,8 +287,8 @@ class ClaimReader:
         told += [(commit, one) for one in aside for (commit, _), blob in blobs.items() if blob == one.record.blob]
         found: dict[tuple[str, str, int], list[LineClaim]] = {}
         for commit, one in reversed(told[: 2 * _MOST_OVERRIDES]):  # the latest has the last word
-            lines = one.record.overridden
-            if not lines or not self.verdict(one.record).counts:
+            # Whom nobody trusts does not choose what is looked up.
+            if not self._counts(one) or not (lines := one.record.overridden):
                 continue
             before = self.repository.origins(commit, one.record.path, [(min(lines), max(lines))])
             for line in (line for line in lines if line in before):
@@ -320,15 +357,18 @@ class _Repeats:
         self._by_blob: dict[str, list[_Found]] = defaultdict(list)
         self._after: dict[str, list[_Found]] = defaultdict(list)
         self._held: dict[str, set[str]] = {}
-        self._above: dict[bytes, list[tuple[_Found, int]]] = defaultdict(list)
-        self._below: dict[bytes, list[tuple[_Found, int]]] = defaultdict(list)
+        # By print, the lines of records that have it, as `_Match.key` names them.
+        self._above: dict[bytes, dict[tuple[int, int], _Found]] = defaultdict(dict)
+        self._below: dict[bytes, dict[tuple[int, int], _Found]] = defaultdict(dict)
+        room = _MOST_PRINTED
         for one in aside:
             self._by_blob[one.record.blob].append(one)
             if one.record.was is not None:
                 self._after[one.record.was].append(one)
-            for line, (above, below) in one.record.line_prints.items():
-                self._above[above].append((one, line))
-                self._below[below].append((one, line))
+            room -= len(one.record.line_prints)
+            for line, (above, below) in one.record.line_prints.items() if room >= 0 else ():
+                key = id(one.record), line
+                self._above[above][key] = self._below[below][key] = one
 
     def find(self, missing: Mapping[int, CommittedLine]) -> Iterator[tuple[int, list[LineClaim]]]:
         """Yield the lines for which something is claimed, with the claims."""
@@ -449,10 +489,10 @@ class _Repeats:
 
     def _matches(self, above: bytes, below: bytes, heard: set[PublicKey]) -> list[_Match]:
         """Return the lines of records that have these neighbours; if some have both, only those."""
-        one = {(id(found.record), line): (found, line) for found, line in self._above.get(above, ())}
-        other = {(id(found.record), line): (found, line) for found, line in self._below.get(below, ())}
-        every = {**one, **other}
-        counted = [_Match(found, line, (key in one) + (key in other)) for key, (found, line) in every.items()]
+        over, under = self._above.get(above, {}), self._below.get(below, {})
+        few = [one for one in (over, under) if len(one) <= _MOST_LIKE_IT]
+        every = {key: found for one in few for key, found in one.items()}
+        counted = [_Match(found, key[1], (key in over) + (key in under)) for key, found in every.items()]
         counted = [match for match in counted if match.found.record.key not in heard]
         best = max((match.neighbours for match in counted), default=0)
         return [match for match in counted if match.neighbours == best]
@@ -526,6 +566,12 @@ def _blocks(origins: Mapping[int, CommittedLine]) -> Iterator[tuple[int, int]]:
         else:
             found.append((number - 1, number))
     return iter(found)
+
+
+def _by_trust(direct: Mapping[str, Sequence[_Found]], counts: Callable[[_Found], bool]) -> dict[str, list[_Found]]:
+    """Return by commit the records that count; commits without one are left out."""
+    found = {commit: list(filter(counts, records)) for commit, records in direct.items()}
+    return {commit: records for commit, records in found.items() if records}
 
 
 def _doubted(claim: LineClaim) -> LineClaim:

@@ -7,6 +7,7 @@ records and repeated ones mean nothing, and git's `cat_sort_uniq` merges notes. 
 import itertools
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,6 +36,7 @@ _WORD: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _EDIT: Final = re.compile(r"([0-9]{1,8})-([0-9]{1,8})\+([0-9]{1,8})", re.ASCII)
 _MOST_EDITS: Final = 20_000
 _MOST_OVERRIDDEN: Final = 20_000
+MOST_CANDIDATES: Final = 64  # calls that may have written a line; more say nothing
 _LONGEST_PATH: Final = 4096
 _SIGNATURE_BYTES: Final = 64
 _KEY_BYTES: Final = 32
@@ -178,15 +180,23 @@ class NoteRecord(Struct, frozen=True, kw_only=True, dict=True):
 
     def old_line(self, line: int) -> int | None:
         """Return the number that a line had in the parent's file; None if this commit brought it."""
+        starts, shifts = self._shifts
+        index = bisect_left(starts, line) - 1  # the last edit that begins above it
+        if index < 0:
+            return line
+        return None if line <= starts[index] + self.edits[index].added else line - shifts[index]
+
+    @cached_property
+    def _shifts(self) -> tuple[list[int], list[int]]:
+        """Return for each edit how many lines of the new file stand before it, and how far it moves those below."""
+        starts: list[int] = []
+        shifts: list[int] = []
         shift = 0
         for edit in self.edits:
-            start = edit.before + shift  # lines of the new file before this edit
-            if line <= start:
-                break
-            if line <= start + edit.added:
-                return None
+            starts.append(edit.before + shift)
             shift += edit.added - edit.removed
-        return line - shift
+            shifts.append(shift)
+        return starts, shifts
 
 
 def claimed_lines(by: tuple[NotedRun, ...], perhaps: tuple[Perhaps, ...]) -> LineRanges:
@@ -276,8 +286,17 @@ def _require(document: _Document) -> None:
         raise InvalidValueError("at", "is not a time")
     for run in document.by:
         _require_run(run)
-    for lines in (document.unclaimed, *(one.lines for one in document.perhaps)):
-        LineRanges.parse(lines)
+    LineRanges.parse(document.unclaimed)
+    _require_once(document)
+
+
+def _require_once(document: _Document) -> None:
+    """Refuse overlapping ranges: whoever repeats one a thousand times makes each line cost a thousand claims."""
+    if any(len(one.calls) > MOST_CANDIDATES for one in document.perhaps):
+        raise InvalidValueError("perhaps", f"names more than {MOST_CANDIDATES} calls for a line")
+    texts = [call.lines for run in document.by for call in run.calls] + [one.lines for one in document.perhaps]
+    if sum(LineRanges.parse(text).size for text in texts) != claimed_lines(document.by, document.perhaps).size:
+        raise InvalidValueError("lines", "are claimed twice by one record")
 
 
 def _require_run(run: NotedRun) -> None:

@@ -264,9 +264,11 @@ class NoteRepository(Repository, frozen=True):
         gone: list[str] = []
         for key in changed:
             joined = {*here.of(key), *there.of(key)}
-            if joined == set(here.of(key)):
+            data = _data(joined)
+            # One that grew too large would never be read again, and with it what we said ourselves.
+            if joined == set(here.of(key)) or len(data) > LARGEST_NOTE:
                 continue
-            files[_place(key)] = _data(joined)
+            files[_place(key)] = data
             gone += [path for path, _ in known.get(key, ()) if path != _place(key)]
         self._import(kind.ref, (ours, theirs), files, gone, at=at)
         return len(files)

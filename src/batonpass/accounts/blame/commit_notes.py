@@ -31,6 +31,7 @@ from batonpass.notes.line_prints import write_prints
 from batonpass.notes.line_ranges import LineRanges
 from batonpass.notes.line_slides import slides
 from batonpass.notes.note_record import (
+    MOST_CANDIDATES,
     LineEdits,
     NotedCall,
     NotedRun,
@@ -385,7 +386,7 @@ def _claims(blame: Blame, added: frozenset[int]) -> tuple[tuple[NotedRun, ...], 
             continue
         if _is_sure(line, calls):
             sure.setdefault((calls[0], line.known is HowKnown.MATCHED), []).append(line.number)
-        else:
+        elif len(calls) <= MOST_CANDIDATES:
             doubts.setdefault((calls, line.or_nobody or len(calls) < len(line.calls)), []).append(line.number)
     perhaps = tuple(
         Perhaps(lines=str(LineRanges.of(numbers)), calls=calls, nobody=nobody)

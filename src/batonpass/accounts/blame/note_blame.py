@@ -95,16 +95,18 @@ class NoteSource:
         refused = 0
         told: dict[int, ClaimedLine] = {}
         for number, line in claims.lines.items():
-            kept = tuple(one for one in line.claims if _holds(one, proofs[one.key], texts[number]))
+            kept = tuple(one for one in line.claims if _holds(one, proofs[_said(one)], texts[number]))
             refused += len(line.claims) - len(kept)
             if kept:
                 told[number] = replace(line, claims=kept)
+        calls = self._calls(blame, [claim for line in told.values() for claim in line.claims], proofs)
         for number, line in told.items():
             for claim in line.claims:
-                opened = proofs[claim.key].opens(claim.record.path, texts[number]) is True
-                maker = self._with_words(_maker(claim, proofs[claim.key], opened=opened), words)
-                makers[CallId(claim.call.call)] = _joined(makers.get(CallId(claim.call.call)), maker)
-        lines = tuple(_line(line, told.get(line.number)) for line in blame.lines)
+                opened = proofs[_said(claim)].opens(claim.record.path, texts[number]) is True
+                maker = self._with_words(_maker(claim, proofs[_said(claim)], opened=opened), words)
+                call = calls[_said(claim)]
+                makers[call] = _joined(makers.get(call), maker)
+        lines = tuple(_line(line, told.get(line.number), calls) for line in blame.lines)
         remarks = claims.remarks
         if refused:
             remarks += (f"{refused} claims of notes were refused: the receipt that they name opens other lines",)
@@ -115,6 +117,27 @@ class NoteSource:
             makers={**makers, **blame.makers},
             notes=(*blame.notes, *remarks),
         )
+
+    def _calls(
+        self, blame: Blame, claims: Sequence[LineClaim], proofs: Mapping["_Said", ProvenCall]
+    ) -> dict["_Said", CallId]:
+        """Return for each claim the name of its maker in the answer: the call's id, if one relay speaks of the call.
+
+        Ids of calls are in notes that everybody can read. Whoever names the call of another is not given its maker:
+        the ledger here comes first, then who is trusted, who has receipts, and who was first.
+        """
+        found: dict[_Said, CallId] = {}
+        speakers: dict[CallId, PrincipalId | PublicKey | None] = {}
+        for claim in sorted(claims, key=lambda one: _standing_of(one, proofs[_said(one)])):
+            call, owner = CallId(claim.call.call), claim.verdict.owner
+            speaker = owner if owner is not None and claim.verdict.counts else claim.record.key
+            own = blame.makers.get(call)
+            if own is not None and own.record is not None and own.noted is None:
+                is_ours = own.record.receipt.relay_key in self._keys(claim)
+            else:
+                is_ours = speakers.setdefault(call, speaker) == speaker
+            found[_said(claim)] = call if is_ours else CallId(f"{call}@{key_id(claim.record.key)[:8]}")
+        return found
 
     def _origins(self, asked: AskedFile) -> dict[int, CommittedLine]:
         path = asked.place.path
@@ -143,9 +166,9 @@ class NoteSource:
         found = self._repository.origins(head, path, span, by_words=True)
         return {number: line_origin(one, path) for number, one in found.items()}
 
-    def _proofs(self, claims: Iterable[LineClaim]) -> Mapping[tuple[str, str], ProvenCall]:
-        every = {claim.key: claim for claim in claims}
-        names = {name: proof_key(self._repository, name, self._like) for key in every for name in key}
+    def _proofs(self, claims: Iterable[LineClaim]) -> Mapping["_Said", ProvenCall]:
+        every = {_said(claim): claim for claim in claims}
+        names = {name: proof_key(self._repository, name, self._like) for run, call, _ in every for name in (run, call)}
         notes = self._repository.read_notes(NoteKind.PROOFS, names.values())
         return {
             key: prove_call(
@@ -188,6 +211,23 @@ class NoteSource:
         return {key_id(key): key for key in every}
 
 
+_Said = tuple[str, str, PublicKey]  # run, call, and the key that speaks of them
+
+
+def _said(claim: LineClaim) -> _Said:
+    return (*claim.key, claim.record.key)
+
+
+def _standing_of(claim: LineClaim, proven: ProvenCall) -> tuple[bool, bool, float, PublicKey]:
+    """Return what decides which of two relays a call belongs to that both speak of; the least has it."""
+    return (
+        not claim.verdict.counts,
+        proven.completed is None,
+        claim.record.at.timestamp(),
+        claim.record.key,
+    )
+
+
 def blank_blame(asked: AskedFile, lines: Lines | None, names: History) -> Blame:
     """Return the answer of somebody who knows nothing but git, for notes to fill. Raises `InvalidValueError`."""
     path = asked.place.path
@@ -222,10 +262,10 @@ def _holds(claim: LineClaim, proven: ProvenCall, text: str) -> bool:
     return proven.opens(claim.record.path, text) is not False
 
 
-def _line(line: BlamedLine, claimed: ClaimedLine | None) -> BlamedLine:
+def _line(line: BlamedLine, claimed: ClaimedLine | None, names: Mapping[_Said, CallId]) -> BlamedLine:
     if claimed is None:
         return line
-    calls = tuple(dict.fromkeys(CallId(claim.call.call) for claim in claimed.claims))
+    calls = tuple(dict.fromkeys(names[_said(claim)] for claim in claimed.claims))
     runs = {claim.run.run for claim in claimed.claims}
     run = RunId(next(iter(runs))) if len(runs) == 1 and not claimed.or_nobody else None
     if claimed.is_certain:

@@ -28,6 +28,7 @@ from batonpass.adapters.line_blame import (
     heard,
     is_told_by_git,
     nothing_recorded,
+    own_ledger,
     porcelain_in,
     project_of,
 )
@@ -164,7 +165,7 @@ def _is_file(where: str) -> bool:
 
 def _is_run(where: str) -> bool:
     """Return whether this names a run or a handoff, and no recorded file."""
-    settings = find_ledger(None, given_ledger())
+    settings = own_ledger(None, given_ledger())
     if settings is None or Path(where).exists():
         return False
     from batonpass.audit.meant_ids import get_meant  # noqa: PLC0415 - as above
@@ -269,7 +270,7 @@ def _asked_span(span: CommitSpan) -> Iterator[tuple[LedgerStore | None, int | No
 @contextmanager
 def _asked(path: Path | None) -> Iterator[tuple[LedgerStore, int | None]]:
     """Open the chosen ledger, or a temporary one that is made from transcripts."""
-    settings = find_ledger(path, given_ledger())
+    settings = own_ledger(path, given_ledger())
     if settings is not None:
         with closing(open_store(settings.ledger, create=False)) as store:
             yield store, None

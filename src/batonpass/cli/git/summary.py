@@ -1,6 +1,5 @@
 """`batonpass git summary`: who wrote the lines of a commit or a pull request, in sum."""
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
@@ -16,14 +15,13 @@ from batonpass.accounts.blamed_lines.span_summary import (
     tell_doubts,
     tell_sum,
 )
-from batonpass.adapters.line_blame import blame_span, find_ledger, find_span, heard, nothing_recorded, require_own
+from batonpass.adapters.line_blame import blame_span, find_span, heard, nothing_recorded, own_ledger
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.cli.input.ledger_access import viewed
 from batonpass.cli.input.options import given_ledger
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted
-from batonpass.config import LEDGER
 from batonpass.errors import StoreUnavailableError
 from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore, LedgerView
@@ -72,10 +70,8 @@ def title_of(span: CommitSpan) -> str:
 @contextmanager
 def asked_ledger() -> Iterator[tuple[LedgerStore, int | None]]:
     """Open the chosen ledger, or one made from sessions, or an empty one: then only git and its notes tell."""
-    settings = find_ledger(None, given_ledger())
+    settings = own_ledger(None, given_ledger())
     if settings is not None:
-        if not given_ledger() and not os.environ.get(LEDGER):
-            require_own(settings)
         with closing(open_store(settings.ledger, create=False)) as store:
             yield store, None
         return

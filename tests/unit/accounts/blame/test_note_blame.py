@@ -1,11 +1,7 @@
 """Blame from notes in a clone without a ledger, and notes that somebody made up."""
 
 import json
-import random
-import shutil
 import time
-from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,19 +11,19 @@ from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import HowKnown
 from batonpass.accounts.blame.file_blame import Lines, find_names
 from batonpass.accounts.blame.hearsay_blame import HearsayTellers
-from batonpass.accounts.blame.note_blame import NoteSource, blank_blame
+from batonpass.accounts.blame.note_blame import blank_blame
 from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
 from batonpass.attribution.changes.change_document import encode_change
 from batonpass.attribution.git.git_history import CommittedLine
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.ids import CallId, ReceiptId, RunId, StreamId, new_call_id, new_receipt_id, new_run_id
+from batonpass.model.base.ids import CallId, ReceiptId, RunId, StreamId, new_receipt_id
 from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import Changed, ToolCompleted
 from batonpass.model.ledger.content import new_content
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.notes.call_proof import write_key_proof
 from batonpass.notes.line_claims import path_key, pointer, proof_key
-from batonpass.notes.note_record import LineEdits, NotedCall, NotedRun, NoteRecord, read_record, write_record
+from batonpass.notes.note_record import LineEdits, NoteRecord, read_record, write_record
 from batonpass.notes.note_store import LARGEST_NOTE, NoteKind, NoteRepository
 from batonpass.notes.trusted_keys import KEYS_FILE
 from batonpass.signing.ed25519 import Ed25519Signer
@@ -36,82 +32,20 @@ from batonpass.wire.codec import encode_receipt, signing_bytes
 from tests.attribution.generator import File
 from tests.attribution.lines import HUMAN
 from tests.attribution.repository import ENVIRONMENT, git
-from tests.attribution.team import Member, Team, asked_file, fresh_clone
-from tests.attribution.workshop import work
+from tests.attribution.team import Member, Team, asked_file
+from tests.unit.accounts.blame.noted_team import (
+    EVE,
+    NOW,
+    a_persons_line,
+    add,
+    an_agents_line,
+    claim,
+    clone,
+    team,
+    told,
+)
 
-NOW = datetime(2026, 2, 1, tzinfo=UTC)
-EVE = Ed25519Signer.generate()
-
-
-@pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
-    """Return a team in which ana's agents have worked, and the server has merged it as it is."""
-    team = Team(tmp_path_factory.mktemp("team") / "team", random.Random(3))
-    team.begin()
-    ana, shop = team.members[0], team.members[0].shop
-    shop.tree = dict(team.trees[shop.head()])
-    for _ in range(3):
-        work(shop)
-        ana.note(shop.head())
-    team.exchange(ana)
-    shop.git("push", "--quiet", "origin", "HEAD:main")
-    team.server.tree = dict(shop.tree)
-    fresh_clone(team, "fresh")
-    return team
-
-
-@pytest.fixture
-def clone(team: Team, tmp_path: Path) -> Path:
-    """Return a clone of its own, to do harm in."""
-    return Path(shutil.copytree(team.root / "fresh", tmp_path / "clone", symlinks=True))
-
-
-def told(clone: Path, file: File, lines: Lines | None = None) -> Blame:
-    """Return what notes say about a file of a clone."""
-    asked = asked_file(clone, file)
-    source = NoteSource.find(asked)
-    assert source is not None
-    names = find_names(asked, lines)
-    return source.fill(blank_blame(asked, lines, names), asked, names)
-
-
-def an_agents_line(team: Team) -> tuple[File, int]:
-    """Return a line that an agent wrote."""
-    return next(
-        (file, number)
-        for file in team.server.tree.values()
-        for number, line in enumerate(file.lines, 1)
-        if line.run != HUMAN and line.text.strip()
-    )
-
-
-def a_persons_line(team: Team) -> tuple[File, int]:
-    """Return a line that a person wrote, and nobody else has one like it."""
-    return next(
-        (file, number)
-        for file in team.server.tree.values()
-        for number, line in enumerate(file.lines, 1)
-        if line.run == HUMAN and line.text.startswith("def ")
-    )
-
-
-def add(clone: Path, kind: NoteKind, key: str, lines: Iterable[str]) -> None:
-    """Add lines to a note, as anybody can who may push."""
-    NoteRepository(clone, ENVIRONMENT).add_notes(kind, {key: lines}, at=NOW)
-
-
-def claim(clone: Path, file: File, number: int, signer: Ed25519Signer) -> NoteRecord:
-    """Return a record in which somebody claims a line of the commit that brought it."""
-    names = find_names(asked_file(clone, file))
-    origin = names.origins[number]
-    blob = NoteRepository(clone, ENVIRONMENT).blobs([(origin.commit.id, origin.path)])
-    call = NotedCall(call=new_call_id(NOW), tool="write_file", at=1, lines=str(origin.line))
-    run = NotedRun(run=new_run_id(NOW), agent="mallory", human="user:eve", calls=(call,))
-    record = NoteRecord(
-        path=origin.path, blob=blob[origin.commit.id, origin.path], key=signer.public_key, at=NOW, by=(run,)
-    )
-    add(clone, NoteKind.LINES, origin.commit.id, [write_record(record, signer)])
-    return record
+__all__ = ["clone", "team"]
 
 
 def test_a_clone_names_the_right_run_and_whose_relay_says_so(team: Team) -> None:

@@ -3,7 +3,12 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from batonpass.adapters.line_blame import blame
+from batonpass.cli.nouns import cli
+from batonpass.errors import ForeignLedgerError
+from tests.attribution.repository import git
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, Shop, delete_file, write_file
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.transcripts import a_bare_desk
@@ -119,3 +124,21 @@ def test_approval_is_told_in_the_same_words_everywhere(desk: Desk) -> None:
 
     assert ["none needed", "none needed"] == [words.partition("approval    ")[2].partition("\n")[0] for words in shown]
     assert [True, True] == ["approval: none needed" in told[0], "approval: none needed" in told[1]]
+
+
+def test_a_ledger_that_is_committed_is_not_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither lines, runs nor words are answered from it, unless somebody names it; nor by the library."""
+    monkeypatch.chdir(desk.directory)
+    monkeypatch.delenv("BATONPASS_LEDGER", raising=False)
+    for words in (["init", "-q"], ["add", "-f", ".batonpass/ledger.db", "a.py"]):
+        git(desk.directory, *words)
+    before = desk.ledger.read_bytes()
+    asked = (["a.py:2"], ["a.py"], ["a.py", "--porcelain"], ["--text", "Shout"], ["editor"])
+    refused = [CliRunner().invoke(cli, ["blame", *words]) for words in asked]
+
+    assert [3] * len(asked) == [done.exit_code for done in refused]
+    assert all("is committed in the repository" in done.stderr for done in refused)
+    assert before == desk.ledger.read_bytes()
+    assert 0 == desk.run("blame", "a.py:2").exit_code
+    with pytest.raises(ForeignLedgerError):
+        blame("a.py", 2)
