@@ -36,6 +36,7 @@ TOGETHER: Final = (
     "tests/mcp_server/test_conformance.py",
     "tests/mcp/test_transparent.py",
     "tests/page/",  # one browser and one server for all of them
+    "tests/unit/accounts/blame/test_forged_notes.py",
     "tests/unit/accounts/blame/test_note_blame.py",
     "tests/unit/adapters/coders/rules/test_refusal.py",
     "tests/unit/adapters/coders/session/test_recovery.py",

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.file_blame import Lines, find_names
 from batonpass.accounts.blame.note_blame import NoteSource, blank_blame
@@ -25,10 +23,9 @@ NOW = datetime(2026, 2, 1, tzinfo=UTC)
 EVE = Ed25519Signer.generate()
 
 
-@pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+def a_noted_team(root: Path) -> Team:
     """Return a team in which ana's agents have worked, and the server has merged it as it is."""
-    team = Team(tmp_path_factory.mktemp("team") / "team", random.Random(3))
+    team = Team(root / "team", random.Random(3))
     team.begin()
     ana, shop = team.members[0], team.members[0].shop
     shop.tree = dict(team.trees[shop.head()])
@@ -42,10 +39,9 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
     return team
 
 
-@pytest.fixture
-def clone(team: Team, tmp_path: Path) -> Path:
+def a_clone(team: Team, root: Path) -> Path:
     """Return a clone of its own, to do harm in."""
-    return Path(shutil.copytree(team.root / "fresh", tmp_path / "clone", symlinks=True))
+    return Path(shutil.copytree(team.root / "fresh", root / "clone", symlinks=True))
 
 
 def told(clone: Path, file: File, lines: Lines | None = None) -> Blame:

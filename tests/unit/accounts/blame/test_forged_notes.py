@@ -25,18 +25,28 @@ from tests.attribution.team import Team, asked_file
 from tests.unit.accounts.blame.noted_team import (
     EVE,
     NOW,
+    a_clone,
+    a_noted_team,
     a_persons_line,
     add,
     an_agents_line,
     claim,
-    clone,
-    team,
     told,
 )
 
-__all__ = ["clone", "team"]
-
 AS_EVE = ("-c", "user.name=eve", "-c", "user.email=eve@example.org")
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    """Return a team in which ana's agents have worked, and the server has merged it as it is."""
+    return a_noted_team(tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture
+def clone(team: Team, tmp_path: Path) -> Path:
+    """Return a clone of its own, to do harm in."""
+    return a_clone(team, tmp_path)
 
 
 def trusted_ben(team: Team, clone: Path) -> Ed25519Signer:

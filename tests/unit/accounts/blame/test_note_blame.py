@@ -36,16 +36,26 @@ from tests.attribution.team import Member, Team, asked_file
 from tests.unit.accounts.blame.noted_team import (
     EVE,
     NOW,
+    a_clone,
+    a_noted_team,
     a_persons_line,
     add,
     an_agents_line,
     claim,
-    clone,
-    team,
     told,
 )
 
-__all__ = ["clone", "team"]
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    """Return a team in which ana's agents have worked, and the server has merged it as it is."""
+    return a_noted_team(tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture
+def clone(team: Team, tmp_path: Path) -> Path:
+    """Return a clone of its own, to do harm in."""
+    return a_clone(team, tmp_path)
 
 
 def test_a_clone_names_the_right_run_and_whose_relay_says_so(team: Team) -> None:
