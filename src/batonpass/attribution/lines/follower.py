@@ -28,6 +28,7 @@ from batonpass.model.base.ids import Digest
 
 _CONTEXT: Final = 3
 _TWINS: Final = 8  # equal blocks that are compared
+_MANY: Final = 3  # distinctive lines: nobody types as many again by chance
 _SHELVED: Final = 8  # uncommitted texts that are kept
 _SOMEBODYS: Final = unexplained(None)
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -339,7 +340,11 @@ class Follower:
             for splice, added in reversed([(splice, next(marks)) for splice in part]):
                 start = splice.index - hunk.old_index
                 own[start : start + len(splice.removed)] = (one if one is mark else None for one in added)
-            self.attic.put(Fragment(hunk.added, own, held_by=0 if self.history.revisions else 1), range(len(own)))
+            # Without commits nobody sees it arrive, and a line or two may have been typed again since.
+            unseen = not self.history.revisions
+            is_small = sum(weight(line) is Weight.STRONG for line in hunk.added) < _MANY
+            fragment = Fragment(hunk.added, own, held_by=int(unseen), is_seen=unseen and is_small)
+            self.attic.put(fragment, range(len(own)))
         if text is not None:
             text.digest = None
             if hunks and change.path in self.heads:

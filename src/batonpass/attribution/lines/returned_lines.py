@@ -24,7 +24,7 @@ _NEAR: Final = 3  # lines to search for a neighbour that is not trivial
 class Fragment:
     """Lines of an earlier text with their marks; context lines have no mark."""
 
-    __slots__ = ("_counts", "_places", "held_by", "lines", "marks", "used")
+    __slots__ = ("_counts", "_places", "held_by", "is_seen", "lines", "marks", "used")
 
     def __init__(
         self,
@@ -33,8 +33,10 @@ class Fragment:
         *,
         used: Mapping[int, int] = MappingProxyType({}),
         held_by: int = 0,
+        is_seen: bool = False,
     ) -> None:
         self.held_by = held_by  # at how many ends a returning piece must have its old neighbour
+        self.is_seen = is_seen  # it was in a text before, or may have been: that all of it is here proves nothing
         self.lines = lines
         self.marks = marks
         self.used = used  # lines that certainly still exist, with their new position
@@ -111,6 +113,7 @@ class Search:
         self._doubts: defaultdict[int, list[LineMark]] = defaultdict(list)
         self._kept = Counter(line for line, sure in zip(lines, carried.sure, strict=True) if sure)
         self._done: dict[tuple[int, int], int] = {}  # by fragment and distance: searched up to this line
+        self._arrived: dict[int, Fragment] = {}
 
     def run(self) -> None:
         """Complete the carried marks with those of recognised lines."""
@@ -122,6 +125,9 @@ class Search:
             # A very frequent line is not distinctive, and comparing all its places with each other takes too long.
             if (times := counts[self._lines[index]]) <= _FREQUENT:
                 self._look_for(index, times)
+        # What a change wrote at an unknown place arrives once. Seen again, somebody may have typed a part of it again.
+        for fragment in self._arrived.values():
+            fragment.held_by, fragment.is_seen = max(fragment.held_by, 1), True
         for index, claims in self._claims.items():
             self._settle(index, claims)
         for index, marks in self._doubts.items():
@@ -169,7 +175,7 @@ class Search:
         (below, firm_below, held_below) = self._walk(fragment, place, index, 1)
         first = index - (above if held_above else firm_above)
         last = index + (below if held_below else firm_below)
-        whole = above + below + 1 == len(fragment.lines)
+        whole = above + below + 1 == len(fragment.lines) and not fragment.is_seen
         if held_above + held_below < fragment.held_by and not whole:
             first, last = index, index - 1
         for here in range(index - above, index + below + 1):
@@ -177,6 +183,7 @@ class Search:
                 continue
             if first <= here <= last:
                 self._claims[here].append((above + below, matched(mark)))
+                self._arrived[id(fragment)] = fragment
             else:
                 self._hints[here].append(matched(mark))
         self._done[id(fragment), place - index] = index + below
@@ -190,8 +197,9 @@ class Search:
         size = firm = 0
         while 0 <= here < len(self._lines) and not self._carried.sure[here] and fragment.has(at, self._lines[here]):
             if fragment.marks[at] is None:
-                # Removed lines return between lines that stayed, not together with a copy of them.
-                return size, firm, fragment.held_by < _BOTH
+                # Removed lines return between lines that stayed, not together with a copy of them. A blank line beside
+                # them may be anybody's.
+                return size, firm, fragment.held_by < _BOTH and self._is_held(fragment, at, here, way)
             size += 1
             if weight(self._lines[here]) is Weight.STRONG:
                 firm = size

@@ -132,3 +132,32 @@ def test_a_deletion_without_hunks_takes_all() -> None:
     story.records("run_c", TOTAL)
 
     assert ["run_c"] == story.runs()
+
+
+def test_lines_that_arrived_and_went_are_typed_again_by_somebody() -> None:
+    """A call wrote lines at a place that nobody knows. They came, they went, and a part is elsewhere now."""
+    story = committed()
+    block = (NAMES, ROUND, EMAIL, "archive = kept_for(years, country)")
+    added = [Hunk(40, 0, 41, 4, (), block)]
+    story.tells("run_a", TOTAL, *block, TAXES, PRINT, hunks=added)
+    story.commits()
+    arrived = story.runs()
+    story.becomes(*FILE)
+    story.commits()
+    story.becomes(TOTAL, TAXES, ROUND, EMAIL, PRINT)
+    story.commits()
+
+    assert [None, *["run_a"] * 4, None, None] == arrived
+    assert [None] * 5 == story.runs()
+
+
+def test_a_blank_line_beside_a_blank_context_is_not_the_calls() -> None:
+    """A hunk shows a blank line above what it added. What follows a person's function may be the person's."""
+    story = committed()
+    hunk = Hunk(40, 3, 40, 7, ("", "", ""), ("", "", "", "", ROUND, EMAIL, ""))
+    story.becomes(TOTAL, NAMES, "", "", ROUND, EMAIL)
+    story.tells("run_a", *(story.lines or ()), hunks=[hunk])
+    story.commits()
+
+    assert "run_a" == story.runs()[4]
+    assert [None, None] == story.runs()[2:4]
