@@ -8,6 +8,7 @@ import pytest
 from batonpass.testing.doors import Door
 from batonpass.testing.doors.offers import HANDOFFS
 from batonpass.testing.doors.situations import SITUATIONS
+from tests.doors.test_a2a import A2aAskedDoor, A2aAskingDoor
 from tests.doors.test_agents import AgentDoor, AgentDoorOnHandoff
 from tests.doors.test_async import AsyncDoor, AsyncDoorOnHandoff
 from tests.doors.test_claude_agent_sdk import SdkDoor
@@ -21,6 +22,8 @@ from tests.doors.test_shell import ShellDoor
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "spec" / "doors.md"
 DOORS: Final[list[type[Door]]] = [
+    A2aAskedDoor,
+    A2aAskingDoor,
     AgentDoor,
     AgentDoorOnHandoff,
     AsyncDoor,

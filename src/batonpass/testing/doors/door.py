@@ -16,6 +16,8 @@ from batonpass.errors import (
     PolicyRefusedError,
     StoreError,
 )
+from batonpass.model.base.kinds import Relation
+from batonpass.model.base.lifecycle import State
 from batonpass.testing.doors.acts import TIERS, Act, Delegate, target_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Listener(StrEnum):
 
     PROGRAM = "program"
     MODEL = "model"
+    STRANGER = "stranger"  # somebody elsewhere, who is not told how a person here approves it
 
 
 class Ending(StrEnum):
@@ -113,8 +116,11 @@ class Door(ABC):
     ended_by: ClassVar[frozenset[Ending]] = frozenset()  # events after which the caller is gone
     refuses: ClassVar[bool] = True  # can keep a call from being made; a door that cannot only records
     always: ClassVar[tuple[str, ...]] = ()  # flags of all of its calls, which say how they come
+    outside: ClassVar[bool] = False  # the caller knows what came from outside before its first act
+    relation: ClassVar[Relation] = Relation.LEAD_TO_WORKER  # of the handoffs that it makes
+    offered: ClassVar[State] = State.OFFERED  # their state at first; `ready` where a worker takes them
     policy: ClassVar[str] = ""  # lines for `batonpass.toml` about its tools
-    cannot: ClassVar[Mapping[str, str]] = _NOTHING  # situation or need -> why it cannot be played at this door
+    cannot: ClassVar[Mapping[str, str]] = _NOTHING  # situation, need or mode -> why it cannot be played at this door
     unfinished: ClassVar[Mapping[str, str]] = _NOTHING  # case -> how the door still differs from the table
 
     @abstractmethod
@@ -132,6 +138,10 @@ class Door(ABC):
     @abstractmethod
     def open(self, stage: "Stage") -> Opened:
         """Start a run, or take the handoff, and return its caller."""
+
+    def task(self, asked: Delegate) -> str:
+        """Return the task of a handoff, as in receipts."""
+        return asked.task
 
     def target(self, act: Act) -> str | None:
         """Return the target that the tool declares for an act."""

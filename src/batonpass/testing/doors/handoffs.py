@@ -53,7 +53,7 @@ class HandoffConformance:
     ) -> None:
         """The verdict, the receipts and the sentences are those of the table."""
         handing = case.handing
-        for need in (handing.name, *handing.needs):
+        for need in (handing.name, *handing.needs, str(case.mode)):
             if need in door.cannot:
                 pytest.skip(door.cannot[need])
         if (reason := door.unfinished.get(str(case))) is not None:
@@ -87,7 +87,7 @@ def _is_about_offer(one: Recorded) -> bool:
 def _set_stage(door: Door, handing: Handing, mode: Mode, directory: Path) -> Stage:
     allowed = Allowed(may=handing.may, may_delegate=handing.may_delegate)
     clock = FrozenClock()
-    own = "" if UNASKED in handing.policy else UNASKED
+    own = "" if UNASKED in handing.policy else UNASKED.format_map(_gaps(door))
     lines = () if door.on_handoff else table(door.agent, allowed, clock)
     return Stage(
         directory=directory,
@@ -102,29 +102,31 @@ def _set_stage(door: Door, handing: Handing, mode: Mode, directory: Path) -> Sta
 
 def _gaps(door: Door) -> dict[str, Any]:
     depth = 2 if door.on_handoff else 1
-    return {"agent": door.agent, "depth": depth, "deeper": depth + 1}
+    return {"agent": door.agent, "depth": depth, "deeper": depth + 1, "relation": str(door.relation)}
 
 
 def _expected(door: Door, stage: Stage, ask: Ask) -> list[Any]:
     """Return the expected answer and the expected receipts."""
     gaps = {**_gaps(door), "where": Places(stage)}
-    about = {"to": ask.task.to, "task": ask.task.task}
+    about = {"to": ask.task.to, "task": door.task(ask.task)}
     match ask.enforced if stage.enforced else ask.observed:
         case Offered(flags=flags):
-            receipt = {"kind": "handoff.initiated", "state": "offered", "rule": None, "gate": None, "flags": flags}
-            return [Told(Verdict.MADE), receipt | about]
+            at_first = {"state": str(door.offered), "rule": None, "gate": None, "flags": flags}
+            return [Told(Verdict.MADE), {"kind": "handoff.initiated"} | at_first | about]
         case Waits(rule=rule, gate=gate):
             receipt = {"kind": "handoff.initiated", "state": "held", "rule": rule, "gate": gate, "flags": ()}
             return [Told(Verdict.HELD, _held(door, stage)), receipt | about]
         case Refused(error=error, reason=reason):
             said = reason.format_map(gaps)
-            told = said if door.listener is Listener.PROGRAM else f"Denied, and not made: {said}"
+            told = f"Denied, and not made: {said}" if door.listener is Listener.MODEL else said
             over = ask.revoked and Ending.REVOKED in door.ended_by
             receipt = {"kind": "handoff.failed", "error": error, "message": said}
             return [Told(Verdict.DENIED, None if over else told), receipt | about]
 
 
 def _held(door: Door, stage: Stage) -> str:
+    if door.listener is Listener.STRANGER:
+        return "It waits until somebody here approves it."
     handoff = stage.bodies(HandoffInitiated)[-1].handoff
     said = f"{handoff} is held; approve it with `batonpass handoff approve {handoff[-6:]}`"
     if door.listener is Listener.PROGRAM:

@@ -57,7 +57,7 @@ class Handing:
 
 HELPER: Final = Delegate("helper")
 OTHER: Final = Delegate("other")
-UNASKED: Final = '[handoffs.lead-to-worker]\nmethod = "none"\n'  # no verification method is required
+UNASKED: Final = '[handoffs.{relation}]\nmethod = "none"\n'  # no verification method is required
 _TRIED_OUT: Final = "grant.tried-out"
 
 
@@ -87,7 +87,7 @@ HANDOFFS: Final = (
                 Offered(("would_deny.no-helper",)),
                 Refused(
                     "handoff.refused",
-                    "a lead-to-worker handoff to helper; rule no-helper says deny, so it is refused (rule no-helper, "
+                    "a {relation} handoff to helper; rule no-helper says deny, so it is refused (rule no-helper, "
                     "{where[no-helper]}); ask for something else, or have the policy changed",
                 ),
             ),
@@ -136,7 +136,7 @@ HANDOFFS: Final = (
                 HELPER,
                 Refused(
                     "handoff.incomplete",
-                    "a lead-to-worker handoff must say rationale; give them, or say explicitly that there are none "
+                    "a {relation} handoff must say rationale; give them, or say explicitly that there are none "
                     "with none=['rationale']",
                 ),
             ),

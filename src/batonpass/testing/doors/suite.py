@@ -93,7 +93,7 @@ class DoorConformance:
         rows: list[Situation | Handing] = [*TABLE, *HANDOFFS]
         names, needs = {row.name for row in rows}, {need for row in rows for need in row.needs}
         unknown = [one for one in door.unfinished if one.rpartition(" [")[0] not in names]
-        unknown += [one for one in door.cannot if one not in names | needs]
+        unknown += [one for one in door.cannot if one not in names | needs | set(Mode)]
 
         assert [] == unknown
 
@@ -107,7 +107,7 @@ class DoorConformance:
     ) -> None:
         """The verdict, the receipts and the sentences are those of the table."""
         situation = case.situation
-        skip_impossible(door, situation)
+        skip_impossible(door, situation, case.mode)
         if not door.refuses and (case.mode is Mode.ENFORCED or situation.refuses_observed):
             pytest.skip("this door only records: what must not be made is made all the same, and is never enforced")
         if (reason := door.unfinished.get(str(case))) is not None:
@@ -122,9 +122,9 @@ class DoorConformance:
             stage.close()
 
 
-def skip_impossible(door: Door, situation: Situation) -> None:
+def skip_impossible(door: Door, situation: Situation, mode: Mode) -> None:
     """Skip a situation that a door cannot play, and say why."""
-    for need in (situation.name, *situation.needs):
+    for need in (situation.name, *situation.needs, str(mode)):
         if need in door.cannot:
             pytest.skip(door.cannot[need])
     if "handoff" in situation.needs and not door.on_handoff:
@@ -318,7 +318,7 @@ def _receipts(door: Door, act: Act, expected: Outcome, words: "_Words") -> list[
                 "kind": "tool.requested",
                 **about,
                 "flags": (*door.always, *flags),
-                "outside": outside,
+                "outside": outside or door.outside,
                 "target": door.shown(act),
                 "reason": None if reason is None else words.fill(reason),
             }
@@ -329,7 +329,7 @@ def _receipts(door: Door, act: Act, expected: Outcome, words: "_Words") -> list[
             return [{"kind": "tool.denied", "tool": tool, **said}]
         case Held(rule=rule, reason=reason, gate=gate, outside=outside):
             why = {"rule": rule, "gate": gate, "reason": words.fill(reason)}
-            held = {"kind": "tool.held", **about, **why, "outside": outside, "target": door.target(act)}
+            held = {"kind": "tool.held", **about, **why, "outside": outside or door.outside, "target": door.target(act)}
             return [held, {"kind": "handoff.held", **why}] if door.on_handoff else [held]
         case _:
             return []
