@@ -29,9 +29,8 @@ from batonpass.records.text import read_receipt
 from batonpass.relay import signer_of
 from batonpass.server.a2a.visit import CALLER
 from batonpass.server.access import AccessLimits
-from tests.integration.a2a.world import DAY, PATIENCE, World, a_card, a_world, request, run, send, until
+from tests.integration.a2a.world import BINDINGS, DAY, PATIENCE, World, a_card, a_world, request, run, send, until
 
-BINDINGS = ("JSONRPC", "HTTP+JSON")
 DONE = TaskState.TASK_STATE_COMPLETED
 
 

@@ -36,6 +36,7 @@ from batonpass.server.listener import _Server
 DAY = timedelta(days=1)
 MAY = ("read:**", "call:*")
 PATIENCE = 60
+BINDINGS = ("JSONRPC", "HTTP+JSON")
 Told = TypeVar("Told")
 
 

@@ -11,6 +11,7 @@ from google.protobuf.json_format import MessageToDict
 from batonpass.server.a2a.visit import VisitPart
 
 TEXT: Final = "request.txt"
+ANSWER: Final = "answer-{}.txt"
 _UNNAMED: Final = re.compile(r"[^\w.@+ -]+")
 _LONGEST_NAME: Final = 100
 
@@ -20,21 +21,22 @@ def document_of(message: Message) -> str:
     return json.dumps(MessageToDict(message), ensure_ascii=False, sort_keys=True)
 
 
-def texts_of(message: Message) -> str:
+def _texts_of(message: Message) -> str:
     """Return the words of a message."""
     return "\n\n".join(part.text for part in message.parts if part.WhichOneof("content") == "text")
 
 
-def parts_of(message: Message) -> list[VisitPart]:
+def parts_of(message: Message, text: str = TEXT) -> list[VisitPart]:
     """Return the parts of a message as data with names of their own: its words in one text, then everything else."""
-    words = texts_of(message)
-    told = [VisitPart(name=TEXT, body=words, media_type="text/plain")] if words else []
-    return [*told, *files_of(message)]
+    words = _texts_of(message)
+    told = [VisitPart(name=text, body=words, media_type="text/plain")] if words else []
+    return [*told, *_named_files(message, text)]
 
 
-def files_of(message: Message) -> list[VisitPart]:
+def _named_files(message: Message, text: str) -> list[VisitPart]:
     """Return the parts of a message that are no words. A link is kept as it is: nobody here follows it."""
-    taken = {TEXT}
+    # No file takes the place of the request.
+    taken = {TEXT, text}
     found = []
     for one in _files(message):
         name, number = one.name, 1

@@ -72,7 +72,7 @@ from batonpass.records.text import read_receipt
 from batonpass.relay import signer_of
 from batonpass.server.a2a.caller import VisitCaller
 from batonpass.server.a2a.card_document import card_document, path_of
-from batonpass.server.a2a.message_parts import document_of, extension_of, files_of, parts_of, texts_of
+from batonpass.server.a2a.message_parts import ANSWER, document_of, extension_of, parts_of
 from batonpass.server.a2a.push_configs import PushConfigs
 from batonpass.server.a2a.settings import A2aSettings
 from batonpass.server.a2a.task_document import OVER, task_document
@@ -283,7 +283,8 @@ class A2aRequests(RequestHandler):
         if known.status.state != TaskState.TASK_STATE_INPUT_REQUIRED:
             raise UnsupportedOperationError(message="The task takes no message now: it asked nothing")
         message.context_id = known.context_id
-        self._visits.answer(task, texts_of(message), files_of(message), document_of(message))
+        number = len(known.history)  # the first message is the request
+        self._visits.answer(task, parts_of(message, ANSWER.format(number)), document_of(message))
         return task
 
     def _cancel(self, asked: AskedVisit, given: str) -> Task:
