@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.accounts.shop import ANA, BEFORE, Shop
+from batonpass.cli.server.shown_repository import ShownRepository
+from batonpass.relay import Relay, recording_of
+from tests.unit.accounts.shop import ANA, BEFORE, NEW, Shop
 
 PROGRAM = str(Path(sys.executable).with_name("batonpass"))
 HOSTILE = "[run](command:evil) ![x](https://evil.example/x.png) <img src=x> https://evil.example"
@@ -220,3 +222,27 @@ def test_a_file_that_is_no_ledger_stays_as_it_is(trap: Trap, content: bytes) -> 
     asked(trap, trap.root / "a.py")
 
     assert (before, False) == (trap.files(), trap.sprung.exists())
+
+
+@pytest.mark.slow
+def test_the_page_starts_nothing_and_leaves_nothing(trap: Trap) -> None:
+    """Listed, shown line by line, now and in a commit, and asked about a diff: no program of the repository runs."""
+    files = ShownRepository(trap.root, trap.root / ".batonpass")
+    patch = f"--- a/a.py\n+++ b/a.py\n@@ -2 +2 @@\n-x\n+{NEW}\n"
+    before = trap.files()
+    with Relay.open("memory:") as empty:
+        recording_of(empty)
+        with empty.store.view() as view:
+            entries = files.entries(view, "")
+            now, committed = files.blame(view, "a.py", 1, 10, None), files.blame(view, "a.py", 1, 10, "HEAD")
+            earlier = files.before(now, 2)
+            hunks = files.hunks(view, patch)
+
+    assert (["a.py"], 3, 3, 1) == (
+        [entry.name for entry in entries if entry.name == "a.py"],
+        len(now.blame.lines),
+        len(committed.blame.lines),
+        len(hunks),
+    )
+    assert earlier is not None
+    assert (False, before) == (trap.sprung.exists(), trap.files())

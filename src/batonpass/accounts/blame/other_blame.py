@@ -50,6 +50,7 @@ _WRITTEN: Final = {
     Certainty.CANDIDATE: "came while it ran",
     Certainty.BROUGHT: "brought by git",
 }
+_EVERYWHERE: Final = ReceiptQuery()
 _AROUND: Final = 40
 _SHOWN: Final = 5
 _ATTACHED: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
@@ -144,10 +145,10 @@ def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
     return list(found.values())
 
 
-def _find_artifacts(view: LedgerView) -> Iterator[Attached]:
+def _find_artifacts(view: LedgerView, within: ReceiptQuery = _EVERYWHERE) -> Iterator[Attached]:
     """Yield all artifacts in the order they were attached. There is no index of names, so all are read."""
     for kind in (Kind.RUN_RECORDED, Kind.HANDOFF_INITIATED):
-        for stored in view.find_receipts(ReceiptQuery(kind=kind)):
+        for stored in view.find_receipts(replace(within, kind=kind)):
             receipt = read_receipt(stored)
             items = _attached(receipt)
             for text in read_texts(view, receipt).values() if items else ():
@@ -186,8 +187,10 @@ def require_words(text: str) -> str:
     return text
 
 
-def blame_digest(view: LedgerView, given: str) -> Blame:
+def blame_digest(view: LedgerView, given: str, within: ReceiptQuery = _EVERYWHERE) -> Blame:
     """Return the places of bytes with this sha256: before or after a change, attached, or as a content.
+
+    All receipts are read, or only those `within` selects.
 
     Raises `InvalidValueError` if it is not a digest.
     """
@@ -196,7 +199,7 @@ def blame_digest(view: LedgerView, given: str) -> Blame:
     makers = Makers(view)
     places: list[LedgerPlace] = []
     made: dict[CallId | ReceiptId, Maker] = {}
-    for stored in view.find_receipts(ReceiptQuery()):
+    for stored in view.find_receipts(within):
         if wanted not in stored.payload:
             continue  # receipts contain digests literally, so this skips the others cheaply
         receipt = read_receipt(stored)
@@ -207,7 +210,7 @@ def blame_digest(view: LedgerView, given: str) -> Blame:
                 made[call.id] = makers.of_call(stored, receipt, call.id, tuple(read_file_changes(view, call)))
     places += [
         _place(view, receipt, "artifact", f"{artifact.name} ({artifact.size:,} bytes)")
-        for _, receipt, _, artifact in _find_artifacts(view)
+        for _, receipt, _, artifact in _find_artifacts(view, within)
         if artifact.sha256 == digest
     ]
     places.sort(key=lambda place: (place.at, place.receipt))
@@ -238,14 +241,16 @@ def _change_ids(receipt: Receipt) -> Iterator[ContentId]:
     return (ref.id for name, ref in receipt.content.items() if name.startswith(CHANGE))
 
 
-def blame_text(view: LedgerView, text: str, *, most: int | None = None) -> Blame:
+def blame_text(view: LedgerView, text: str, *, most: int | None = None, within: ReceiptQuery = _EVERYWHERE) -> Blame:
     """Return the places of some words in the order of recording: tasks, statements, calls, changes.
+
+    All receipts are read, or only those `within` selects.
 
     Raises `InvalidValueError` if there are no words.
     """
     require_words(text)
     places: list[LedgerPlace] = []
-    for stored in view.find_receipts(ReceiptQuery()):
+    for stored in view.find_receipts(within):
         receipt = read_receipt(stored)
         for name, held in read_texts(view, receipt).items():
             for what, words in _words_of(name, held, receipt):

@@ -89,6 +89,11 @@ class Repository(Struct, frozen=True):
         """Return whether git has a file at this path in its index."""
         return bool(self._text("ls-files", "--cached", "-z", "--", path))
 
+    def tracked(self, below: str = "") -> list[str]:
+        """Return the files that git has in its index, all or those below a directory."""
+        found = self._text("ls-files", "--cached", "-z", "--", *filter(None, (below,)))
+        return [path for path in found.split("\0") if path]
+
     def untracked(self, below: str = "") -> list[str]:
         """Return the files that git neither tracks nor ignores."""
         found = self._text("ls-files", "--others", "--exclude-standard", "-z", "--", *filter(None, (below,)))

@@ -11,6 +11,7 @@ from batonpass.policy.login_table import read_login
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from starlette.routing import BaseRoute
 
@@ -18,13 +19,20 @@ if TYPE_CHECKING:
     from batonpass.server.control_plane import ControlPlane
 
 
-def people_routes(plane: "ControlPlane") -> "Sequence[BaseRoute]":
-    """Return the routes of the page and of the login. Raises `ServerNotStartedError` and `MissingExtraError`."""
+def people_routes(plane: "ControlPlane", repositories: "Sequence[Path]" = ()) -> "Sequence[BaseRoute]":
+    """Return the routes of the page, which shows these repositories, and of the login.
+
+    Raises `ServerNotStartedError` and `MissingExtraError`.
+    """
+    from batonpass.cli.server.shown_repository import ShownRepository  # noqa: PLC0415 - needs the extra
     from batonpass.server.page.door import PageDoor  # noqa: PLC0415 - needs the extra
     from batonpass.server.page.session import PageSessions  # noqa: PLC0415 - as above
 
     login = read_login(find_policy_file(settings().policy))
-    page = PageDoor(plane, PageSessions(plane), has_login=login is not None)
+    files = {one.root: one for one in (ShownRepository(each, settings().home) for each in repositories)}
+    if len({one.name for one in files.values()}) < len(files):
+        raise ServerNotStartedError("two of the repositories have the same name, and an address could mean either")
+    page = PageDoor(plane, PageSessions(plane), has_login=login is not None, files=[*files.values()])
     if login is None:
         return page.routes()
     try:

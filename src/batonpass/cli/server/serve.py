@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from batonpass.server.mcp.http_mount import McpMount
 
 _PORT: Final = 7420
-_EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "jinja2", "markupsafe"})
+_EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "jinja2", "markupsafe", "pygments"})
 
 
 @click.command()
@@ -46,6 +46,14 @@ _EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "ji
 @click.option("--insecure", is_flag=True, help="Let other machines in without TLS.")
 @click.option(
     "--app", metavar="MODULE:NAME", help="Your relay: its agents can be asked over A2A, and its ledger is served."
+)
+@click.option(
+    "--repository",
+    "repositories",
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="A repository whose files the page may show, with who wrote each line.",
 )
 @click.option("--link/--no-link", default=True, show_default=True, help="Print a link that lets you in, once.")
 @click.option(
@@ -63,6 +71,7 @@ def command(
     proxies: tuple[str, ...],
     insecure: bool,
     app: str | None,
+    repositories: tuple[Path, ...],
     link: bool,
     address_file: Path | None,
     pid_file: Path | None,
@@ -85,7 +94,7 @@ def command(
         if address_file is not None:
             address_file.write_text(f"{address}\n", encoding="utf-8")
 
-    serve_ledger(place, names, ready, app=app)
+    serve_ledger(place, names, ready, app=app, repositories=repositories)
     tell("stopped")
 
 
@@ -106,8 +115,12 @@ def serve_ledger(
     ready: "Callable[[ControlPlane, str], None]",
     *,
     app: str | None = None,
+    repositories: "Sequence[Path]" = (),
 ) -> None:
-    """Serve this directory's ledger with its page until a signal. `ready` is told the address once it listens."""
+    """Serve this directory's ledger with its page until a signal. `ready` is told the address once it listens.
+
+    The page shows files of these repositories, and of no others.
+    """
     from batonpass.dispatch.egress import Egress  # noqa: PLC0415 - only servers need it
     from batonpass.dispatch.egress_rule import EgressRule  # noqa: PLC0415 - as above
     from batonpass.dispatch.webhook_sender import told_beside  # noqa: PLC0415 - as above
@@ -125,7 +138,7 @@ def serve_ledger(
         served = make_app(
             plane,
             hosts=hosts_for(place.host, names),
-            mounts=[*people_routes(plane), *a2a.routes, *([] if mcp is None else [mcp.route])],
+            mounts=[*people_routes(plane, repositories), *a2a.routes, *([] if mcp is None else [mcp.route])],
             lifespans=[] if mcp is None else [mcp.lifespan],
         )
 

@@ -50,7 +50,7 @@ def command(*, port: int, opens: bool) -> None:
             webbrowser.open(Path(opener.name).as_uri())
 
     with NamedTemporaryFile("w", prefix="batonpass-", suffix=".html", encoding="utf-8") as opener:
-        serve_ledger(ServerPlace(port=port), (), ready)
+        serve_ledger(ServerPlace(port=port), (), ready, repositories=[Path.cwd()])
     tell("stopped")
 
 

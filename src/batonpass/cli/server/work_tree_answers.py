@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +13,10 @@ import click
 from batonpass.accounts.blame.blame_text import render_blame
 from batonpass.accounts.blame.blame_words import BlameRow
 from batonpass.accounts.blame.hunk_blame import hunk_row
+from batonpass.accounts.blame.known_files import KnownFiles
 from batonpass.adapters.line_blame import find_span
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.commit_span import CommitSpan
-from batonpass.attribution.git.file_git import Repository
-from batonpass.attribution.git.git_process import GitSilentError
 from batonpass.cli.blame.blame_facts import blame_facts, hunk_facts
 from batonpass.cli.blame.command import blame_of_file, parse_place
 from batonpass.cli.git.summary import asked_ledger, find_hunks
@@ -24,7 +24,7 @@ from batonpass.cli.input.ledger_access import opened_view, settings, viewed
 from batonpass.cli.review.command import read_review
 from batonpass.cli.review.diff import diff_facts, diff_markdown
 from batonpass.cli.review.review_lines import review_facts
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import NotFoundError
 from batonpass.model.base.checks import shorten
 from batonpass.review.report.review_markdown import render_markdown
 from batonpass.review.reviewed_diff import review_diff
@@ -91,21 +91,15 @@ class WorkTreeAnswers:
 
     def _require_within(self, path: Path) -> None:
         """Refuse a file outside of the directory, one of the ledger's own, and one that is not known."""
-        found, home = path.resolve(), settings().home
-        if not found.is_relative_to(self._root) or (home is not None and found.is_relative_to(home.resolve())):
-            raise InvalidValueError("where", f"{shorten(str(path))} is not a file of this project")
-        if self._only_known and not self._is_known(found):
-            raise InvalidValueError("where", f"neither git nor the ledger knows {shorten(str(path))}")
+        known = KnownFiles(root=self._root, home=settings().home, environment=os.environ)
+        known.require_within(path)
+        if self._only_known:
+            known.require_known(path, is_recorded=partial(_is_recorded, known))
 
-    def _is_known(self, path: Path) -> bool:
-        name = path.relative_to(self._root).as_posix()
-        try:
-            if find_repository(self._root) is not None and Repository(self._root, os.environ).tracks(name):
-                return True
-        except GitSilentError:
-            pass
-        with opened_view() as view:
-            return any(next(view.find_touches(one), None) is not None for one in (name, str(path)))
+
+def _is_recorded(known: KnownFiles, name: str) -> bool:
+    with opened_view() as view:
+        return known.count_changes(view, name) > 0
 
 
 def _plain(rows: Iterable[BlameRow]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The routes of the page: who looks, what they see, what they send, and how they come in and leave."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
@@ -25,19 +26,23 @@ from batonpass.server.page.live import LiveNews
 from batonpass.server.page.need_count import count_waiting
 from batonpass.server.page.request import PageMoved, PageRequest, PageView, Shown
 from batonpass.server.page.session import LASTS, PageSessions, PageVisitor
+from batonpass.server.page.shown_files import ShownFiles
 from batonpass.server.page.view_table import VIEWS
 
 _THREADS: Final = 20
 _SEE_OTHER: Final = 303
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _LONGEST_PATH: Final = 2000
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def page_routes(plane: ControlPlane, sessions: PageSessions | None = None) -> Sequence[BaseRoute]:
+def page_routes(
+    plane: ControlPlane, sessions: PageSessions | None = None, files: Sequence[ShownFiles] = ()
+) -> Sequence[BaseRoute]:
     """Return the routes of the page, to be mounted beside the HTTP interface."""
-    return PageDoor(plane, sessions or PageSessions(plane)).routes()
+    return PageDoor(plane, sessions or PageSessions(plane), files=files).routes()
 
 
 def _routes(door: "PageDoor") -> Sequence[BaseRoute]:
@@ -48,6 +53,7 @@ def _routes(door: "PageDoor") -> Sequence[BaseRoute]:
         Route("/static/{digest}/{name}", door.send_file),
         Route("/events", door.stream),
         *(Route(view.path, door.look_at(view)) for view in VIEWS),
+        *(Route(view.path, door.ask_with_form(view), methods=["POST"]) for view in VIEWS if view.takes_form),
         *(Route(deed.path, door.do(deed.name), methods=["POST"]) for deed in DEEDS),
     ]
 
@@ -55,9 +61,12 @@ def _routes(door: "PageDoor") -> Sequence[BaseRoute]:
 class PageDoor:
     """Answers requests of browsers."""
 
-    def __init__(self, plane: ControlPlane, sessions: PageSessions, *, has_login: bool = False) -> None:
+    def __init__(
+        self, plane: ControlPlane, sessions: PageSessions, *, has_login: bool = False, files: Sequence[ShownFiles] = ()
+    ) -> None:
         self.plane = self._plane = plane
         self.sessions = self._sessions = sessions
+        self._files = tuple(files)
         self._has_login = has_login  # a provider lets people in as well
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._news = LiveNews(plane)
@@ -84,14 +93,30 @@ class PageDoor:
 
         return handle
 
-    def _look(self, view: PageView, request: Request) -> Response:
+    def ask_with_form(self, view: PageView) -> Handler:
+        """Return what answers a form that asks something, and changes nothing."""
+
+        async def handle(request: Request) -> Response:
+            try:
+                require_own(request.headers)
+                fields = await read_form(request)
+            except BatonpassError as error:
+                return self._refuse(request, None, error)
+            answered: Response = await in_thread(self._threads, partial(self._look, view, request, fields))
+            return answered
+
+        return handle
+
+    def _look(self, view: PageView, request: Request, fields: Mapping[str, str] | None = None) -> Response:
         try:
             visitor = self._visitor(request)
         except BatonpassError as error:
             return self._ask_in(request, error)
         try:
             visitor.caller.require_role(view.roles)
-            asked = self._asked(request, visitor)
+            if fields is not None:
+                visitor.require_form(fields.get("form", ""))
+            asked = self._asked(request, visitor, fields or {})
             return self._answer(request, visitor, view.template, {"view": view.name, **view.make(asked)})
         except PageMoved as moved:
             return RedirectResponse(moved.to, _SEE_OTHER)
@@ -191,7 +216,7 @@ class PageDoor:
     def _visitor(self, request: Request) -> PageVisitor:
         return self._sessions.find(request.cookies.get(_cookie_name(request)))
 
-    def _asked(self, request: Request, visitor: PageVisitor) -> PageRequest:
+    def _asked(self, request: Request, visitor: PageVisitor, fields: Mapping[str, str] = _NOTHING) -> PageRequest:
         return PageRequest(
             plane=self._plane,
             visitor=visitor,
@@ -199,6 +224,8 @@ class PageDoor:
             names=request.path_params,
             query=dict(request.query_params),
             check=self._check,
+            files=self._files,
+            fields=fields,
             is_refresh="hx-request" in request.headers,
         )
 

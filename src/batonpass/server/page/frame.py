@@ -26,6 +26,7 @@ MENU: Final = (
     ("Now", "/"),
     ("Tasks", "/tasks"),
     ("Approvals", "/approvals"),
+    ("Blame", "/blame"),
     ("Review", "/review"),
     ("Ledger", "/ledger"),
     ("Agents", "/agents"),

@@ -12,6 +12,7 @@ from batonpass.server.control_plane import ControlPlane
 from batonpass.server.endpoint import PEOPLE, ApiRequest
 from batonpass.server.page.ledger_check import LedgerCheck
 from batonpass.server.page.session import PageVisitor
+from batonpass.server.page.shown_files import ShownFiles
 from batonpass.store.port import LedgerView
 
 Shown = dict[str, Any]
@@ -26,6 +27,8 @@ class PageRequest(Struct, frozen=True, kw_only=True, eq=False):
     names: Mapping[str, str]  # the parts of the path
     query: Mapping[str, str]
     check: LedgerCheck
+    files: tuple[ShownFiles, ...] = ()  # that whoever started the server lets it show
+    fields: Mapping[str, str] = {}  # of a form that only asks
     is_refresh: bool = False  # the page asks again by itself, and nobody has just come to look
 
     @contextmanager
@@ -64,6 +67,7 @@ class PageView(Struct, frozen=True, kw_only=True):
     template: str
     make: Callable[[PageRequest], Shown]
     roles: frozenset[AccessRole] = PEOPLE
+    takes_form: bool = False  # what is asked is too long for an address, so a form sends it; nothing is changed
 
 
 class PageMoved(Exception):  # noqa: N818 - it is no error

@@ -3,7 +3,7 @@
 from typing import Final
 
 from batonpass.server.page.request import PageView
-from batonpass.server.page.views import agents, approvals, finder, handoff, ledger, now, review, tasks, tree
+from batonpass.server.page.views import agents, approvals, blame, finder, handoff, ledger, now, review, tasks, tree
 
 VIEWS: Final[tuple[PageView, ...]] = (
     PageView(path="/", name="Now", template="now.html", make=now.show_now),
@@ -16,6 +16,8 @@ VIEWS: Final[tuple[PageView, ...]] = (
         for name in handoff.ACTIONS
     ),
     PageView(path="/handoffs/{handoff}/calls/{call}", name="Tasks", template="settle.html", make=handoff.show_doubt),
+    PageView(path="/blame", name="Blame", template="blame.html", make=blame.show_blame),
+    PageView(path="/blame/diff", name="Blame", template="blame_diff.html", make=blame.show_diff, takes_form=True),
     PageView(path="/review", name="Review", template="review.html", make=review.show_review),
     PageView(path="/review/{root}/{finding}", name="Review", template="finding.html", make=review.show_finding),
     PageView(path="/ledger", name="Ledger", template="ledger.html", make=ledger.list_receipts),

@@ -1,6 +1,7 @@
 """A browser without a network: it keeps cookies, follows redirects, and sends the forms that it was shown."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from urllib.parse import urlencode, urlsplit
@@ -9,6 +10,7 @@ from batonpass.server.app import make_app
 from batonpass.server.boundary import hosts_for
 from batonpass.server.page.door import page_routes
 from batonpass.server.page.session import PageSessions
+from batonpass.server.page.shown_files import ShownFiles
 from tests.unit.server.conftest import House
 from tests.unit.server.visitor import HERE, Answered, Visitor
 
@@ -58,9 +60,11 @@ class Browser:
         return self.post(target, {**self.secrets(shown_at), **fields})
 
 
-def a_browser(house: House, role: str | None = None, *, sessions: PageSessions | None = None) -> Browser:
+def a_browser(
+    house: House, role: str | None = None, *, sessions: PageSessions | None = None, files: Sequence[ShownFiles] = ()
+) -> Browser:
     """Return a browser at the page of a server; with a role, whoever has its token has come in."""
-    app = make_app(house.plane, hosts=hosts_for("127.0.0.1"), mounts=page_routes(house.plane, sessions))
+    app = make_app(house.plane, hosts=hosts_for("127.0.0.1"), mounts=page_routes(house.plane, sessions, files))
     browser = Browser(Visitor(app))
     if role is not None:
         answer = browser.post("/session", {"token": house.everybody[role], "to": "/"})

@@ -8,6 +8,7 @@ from batonpass.model.base.ids import CALL, HANDOFF, RECEIPT, RUN
 from batonpass.records.lineage import Tasks
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
 from batonpass.server.page.sign import all_signs
+from batonpass.server.page.views.blame import address_of_code
 from batonpass.server.page.views.now import line_of
 
 _ID: Final = re.compile(r"(?:(?:run|handoff|receipt|call)_)?[0-9a-hjkmnp-tv-z]{4,26}")
@@ -22,6 +23,8 @@ def find(asked: PageRequest) -> Shown:
     shown: Shown = {"q": query, "ids": [], "tasks": [], "handoffs": [], "signs": all_signs()}
     if not query:
         return shown
+    if (address := address_of_code(asked, query)) is not None:
+        raise PageMoved(address)
     with asked.looking() as view:
         if _ID.fullmatch(query.lower()):
             ids = [str(one.id) for one in find_ended(view, query.lower(), (RUN, HANDOFF, RECEIPT))][:_MOST]
