@@ -43,6 +43,7 @@ TOGETHER: Final = (
     "tests/unit/drift/test_reports.py",
     "tests/unit/cli/server/test_work_tree_answers.py",
     "tests/unit/review/test_reviewed_diff.py",
+    "tests/unit/server/page/test_blame_view.py",
     "tests/unit/server/page/test_views.py",
 )
 

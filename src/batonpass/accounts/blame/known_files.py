@@ -34,7 +34,7 @@ class KnownFiles(Struct, frozen=True, kw_only=True):
         return found
 
     def require_known(self, path: Path, *, is_recorded: Callable[[str], bool]) -> str:
-        """Return a file's path from the root. Raises `InvalidValueError`, also if nobody knows it: git, nor the ledger."""
+        """Return a file's path from the root. Raises `InvalidValueError`, also if it is not known."""
         name = self.require_within(path).relative_to(self.root).as_posix()
         if self.is_tracked(name) or is_recorded(name):
             return name

@@ -1,4 +1,4 @@
-"""A pasted diff: its added lines are found in the files as they are now, and what is not there is said to be missing."""
+"""A pasted diff: its lines are found in the files as they are now, and what is not there is said to be missing."""
 
 import pytest
 
