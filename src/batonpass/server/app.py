@@ -229,6 +229,7 @@ def _asked(plane: ControlPlane, given: GivenRequest) -> ApiRequest:
         body=None if reader is None else reader.read(_document(given.body), "body"),
         proof=request.headers.get(PROOF),
         key=_key(request),
+        accepts=request.headers.get("accept", ""),
         signs=_signs(request, given.endpoint),
     )
 
@@ -294,7 +295,7 @@ def _read(endpoint: Endpoint, asked: ApiRequest, known: str | None) -> Response:
     raw = found if isinstance(found, RawAnswer) else RawAnswer(body=json_bytes(found), media_type=JSON)
     etag = etag_of(raw.body)
     # A client may keep it and has to ask each time whether it still holds: it may not be let in any more.
-    headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Batonpass-Proof"}
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Batonpass-Proof"}
     if isinstance(found, RawAnswer):
         headers["Content-Disposition"] = "attachment"
     if is_known(known, etag):

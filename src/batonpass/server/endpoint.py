@@ -36,6 +36,7 @@ class ApiRequest(Struct, frozen=True, kw_only=True, eq=False):
     body: Any  # as above
     proof: str | None = None  # of the run in whose name an agent acts
     key: str | None = None  # the idempotency key
+    accepts: str = ""  # the media types that the client takes, as it says it
     signs: bool = False  # the client keeps the keys of its runs, and signs
 
     def readable_handoff(self) -> Handoff:
@@ -68,7 +69,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     about: str  # one sentence
     roles: frozenset[AccessRole]
     act: Callable[[ApiRequest], object]
-    answers: Any  # the type of the answer, for the document; `bytes` for raw ones, `str` for plain text
+    answers: Any  # the type of the answer, for the document; `bytes` for raw ones, `str` for text
+    raw_types: tuple[str, ...] = ("application/octet-stream",)  # the media types of an answer that is no JSON
     query: type[Struct] | None = None
     body: type[Struct] | None = None
     status: int = 200

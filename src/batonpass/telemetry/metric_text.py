@@ -1,5 +1,6 @@
-"""Metrics in the text format of Prometheus."""
+"""Metrics in the text format of Prometheus, and in OpenMetrics, which grew out of it."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -7,6 +8,9 @@ from batonpass.telemetry.conventions import DURATION_BOUNDS
 from batonpass.telemetry.metric_rollup import MetricRollup
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+OPEN_METRICS: Final = "application/openmetrics-text"
+OPEN_METRICS_TYPE: Final = f"{OPEN_METRICS}; version=1.0.0; charset=utf-8"
+_COUNTED: Final = re.compile(r"^(# (?:HELP|TYPE) \w+)_total ", re.MULTILINE)
 _MILLION: Final = 1_000_000
 _DURATION: Final = "gen_ai_client_operation_duration_seconds"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -71,6 +75,11 @@ def metric_text(rollup: MetricRollup, *, waiting: Mapping[str, int], last: int) 
             ),
         )
     )
+
+
+def open_metrics_text(text: str) -> str:
+    """Return the same metrics in OpenMetrics: a counter is described without its `_total`, and the end is marked."""
+    return _COUNTED.sub(r"\1 ", text) + "# EOF\n"
 
 
 def _durations(rollup: MetricRollup) -> Iterator[str]:

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from batonpass.relay import Relay
 from batonpass.server.document.openapi import make_document
@@ -13,7 +14,8 @@ from batonpass.server.document.pages import policy_for
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.routes import ENDPOINTS
 from tests.unit.server.conftest import House
-from tests.unit.server.test_every_route import EXAMPLES, Scene, a_scene
+from tests.unit.server.test_every_route import EXAMPLES, ROLES, Scene, a_scene
+from tests.unit.server.visitor import Answered
 
 DOCUMENT = make_document()
 JUNK: tuple[Any, ...] = (
@@ -56,6 +58,39 @@ def documented(endpoint: Endpoint) -> dict[str, Any]:
     return answers
 
 
+def departs(endpoint: Endpoint, answer: Answered) -> str | None:
+    """Return where an answer is not as the document says; None if it is."""
+    known = documented(endpoint).get(str(answer.status))
+    if known is None:
+        return f"{answer.status}: {answer.body[:200]!r}"
+    if answer.status == 304:
+        return None
+    media_type = answer.headers["content-type"].partition(";")[0]
+    content = known["content"].get(media_type)
+    if content is None:
+        return media_type
+    if media_type != "application/json":
+        return None
+    schema = {**content["schema"], "components": DOCUMENT["components"]}
+    found = next(Draft202012Validator(schema).iter_errors(answer.json), None)
+    return None if found is None else f"{found.json_path}: {found.message[:200]}"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_answer_has_the_status_the_media_type_and_the_shape_of_the_document(relay: Relay, role: str) -> None:
+    """What is done and what is refused, for every operation, read by a validator of JSON Schema."""
+    scene = a_scene(relay)
+    visitor = scene.ana if role == "agent" else scene.house.visitor(role)
+    last = {"closeRun", "cancelHandoff", "declineHandoff", "revokeGrant"}
+    wrong = {
+        endpoint.name: problem
+        for endpoint in sorted(ENDPOINTS, key=lambda one: one.name in last)
+        if not endpoint.streams and (problem := departs(endpoint, scene.ask(visitor, endpoint))) is not None
+    }
+
+    assert {} == wrong
+
+
 def spoiled(random: Random, value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a value with something in it replaced by junk, left out, or added."""
     if isinstance(value, dict) and value and random.random() < 0.8:
@@ -76,8 +111,8 @@ def test_no_answer_is_a_fault_or_is_undocumented(relay: Relay, seed: int) -> Non
         visitor = scene.ana if "agent" in endpoint.roles else scene.house.visitor(min(endpoint.roles))
         for _ in range(6):
             answer = _tried(random, scene, endpoint, visitor)
-            if str(answer.status) not in documented(endpoint):
-                wrong[endpoint.name] = (answer.status, answer.body[:200])
+            if (problem := departs(endpoint, answer)) is not None:
+                wrong[endpoint.name] = problem
             elif answer.status >= 400 and set(answer.json) != {"error"}:
                 wrong[endpoint.name] = answer.body[:200]
 

@@ -73,4 +73,8 @@ def test_metrics_are_for_whoever_reads_everything(house: House) -> None:
 
     assert ("text/plain; version=0.0.4; charset=utf-8", 200) == (shown.headers["content-type"], shown.status)
     assert b'batonpass_receipts_total{kind="run.started"} 1\n' in shown.body
+    scraped = house.visitor("auditor").get("/metrics", accept="application/openmetrics-text;version=1.0.0,*/*;q=0.1")
+
+    assert "application/openmetrics-text; version=1.0.0; charset=utf-8" == scraped.headers["content-type"]
+    assert (shown.body.count(b"\n") + 1, True) == (scraped.body.count(b"\n"), scraped.body.endswith(b"# EOF\n"))
     assert (403, 401) == (house.visitor("agent").get("/metrics").status, house.visitor().get("/metrics").status)

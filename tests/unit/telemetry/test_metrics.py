@@ -5,13 +5,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open_metrics
+from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.telemetry.metric_board import MetricBoard
 from batonpass.telemetry.metric_rollup import MOST_AGENTS, OTHER, MetricRollup
-from batonpass.telemetry.metric_text import metric_text
+from batonpass.telemetry.metric_text import metric_text, open_metrics_text
 from tests.unit.telemetry.told_trees import SECRET_WORDS, ToldTree
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?[0-9.e+]+')
@@ -52,6 +54,38 @@ def test_metrics_are_what_the_receipts_add_up_to() -> None:
         told[f'{seconds}_bucket{{{of_editor},le="+Inf"}}'],
     )
     assert told["batonpass_ledger_position"] == told["batonpass_metrics_position"] == len(recorded)
+
+
+ODD = 'a"} 1\nevil 2\\'
+
+
+def told_metrics() -> str:
+    """Return the metrics of a tree in which everything happened."""
+    board = MetricBoard(ToldTree().relay.store)
+    board.refresh()
+    return board.text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(told_metrics(), id="a whole tree"),
+        pytest.param(metric_text(MetricRollup(receipts={ODD: 1}), waiting={}, last=0), id="a kind with odd characters"),
+    ],
+)
+def test_the_parsers_of_prometheus_read_the_same_in_both_formats(text: str) -> None:
+    """In its text format and in OpenMetrics, which is strict: families, types, buckets, values and odd labels."""
+    one = list(read_text(text))
+    other = list(read_open_metrics(open_metrics_text(text)))  # type: ignore[no-untyped-call]
+    lines = [line for line in text.splitlines() if not line.startswith("# ")]
+
+    assert [(each.name, each.type, each.documentation) for each in one] == [
+        (each.name, each.type, each.documentation) for each in other
+    ]
+    assert [each.samples for each in one] == [each.samples for each in other]
+    assert ("batonpass_receipts", "counter") == (one[0].name, one[0].type)
+    assert len(lines) == sum(len(each.samples) for each in one)
+    assert (ODD in {each.labels["kind"] for each in one[0].samples}) == ("evil" in text)
 
 
 def test_a_restart_goes_on_with_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,10 +133,9 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 def _answers(endpoint: Endpoint) -> Iterator[tuple[str, Any]]:
     if endpoint.streams:
         content: dict[str, Any] = {"text/event-stream": {"schema": {"type": "string"}}}
-    elif endpoint.answers is str:
-        content = {"text/plain": {"schema": {"type": "string"}}}
-    elif endpoint.answers is bytes:
-        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    elif endpoint.answers in {str, bytes}:
+        schema = {"type": "string"} if endpoint.answers is str else {"type": "string", "format": "binary"}
+        content = {media_type: {"schema": schema} for media_type in endpoint.raw_types}
     else:
         content = {"application/json": {"schema": _ref(endpoint.answers)}}
     yield str(endpoint.status), {"description": "Done.", "content": content}

@@ -116,6 +116,7 @@ ENDPOINTS: Final = (
         roles=AUDITORS,
         act=export_tree,
         answers=bytes,
+        raw_types=(LINES,),
         query=ExportQuery,
     ),
 )
