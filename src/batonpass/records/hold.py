@@ -215,7 +215,7 @@ def get_held_call(view: LedgerView, call: CallId) -> tuple[Hold, Receipt]:
 
     Raises `NotFoundError`, also if the attempt was suspended: then the handoff is held instead.
     """
-    found = next((held for held in view.find_held_calls() if held.call == call), None)
+    found = next(view.find_held_calls(call), None)
     if found is None:
         raise NotFoundError("held call", call)
     stored = view.get_receipt(found.receipt)

@@ -13,7 +13,10 @@ Finder: TypeAlias = Callable[[ReviewedTree], Iterator[Finding]]
 FINDERS: Final[tuple[tuple[FindingKind, Finder], ...]] = (
     (scope.SCOPE_DRIFT, scope.find_scope_drift),
     (scope.OVER_GRANT, scope.find_over_grants),
+    (scope.WIDE_GRANT, scope.find_wide_grants),
+    (scope.BEYOND_TASK, scope.find_beyond_tasks),
     (approval.APPROVAL_THEATRE, approval.find_approval_theatre),
+    (approval.APPROVAL_HABIT, approval.find_approval_habits),
     (approval.UNPROVEN_APPROVAL, approval.find_unproven_approvals),
     (approval.SHARED_CREDENTIAL, approval.find_shared_credentials),
     (outside.INJECTION_PATH, outside.find_injection_paths),

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.model.base.ids import AgentId, CallId, HandoffId, ReceiptId, RunId
+from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.records.shape import Shape, exact
 
 _KEY: Final = 12  # hexadecimal digits: two of a million findings are alike by chance once in 500 ledgers
@@ -58,6 +58,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     go_on: tuple[str, ...] = ()  # commands to paste
     calls: tuple[CallId, ...] = ()  # whose changed lines show it
     details: tuple[str, ...] = ()  # further lines: a grant as TOML, the texts that differ
+    person: PrincipalId | None = None  # whose habit it is, in several trees
 
     @property
     def key(self) -> str:
@@ -77,6 +78,7 @@ def finding_shape(finding: Finding) -> Shape:
         "root": finding.root,
         "subject": finding.subject,
         "agent": finding.agent,
+        "person": finding.person,
         "at": exact(finding.at),
         "sentence": finding.sentence,
         "matters": finding.kind.matters,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from batonpass.audit.session_roots import find_roots
 from batonpass.model.base.content_names import INTENT
-from batonpass.model.base.ids import HandoffId, ReceiptId, RunId, SessionId
+from batonpass.model.base.ids import HandoffId, PrincipalId, ReceiptId, RunId, SessionId
 from batonpass.model.ledger.run import Run
 from batonpass.records.source import run_between
 from batonpass.review.acknowledged import Acknowledgement, find_acknowledged
@@ -82,7 +82,19 @@ def review_tree(tree: ReviewedTree, now: datetime) -> ReviewedRoot:
 
 def review_roots(view: LedgerView, roots: Iterable[RunId], now: datetime) -> Review:
     """Review several trees."""
-    return Review(at=now, roots=tuple(review_root(view, root, now) for root in roots))
+    return Review(at=now, roots=_with_habits_once([review_root(view, root, now) for root in roots]))
+
+
+def _with_habits_once(roots: list[ReviewedRoot]) -> tuple[ReviewedRoot, ...]:
+    """Leave the habit of a person only in the latest tree that shows it: there it has all of its evidence."""
+    told: set[tuple[str, PrincipalId]] = set()
+    kept: dict[RunId, ReviewedRoot] = {}
+    for root in sorted(roots, key=lambda one: one.root.id, reverse=True):
+        habits = {(one.kind.code, one.person) for one in root.findings if one.person is not None}
+        left = tuple(one for one in root.findings if one.person is None or (one.kind.code, one.person) not in told)
+        kept[root.root.id] = replace(root, findings=left)
+        told |= habits
+    return tuple(kept[root.root.id] for root in roots)
 
 
 def review_below(view: LedgerView, top: RunId | HandoffId, now: datetime) -> Review:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
@@ -10,10 +11,11 @@ from msgspec import Struct
 from batonpass.audit.short_ids import ending
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.content_names import BRIEF, INTENT, REPORT, TASK, UNTOUCHED
-from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, RunId
+from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId
+from batonpass.model.base.kinds import Carried
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Brief
-from batonpass.model.baton.items import Report
+from batonpass.model.baton.items import ItemValue, Report
 from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, HandoffInitiated, RunClosed
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
@@ -24,7 +26,7 @@ from batonpass.records.source import timed
 from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.documents import decode_brief, decode_report
+from batonpass.wire.documents import decode_brief, decode_item, decode_report
 
 # Read at once for the whole tree: nearly every kind of finding asks for one of them.
 _WANTED: Final = frozenset({BRIEF, INTENT, REPORT, TASK, UNTOUCHED})
@@ -68,6 +70,7 @@ class ReviewedTree:
         self.handoffs: Mapping[HandoffId, Handoff] = {known: rows[known] for known in self.offers if known in rows}
         self.calls: Mapping[CallId, CallRecord] = find_calls(found.receipts, self.runs.values())
         self._bodies: dict[ContentId, bytes | None] = {}
+        self._items: dict[ContentId, tuple[ItemValue, PrincipalId]] = {}
         self._read(ref.id for receipt in found.receipts for name, ref in receipt.content.items() if name in _WANTED)
 
     def opening(self, run: RunId) -> Receipt:
@@ -146,6 +149,7 @@ class ReviewedTree:
         calls: Iterable[CallRecord] = (),
         details: tuple[str, ...] = (),
         go_on: tuple[str, ...] = (),
+        person: PrincipalId | None = None,
     ) -> Finding:
         """Return a finding about a run, a handoff or a call of this tree."""
         evidence = tuple(receipts)
@@ -161,6 +165,7 @@ class ReviewedTree:
             go_on=go_on or _usual(subject),
             calls=tuple(call.id for call in calls),
             details=details,
+            person=person,
         )
 
     def _agent(self, subject: Run | Handoff | CallRecord) -> AgentId:
@@ -212,6 +217,17 @@ class ReviewedTree:
             return None if body is None else decode_report(body)
         except InvalidValueError:
             return Report(result=body.decode(errors="replace")) if body is not None else None
+
+    def items(self, refs: Iterable[Carried]) -> Mapping[ContentId, tuple[ItemValue, PrincipalId]]:
+        """Return items with their authors, all read at once; those that are gone are left out."""
+        wanted = [ref.item for ref in refs]
+        self._read(one for one in wanted if one not in self._items)
+        for one in wanted:
+            body = None if one in self._items else self._bodies.get(one)
+            if body is not None:
+                with suppress(InvalidValueError):
+                    self._items[one] = decode_item(body)[:2]
+        return {one: self._items[one] for one in wanted if one in self._items}
 
     def words(self, receipt: Receipt, name: str) -> str:
         """Return a content as text; empty if there is none or it is gone."""

@@ -314,9 +314,9 @@ class MemoryView:
             if accounts is None or charged.account in accounts
         )
 
-    def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their run went on, oldest first."""
-        return (held for _, held in sorted(self._tables.held_calls.items()))
+    def find_held_calls(self, call: CallId | None = None) -> Iterator[HeldCall]:
+        """Yield the calls that are or were held while their run went on, oldest first; or only this one."""
+        return (held for _, held in sorted(self._tables.held_calls.items()) if call in {None, held.call})
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
         """Yield the held calls of open runs without a ruling, oldest first."""

@@ -246,8 +246,8 @@ class LedgerView(Protocol):
     def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
         """Yield how much of each unit is charged to these accounts, or to all accounts, by account and unit."""
 
-    def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their run went on, oldest first."""
+    def find_held_calls(self, call: CallId | None = None) -> Iterator[HeldCall]:
+        """Yield the calls that are or were held while their run went on, oldest first; or only this one."""
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
         """Yield the held calls of open runs for which there is no ruling yet, oldest first."""

@@ -154,6 +154,22 @@ def test_what_was_taken_out_is_found_in_a_ledger_that_is_older_than_its_remarks(
         assert () == relay.start("Two", by=ANA, series="nightly").session.kept
 
 
+def test_rulings_are_found_in_a_ledger_that_is_older_than_their_remarks(
+    postgres_url: str, postgres: Server, tmp_path: Path
+) -> None:
+    """Who ruled on what before is known from now on."""
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        relay.start("One", by=ANA).hand_off("mailer", "Tell them", hold=True).deny(by=ANA, reason="not today")
+    for statement in (
+        "DELETE FROM remarks WHERE said = 'ruled'",
+        "DELETE FROM schema_migrations WHERE version = 18",
+    ):
+        postgres.execute(statement, database=database_of(postgres_url))
+    with closing(PostgresStore(postgres_url)) as store:
+        store.migrate()
+        assert [ANA] == [one.name for one in remarks(store, RemarkKind.RULED)]
+
+
 def test_a_verdict_of_another_process_is_seen_by_the_next_offer(postgres_url: str, tmp_path: Path) -> None:
     """An offer that took for granted that all results stand is refused by the server, and gathered once more."""
     with (

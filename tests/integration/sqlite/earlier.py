@@ -39,5 +39,6 @@ def _copy(connection: apsw.Connection, table: str) -> None:
         [row[1] for row in connection.execute(f"PRAGMA {schema}.table_info({table})")] for schema in ("later", "main")
     )
     columns = ", ".join(column for column in then if column in now)
-    # Some steps leave a row of their own, which the ledger's row replaces.
-    connection.execute(f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM later.{table}")
+    # Some steps leave a row of their own, which the ledger's row replaces. Remarks of a later kind have no room yet.
+    otherwise = "IGNORE" if table == "remarks" else "REPLACE"
+    connection.execute(f"INSERT OR {otherwise} INTO main.{table} ({columns}) SELECT {columns} FROM later.{table}")

@@ -130,6 +130,22 @@ def test_what_was_taken_out_is_found_in_a_ledger_that_is_older_than_its_remarks(
         assert () == relay.start("Two", by=ANA, series="nightly").session.kept
 
 
+def test_rulings_are_found_in_a_ledger_that_is_older_than_their_remarks(tmp_path: Path) -> None:
+    """Who ruled on what before is known from now on."""
+    path = tmp_path / ".batonpass" / "ledger.db"
+    with Relay.open(path) as relay:
+        handoff = relay.start("One", by=ANA).hand_off("mailer", "Tell them", hold=True)
+        handoff.deny(by=ANA, reason="not today")
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("DELETE FROM remarks WHERE said = 'ruled'")  # which a table of then does not take
+    make_earlier(path, 15)
+    with Relay.open(path) as relay:
+        assert [ANA] == [one.name for one in remarks(relay.store, RemarkKind.RULED)]
+        relay.start("Two", by=ANA).hand_off("mailer", "Tell them", hold=True).approve(by=ANA)
+        assert 2 == len(remarks(relay.store, RemarkKind.RULED))
+        relay.verify()
+
+
 def test_lists_are_found_in_a_ledger_that_is_older_than_their_indexes(tmp_path: Path) -> None:
     """Also where somebody had edited signed bytes before: the verifier names them then, and opening does not fail."""
     path = tmp_path / "ledger.db"

@@ -33,7 +33,9 @@ def test_a_program_raises_it(code: str, tmp_path: Path, monkeypatch: pytest.Monk
             roots = {read_receipt(view.get_receipt(receipt)).root for finding in found for receipt in finding.receipts}
 
     assert found, code
-    assert {finding.root for finding in found} == roots
+    # The habit of a person is proved by what they did in other trees as well.
+    own = {finding.root for finding in found}
+    assert own == roots if all(finding.person is None for finding in found) else own < roots
     assert all(finding.sentence and finding.go_on and finding.receipts for finding in found)
 
 

@@ -62,6 +62,7 @@ from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
 
 DEADLINE: Final = "service:deadline"  # in whose name handoffs are withdrawn that are out of time
+SENDER_DONE: Final = "whoever handed it off is done"  # why handoffs are withdrawn that a completed run leaves behind
 
 _WITHDRAWABLE: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
@@ -192,7 +193,7 @@ def _withdraw_all(desk: Desk, holding: Holding, outcome: Outcome) -> tuple[Hando
             if stays:
                 waiting.append(handoff)
                 continue
-        withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
+        withdraw(desk, handoff, by=f"agent:{holding.agent}", reason=SENDER_DONE)
     return tuple(waiting)
 
 
@@ -203,7 +204,7 @@ def _withdraw_late(desk: Desk, agent: AgentId, unsure: Collection[HandoffId]) ->
     """
     for handoff in unsure:
         with suppress(NotFoundError):
-            withdraw(desk, handoff, by=f"agent:{agent}", reason="whoever handed it off is done")
+            withdraw(desk, handoff, by=f"agent:{agent}", reason=SENDER_DONE)
 
 
 def _undecided(desk: Desk, holding: Holding) -> tuple[CallId, ...]:

@@ -67,6 +67,7 @@ from batonpass.model.bodies.body import (
     VerificationFailed,
     VerificationPassed,
 )
+from batonpass.model.bodies.decision_bodies import RecordedDecision
 from batonpass.model.grants.charge import REVOKED, Charge, Unit, part_of
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.receipt import Receipt
@@ -327,6 +328,15 @@ def _token(receipt: Receipt, body: TokenAdded | TokenRevoked, _: Digest) -> Proj
     return Projection(remarks=(Remark(said=RemarkKind.TOKEN, name=body.token, receipt=receipt.id),))
 
 
+def _ruled(receipt: Receipt, body: RecordedDecision) -> tuple[Remark, ...]:
+    """Return the remark by which the rulings of one person are found."""
+    return (Remark(said=RemarkKind.RULED, name=body.by, receipt=receipt.id),)
+
+
+def _handoff_decided(receipt: Receipt, body: HandoffApproved | HandoffDenied, digest: Digest) -> Projection:
+    return replace(_act(receipt, body, digest), remarks=_ruled(receipt, body))
+
+
 def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
     # Only a call that waits while its run goes on is a row of its own: one of a root, or one that `stays`. Any other
     # ends its attempt, and the `handoff.held` receipt holds the handoff.
@@ -335,9 +345,9 @@ def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
     return Projection(call_held=_held_call(call=body.call, run=body.run, receipt=receipt.id))
 
 
-def _backed(_receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
+def _backed(receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
     # The hold stays as it is. The store only checks that the key may sign.
-    return NOTHING if body.proof is None else Projection(proven_by=body.proof.key)
+    return Projection(proven_by=None if body.proof is None else body.proof.key, remarks=_ruled(receipt, body))
 
 
 def _tool_decided(receipt: Receipt, body: ToolApproved | ToolRefused, _: Digest) -> Projection:
@@ -345,6 +355,7 @@ def _tool_decided(receipt: Receipt, body: ToolApproved | ToolRefused, _: Digest)
     return Projection(
         call_decided=_decided_call(call=body.call, run=body.run, receipt=receipt.id, approved=approved),
         proven_by=None if body.proof is None else body.proof.key,
+        remarks=_ruled(receipt, body),
     )
 
 
@@ -399,6 +410,8 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     HandoffFailed: _handoff_failed,
     HandoffEndorsed: _endorsed,
     **dict.fromkeys(_ACTS, _act),
+    HandoffApproved: _handoff_decided,
+    HandoffDenied: _handoff_decided,
     VerificationFailed: _refuted,
     ToolRequested: _charged,
     ToolCompleted: _tool_completed,

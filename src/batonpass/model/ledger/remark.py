@@ -24,6 +24,7 @@ class RemarkKind(StrEnum):
     REFUTED = "refuted"  # a result in this tree was refuted; the name is the root run
     ACKNOWLEDGED = "acknowledged"  # a person acknowledged a finding in this tree; the name is the root run
     PRUNED = "pruned"  # a person took things out of what this root leaves to the next session; the name is the root run
+    RULED = "ruled"  # somebody ruled on what was held; the name is who
     TOKEN = "token"  # noqa: S105 - a token was added or revoked; the name is its id
 
 

@@ -3,15 +3,24 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import islice
 from statistics import median
-from typing import Final
+from typing import Final, TypeAlias
 
-from batonpass.model.base.ids import AgentId, Digest, PrincipalId
+from msgspec import Struct
+
+from batonpass.model.base.ids import AgentId, Digest, PrincipalId, RunId
 from batonpass.model.base.kinds import Gate
+from batonpass.model.bodies.body import HandoffApproved, HandoffBacked, HandoffDenied
+from batonpass.model.ledger.key import KeyRole, KeyStatus
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.remark import RemarkKind
+from batonpass.model.ledger.ruling import Decided, is_approval
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord
 from batonpass.records.grant import read_credential
 from batonpass.records.hold import Approval, HoldRecord
+from batonpass.records.text import read_receipt
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.review.kinds.phrases import listed, times
 from batonpass.review.reviewed_tree import ReviewedTree
@@ -21,6 +30,14 @@ APPROVAL_THEATRE: Final = FindingKind(
     title="Approval theatre",
     severity=Severity.MEDIUM,
     matters="Somebody approved what they cannot have judged, so the approval protects nobody.",
+    mast="3.3",
+    owasp="ASI09",
+)
+APPROVAL_HABIT: Final = FindingKind(
+    code="approval-habit",
+    title="Approval habit",
+    severity=Severity.MEDIUM,
+    matters="Somebody approves whatever they are asked, so a gate that waits for them stops nothing.",
     mast="3.3",
     owasp="ASI09",
 )
@@ -42,33 +59,55 @@ SHARED_CREDENTIAL: Final = FindingKind(
 _GLANCE: Final = timedelta(seconds=1)  # nobody reads a sheet of what will happen in less
 _HURRIED: Final = timedelta(seconds=5)  # nor five of them, one after the other, in less than this each
 _MANY: Final = 5
+_LATEST: Final = 20  # rulings of one person that are a habit; older ones may be another life
+_PERSON: Final = "user:"
+_AGENT: Final = "agent:"
+
+Ruled: TypeAlias = tuple[HoldRecord, Approval]
+
+
+class Habit(Struct, frozen=True, kw_only=True):
+    """What one person did with the latest things that waited for them, in this tree and before it."""
+
+    person: PrincipalId
+    approved: tuple[Receipt, ...]  # all of them, the latest first
+    trees: int
 
 
 def find_approval_theatre(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield approvals without the material, faster than anybody reads, by an agent, or by somebody who approves all."""
+    """Yield approvals by somebody who cannot have judged, and by whoever asked although somebody else could have."""
+    hurried = {habit.person for habit in _habits(tree)}
     for person, ruled in _rulings(tree).items():
+        alike: dict[str, list[Ruled]] = defaultdict(list)
         for hold, approval in ruled:
-            why = _cannot_judge(hold, approval) if approval.is_for else None
-            if why is not None:
-                yield tree.found(
-                    APPROVAL_THEATRE,
-                    _held(tree, hold),
-                    f"{person} approved {why}",
-                    (approval.receipt, hold.receipt),
-                )
-        looked = [approval.looked.total_seconds() for _, approval in ruled if approval.looked is not None]
-        if len(looked) < _MANY or not all(approval.is_for for _, approval in ruled):
-            continue
-        if median(looked) >= _HURRIED.total_seconds():
-            continue
-        # Who only glanced at each of them is named above, once for each.
-        if all(_cannot_judge(hold, approval) for hold, approval in ruled):
-            continue
-        sentence = f"{person} approved all {len(ruled)}, half of them in less than {_HURRIED.seconds} seconds"
-        yield tree.found(APPROVAL_THEATRE, tree.runs[tree.root], sentence, (approval.receipt for _, approval in ruled))
+            why = _cannot_judge(tree, hold, approval) if approval.is_for else None
+            # Who glances at everything is named once, by the habit.
+            if why is not None and not (why == _QUICK and person in hurried):
+                alike[why].append((hold, approval))
+        for why, same in alike.items():
+            yield _theatre(tree, person, why, same)
+        own = [(hold, approval) for hold, approval in ruled if _is_own(hold, approval)]
+        others = _others(tree, own[0][1]) if own else ()
+        if others:
+            what = "it" if len(own) == 1 else f"{len(own)} things"
+            words = f"{person} approved {what} that is done for {person}; {listed(others)} could have looked"
+            yield _found(tree, own, words, Severity.LOW)
 
 
-def _rulings(tree: ReviewedTree) -> dict[PrincipalId, list[tuple[HoldRecord, Approval]]]:
+def _theatre(tree: ReviewedTree, person: PrincipalId, why: str, same: list[Ruled]) -> Finding:
+    looked = max((one.looked for _, one in same if one.looked is not None), default=None)
+    seconds = "" if looked is None or why != _QUICK else f", at most {looked.total_seconds():.1f} seconds each"
+    what = "it" if len(same) == 1 else f"{len(same)} things"
+    return _found(tree, same, f"{person} approved {what} {why}{seconds}", Severity.MEDIUM)
+
+
+def _found(tree: ReviewedTree, ruled: list[Ruled], sentence: str, severity: Severity) -> Finding:
+    subject = _held(tree, ruled[0][0]) if len(ruled) == 1 else tree.runs[tree.root]
+    receipts = (receipt for hold, approval in ruled for receipt in (approval.receipt, hold.receipt))
+    return tree.found(APPROVAL_THEATRE, subject, sentence, receipts, severity=severity)
+
+
+def _rulings(tree: ReviewedTree) -> dict[PrincipalId, list[Ruled]]:
     found = defaultdict(list)
     for hold in tree.holds:
         for approval in hold.approvals:
@@ -76,15 +115,95 @@ def _rulings(tree: ReviewedTree) -> dict[PrincipalId, list[tuple[HoldRecord, App
     return found
 
 
-def _cannot_judge(hold: HoldRecord, approval: Approval) -> str | None:
+_AS_AGENT: Final = "and is an agent: a person has to"
+_BLIND: Final = "without having been shown what would happen"
+_UNAWARE: Final = "of a child, without having been shown what the call would do"
+_QUICK: Final = "faster than anybody reads"
+
+
+def _cannot_judge(tree: ReviewedTree, hold: HoldRecord, approval: Approval) -> str | None:
     """Return why somebody cannot have judged what they approved; None if they can."""
-    if hold.hold.gate is Gate.APPROVE and approval.by.startswith("agent:"):
-        return "it, and is an agent: a person has to"
+    if approval.by.startswith(_AGENT):
+        if hold.hold.gate is Gate.APPROVE:
+            return _AS_AGENT
+        if approval.shown is not None:
+            return None  # a program reads as fast as it likes
+        # A sender that looks once more at its own offer has written every word of it.
+        return None if hold.hold.call is None and _is_sender(tree, hold, approval.by) else _UNAWARE
     if approval.shown is None:
-        return "it without having been shown what would happen"
-    if approval.looked is not None and approval.looked < _GLANCE:
-        return f"it after {approval.looked.total_seconds():.1f} seconds"
-    return None
+        return _BLIND
+    return _QUICK if approval.looked is not None and approval.looked < _GLANCE else None
+
+
+def _is_sender(tree: ReviewedTree, hold: HoldRecord, by: PrincipalId) -> bool:
+    handoff = None if hold.hold.handoff is None else tree.handoffs.get(hold.hold.handoff)
+    return handoff is not None and by == f"{_AGENT}{tree.runs[handoff.parent].agent}"
+
+
+def _is_own(hold: HoldRecord, approval: Approval) -> bool:
+    """Return whether a person alone approved what a rule wants a person to approve, and it is their own work."""
+    alone = {one.by for one in hold.approvals if one.is_for} == {approval.by}
+    return approval.is_for and alone and hold.hold.gate is Gate.APPROVE and approval.by == hold.hold.principal
+
+
+def _others(tree: ReviewedTree, approval: Approval) -> list[str]:
+    """Return other people who approve things here: who has a key, or has ruled before."""
+    # Alone at a machine, whoever asks is whoever approves, and that is no theatre.
+    keys = (
+        key.principal
+        for key in tree.view.find_keys()
+        if key.role is KeyRole.APPROVER and key.status is KeyStatus.ACTIVE
+    )
+    ruled = (one.name for one in tree.view.find_remarks(RemarkKind.RULED) if one.receipt < approval.receipt.id)
+    known = (*keys, *islice(ruled, _LATEST))
+    return sorted({str(name) for name in known if name != approval.by and str(name).startswith(_PERSON)})
+
+
+def find_approval_habits(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the people who approve whatever they are shown, faster than anybody reads, over trees and weeks."""
+    for habit in _habits(tree):
+        where = "" if habit.trees == 1 else f" in {habit.trees} trees"
+        span = habit.approved[0].at - habit.approved[-1].at
+        days = f" over {times(span.days, 'day')}" if span.days else ""
+        yield tree.found(
+            APPROVAL_HABIT,
+            tree.runs[tree.root],
+            f"{habit.person} approved all of the latest {len(habit.approved)}{where}{days}, "
+            f"half of them in less than {_HURRIED.seconds} seconds",
+            habit.approved,
+            person=habit.person,
+            go_on=("batonpass policy explain",),
+        )
+
+
+def _habits(tree: ReviewedTree) -> Iterator[Habit]:
+    for person, ruled in _rulings(tree).items():
+        if not person.startswith(_PERSON):
+            continue
+        # What they do later is no part of this tree: what is found in it stays the same.
+        last = max(approval.receipt.id for _, approval in ruled)
+        until = (one.receipt for one in tree.view.find_remarks(RemarkKind.RULED, person) if one.receipt <= last)
+        receipts = [read_receipt(tree.view.get_receipt(receipt)) for receipt in islice(until, _LATEST)]
+        decided = [(receipt, receipt.body) for receipt in receipts if isinstance(receipt.body, Decided)]
+        looked = [seconds for _, body in decided if (seconds := _looked(body)) is not None]
+        if len(looked) < _MANY or not all(is_approval(body) for _, body in decided):
+            continue
+        if median(looked) < _HURRIED.total_seconds():
+            trees = len({_tree_of(tree, body) for _, body in decided})
+            yield Habit(person=person, approved=tuple(receipt for receipt, _ in decided), trees=trees)
+
+
+def _looked(body: Decided) -> float | None:
+    """Return for how many seconds somebody looked; 0 if they were shown nothing, None if nobody knows."""
+    known = body.looked_ms if body.measured_ms is None else body.measured_ms
+    return (0.0 if body.shown is None else None) if known is None else known / 1000
+
+
+def _tree_of(tree: ReviewedTree, body: Decided) -> RunId:
+    """Return the root of what was decided. A ruling about a call is in the stream of a relay, which has no root."""
+    if isinstance(body, HandoffBacked | HandoffApproved | HandoffDenied):
+        return tree.root if body.handoff in tree.handoffs else tree.view.get_handoff(body.handoff).root
+    return tree.root if body.run in tree.runs else tree.view.get_run(body.run).root
 
 
 def find_unproven_approvals(tree: ReviewedTree) -> Iterator[Finding]:

@@ -6,9 +6,10 @@ from typing import Final
 
 from batonpass.model.base.content_names import ARGUMENTS, TARGET
 from batonpass.model.bodies.body import RunGap, Settlement
+from batonpass.model.policy.policy_rules import Tier
 from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.review.finding import Finding, FindingKind, Severity
-from batonpass.review.kinds.phrases import quoted, times
+from batonpass.review.kinds.phrases import listed, quoted, times
 from batonpass.review.reviewed_tree import ReviewedTree
 
 EFFECT_IN_DOUBT: Final = FindingKind(
@@ -22,7 +23,7 @@ DOUBLED_EFFECT: Final = FindingKind(
     code="doubled-effect",
     title="Doubled effect",
     severity=Severity.HIGH,
-    matters="A later attempt made a call again that an earlier one had made, so it took effect twice.",
+    matters="The same call was made again in another attempt or by another agent, so it took effect twice.",
     mast="1.3",
     owasp="ASI08",
 )
@@ -53,7 +54,8 @@ def find_effects_in_doubt(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def find_doubled_effects(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the calls that two attempts at one handoff made with the same tool and arguments, without being told to."""
+    """Yield the calls that two attempts or two agents made with the same tool and arguments, without being told to."""
+    yield from _twice_by_agents(tree)
     for handoff, runs in tree.attempts.items():
         if len(runs) < 2:  # noqa: PLR2004 - one attempt repeats nobody
             continue
@@ -72,6 +74,27 @@ def find_doubled_effects(tree: ReviewedTree) -> Iterator[Finding]:
                     (call.receipt for call in same),
                     calls=same,
                 )
+
+
+def _twice_by_agents(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the calls that cannot be undone and that several handoffs made, each of its own accord."""
+    made: dict[tuple[str, bytes], dict[str, CallRecord]] = defaultdict(dict)
+    lasting = [call for call in tree.calls.values() if _took_effect(call) and Tier.IRREVERSIBLE in call.tiers]
+    tree.read_ahead((call.receipt for call in lasting), ARGUMENTS)
+    for call in lasting:
+        if (body := tree.body(call.receipt, ARGUMENTS)) is not None:
+            made[call.tool, body].setdefault(tree.work(call.run).id, call)
+    for (tool, _), same in made.items():
+        if len(same) > 1:
+            calls = [*same.values()]
+            agents = listed(tree.runs[call.run].agent for call in calls)
+            yield tree.found(
+                DOUBLED_EFFECT,
+                calls[-1],
+                f"{tool} took effect {len(calls)} times with the same arguments, by {agents}",
+                (call.receipt for call in calls),
+                calls=calls,
+            )
 
 
 def _took_effect(call: CallRecord) -> bool:

@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
+from batonpass.accounts.taint.receipt_texts import item_text, source_text
 from batonpass.guard.policy.taint_gate import CONSEQUENTIAL
 from batonpass.model.base.kinds import Sanitising
 from batonpass.model.bodies.body import HandoffContextSanitized
+from batonpass.model.ledger.receipt_taint import brought_by
 from batonpass.model.policy.policy_rules import TAINT
 from batonpass.records.call import CallRecord
 from batonpass.review.finding import Finding, FindingKind, Severity
-from batonpass.review.kinds.phrases import listed
+from batonpass.review.kinds.phrases import listed, quoted
 from batonpass.review.reviewed_tree import ReviewedTree
+from batonpass.scan.passages import Passages, mark
 
 INJECTION_PATH: Final = FindingKind(
     code="injection-path",
@@ -23,7 +26,7 @@ TRUST_ESCALATION: Final = FindingKind(
     code="trust-escalation",
     title="Trust escalation",
     severity=Severity.HIGH,
-    matters="An agent that had read content from outside acted with consequences, and nobody approved.",
+    matters="Content from outside was taken for an order, or let an agent act with consequences that nobody approved.",
     owasp="ASI06",
 )
 
@@ -65,7 +68,8 @@ def _names(call: CallRecord) -> str:
 
 
 def find_trust_escalations(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the calls of tainted runs that would have waited for a person, if they were enforced."""
+    """Yield tasks in the words of a stranger, and calls of tainted runs that would wait for a person if enforced."""
+    yield from _foreign_tasks(tree)
     for call in tree.calls.values():
         if call.is_made and _WOULD_HOLD in call.would:
             agent = tree.runs[call.run].agent
@@ -76,4 +80,28 @@ def find_trust_escalations(tree: ReviewedTree) -> Iterator[Finding]:
                 (call.receipt,),
                 calls=(call,),
                 go_on=(f"batonpass why {call.id[-8:]}", f"batonpass taint {call.id[-8:]}"),
+            )
+
+
+def _foreign_tasks(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the tasks that repeat what came from outside: data became an order, and no person had said it."""
+    tainted = [(handoff, offer, body) for handoff, (offer, body) in tree.offers.items() if body.taint]
+    if not tainted:
+        return
+    brought = {source: receipt for receipt in tree.receipts for source in brought_by(receipt)}
+    foreign, own = Passages[str](), Passages[str]()
+    for source, receipt in brought.items():
+        foreign.add(source, source_text(tree.view, source, receipt) or "")
+    for stated in tree.view.find_statements(tree.root):
+        if stated.by.startswith("user:"):
+            own.add(stated.item, item_text(tree.view, stated.item) or "")
+    for handoff, offer, body in tainted:
+        if handoff in tree.handoffs and (spans := mark(tree.task(handoff), foreign, own)):
+            words = quoted(tree.task(handoff)[spans[0].start : spans[0].end])
+            yield tree.found(
+                TRUST_ESCALATION,
+                tree.handoffs[handoff],
+                f"{tree.runs[body.run].agent} gave {body.to} the words of a stranger as its task: {words}",
+                (offer,),
+                go_on=(f"batonpass taint {handoff[-8:]}",),
             )

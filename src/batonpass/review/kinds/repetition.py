@@ -42,9 +42,12 @@ _ROUNDS: Final = 3
 
 
 def find_repeated_steps(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the calls that one run made with the same tool and the same arguments again and again."""
+    """Yield the calls that one run made with the same tool and arguments again and again, and nothing new between."""
     for run, calls in tree.calls_of.items():
-        for same in _same_calls(tree, [call for call in calls if call.is_made]):
+        made = [call for call in calls if call.is_made]
+        if len(made) < _STEPS:
+            continue
+        for same in _stuck(tree, made):
             if len(same) >= (_READS if same[0].reads else _STEPS):
                 yield tree.found(
                     REPEATED_STEP,
@@ -55,21 +58,26 @@ def find_repeated_steps(tree: ReviewedTree) -> Iterator[Finding]:
                 )
 
 
-def _same_calls(tree: ReviewedTree, calls: list[CallRecord]) -> Iterator[list[CallRecord]]:
-    """Yield groups of calls that are equal in tool and arguments."""
-    by_tool: dict[str, list[CallRecord]] = defaultdict(list)
+def _stuck(tree: ReviewedTree, calls: list[CallRecord]) -> Iterator[list[CallRecord]]:
+    """Yield the longest row of each call during which the run made no new call that changes something.
+
+    Reading a file or running the tests again after each change is work. So only what was not done before counts as a
+    step ahead, and a change that is made again is none.
+    """
+    tree.read_ahead((call.receipt for call in calls), ARGUMENTS)
+    row: dict[tuple[str, bytes], list[CallRecord]] = {}
+    longest: dict[tuple[str, bytes], list[CallRecord]] = {}
     for call in calls:
-        by_tool[call.tool].append(call)
-    for alike in by_tool.values():
-        if len(alike) < _STEPS:
+        # Erased arguments are unknown, and so equal to none.
+        if (body := tree.body(call.receipt, ARGUMENTS)) is None:
             continue
-        tree.read_ahead((call.receipt for call in alike), ARGUMENTS)
-        same: dict[bytes, list[CallRecord]] = defaultdict(list)
-        for call in alike:
-            # Erased arguments are unknown, and so equal to none.
-            if (body := tree.body(call.receipt, ARGUMENTS)) is not None:
-                same[body].append(call)
-        yield from same.values()
+        step = (call.tool, body)
+        if not call.reads and step not in longest:
+            row.clear()
+        row.setdefault(step, []).append(call)
+        if len(row[step]) > len(longest.get(step, ())):
+            longest[step] = row[step]
+    yield from longest.values()
 
 
 def find_loops(tree: ReviewedTree) -> Iterator[Finding]:

@@ -1,16 +1,24 @@
 """Findings about grants: calls outside of one, and permits that nobody needed."""
 
+import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.handoff.scope_used import ScopeUsed, scope_said
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET, USE
-from batonpass.model.base.ids import AgentId
+from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET, TASK, USE
+from batonpass.model.base.ids import AgentId, HandoffId, StreamId
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.grant_toml import write_grants
+from batonpass.model.grants.pattern import Pattern
+from batonpass.model.grants.scope import Scope
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.records.call import CallOutcome, CallRecord
+from batonpass.records.grant import terms_in
+from batonpass.records.text import read_receipt
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.review.kinds.phrases import listed, quoted, times
 from batonpass.review.reviewed_tree import ReviewedTree
@@ -29,6 +37,22 @@ OVER_GRANT: Final = FindingKind(
     severity=Severity.LOW,
     matters="A permit that a task does not need is what an injected instruction uses.",
     owasp="ASI03",
+)
+
+WIDE_GRANT: Final = FindingKind(
+    code="wide-grant",
+    title="Wider than its like",
+    severity=Severity.MEDIUM,
+    matters="The same sort of task got less every time before: a mistake, or somebody tries how far it goes.",
+    owasp="ASI03",
+)
+BEYOND_TASK: Final = FindingKind(
+    code="beyond-task",
+    title="Beyond the task",
+    severity=Severity.LOW,
+    matters="A grant covered it, but the task names other targets: nobody had asked for this change.",
+    mast="2.3",
+    owasp="ASI02",
 )
 
 _GRANT: Final = "grant"  # the rule of a call that its grant does not cover
@@ -99,3 +123,110 @@ def _least(agent: AgentId, used: ScopeUsed) -> tuple[str, ...]:
     except InvalidValueError:
         return ()
     return ("this would have been enough:", *text.splitlines())
+
+
+_EARLIER: Final = 30  # handoffs to the same agent before this tree that are looked at
+_ALIKE: Final = 5  # so many of the same sort make a habit
+_SAME_WORDS: Final = 0.5  # of all words of two tasks
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+
+
+class EarlierGrant(Struct, frozen=True):
+    """What an agent was granted for a task before."""
+
+    words: frozenset[str]
+    patterns: tuple[Pattern, ...]
+
+
+def find_wide_grants(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the grants that are wider than all that the same agent got for the same sort of task before."""
+    earlier: dict[AgentId, list[EarlierGrant]] = {}
+    for handoff, (offer, body) in tree.offers.items():
+        terms = None if body.terms is None or handoff not in tree.handoffs else terms_in(tree.view, offer)
+        if terms is None:
+            continue
+        if body.to not in earlier:
+            # All of this tree's offers to an agent are compared with the same past: one look at it is enough.
+            earlier[body.to] = [*_find_earlier(tree, body.to, handoff)]
+        words = _words(tree.task(handoff))
+        like = [one for one in earlier[body.to] if _are_alike(words, one.words)]
+        wider = [] if len(like) < _ALIKE else [*_find_wider(terms.may, like)]
+        if wider:
+            had = listed(str(pattern) for one in like for pattern in one.patterns)
+            yield tree.found(
+                WIDE_GRANT,
+                tree.handoffs[handoff],
+                f"{body.to} got {listed(wider)} for {quoted(tree.task(handoff))}; "
+                f"for {len(like)} tasks like it, it got only {had}",
+                (offer,),
+                go_on=(f"batonpass grant show {handoff[-8:]}", f"batonpass handoff show {handoff[-8:]}"),
+            )
+
+
+def _find_earlier(tree: ReviewedTree, agent: AgentId, before: HandoffId) -> Iterator[EarlierGrant]:
+    for known in tree.view.find_handoffs(to=agent, before=before, limit=_EARLIER):
+        if known.root == tree.root:
+            continue
+        offer = read_receipt(tree.view.get_receipt_at(StreamId(known.parent), known.seq))
+        terms = terms_in(tree.view, offer)
+        if terms is not None:
+            yield EarlierGrant(_words(tree.words(offer, TASK)), tuple(permit.pattern for permit in terms.may.permits))
+
+
+def _words(task: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(task.casefold()))
+
+
+def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one) and len(one & other) >= _SAME_WORDS * len(one | other)
+
+
+def _find_wider(may: Scope, like: list[EarlierGrant]) -> Iterator[str]:
+    """Yield the permits with an action that was never granted, or with room for more than one that was."""
+    known = [pattern for one in like for pattern in one.patterns]
+    for permit in may.permits:
+        asked = permit.pattern
+        if any(pattern.covers(asked) for pattern in known):
+            continue
+        # Another file each time is the work itself. A pattern around what was granted before is not.
+        is_new = all(pattern.action != asked.action for pattern in known)
+        if is_new or any(asked.covers(pattern) for pattern in known):
+            yield permit.text
+
+
+def find_beyond_tasks(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the handoffs that name what must change, and whose agent changed something in quite another place."""
+    for handoff, known in tree.handoffs.items():
+        brief = tree.brief(handoff)
+        expected = [PurePosixPath(target) for target in brief.expects if _is_path(target)]
+        if not expected:
+            continue
+        calls = [call for run in tree.attempts.get(handoff, ()) for call in tree.calls_of.get(run.id, ())]
+        wrote = [call for call in calls if call.is_made and not call.reads and TARGET in call.receipt.content]
+        tree.read_ahead((call.receipt for call in wrote), TARGET)
+        said = " ".join((tree.task(handoff), brief.rationale or "", *brief.criteria))
+        beyond = [call for call in wrote if not _belongs(tree.words(call.receipt, TARGET), expected, said)]
+        if beyond:
+            yield tree.found(
+                BEYOND_TASK,
+                known,
+                f"{tree.worker(known)} was to change {listed(brief.expects)}, and also changed "
+                f"{listed(tree.words(call.receipt, TARGET) for call in beyond)}",
+                (*(call.receipt for call in beyond), tree.offers[handoff][0]),
+                calls=beyond,
+            )
+
+
+def _is_path(target: str) -> bool:
+    return bool(target) and ":" not in target and ("/" in target or "." in target)
+
+
+def _belongs(target: str, expected: list[PurePosixPath], said: str) -> bool:
+    """Return whether a change is next to what was expected, is about it (its test), or stands in the task."""
+    if not _is_path(target):
+        return True  # no file: whether it belongs to the task cannot be told from its name
+    path = PurePosixPath(target)
+    if path.name in said or target in said:
+        return True
+    near = any(path.parent == wanted.parent if wanted.suffix else path.is_relative_to(wanted) for wanted in expected)
+    return near or any(wanted.stem in path.stem for wanted in expected)

@@ -1,15 +1,19 @@
 """Findings about what travels: constraints, questions, results that no longer stand, and who verified them."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from batonpass.audit.carriage import CarriageFault, prove_carriage
 from batonpass.errors import EditedError, NotFoundError
-from batonpass.model.base.ids import HandoffId
-from batonpass.model.base.kinds import Carried
+from batonpass.guard.constraints.comparison import ORDERING, Fit, compare
+from batonpass.guard.constraints.conditions import ConditionFinding, ConditionVerdict, KnownWorld, evaluate
+from batonpass.model.base.ids import ContentId, HandoffId, RunId
+from batonpass.model.base.kinds import Carried, Part
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import ABRIDGED, INHERITED
-from batonpass.model.bodies.body import HandoffAccepted, RunRecorded, RunRelaxed, VerificationWaived
+from batonpass.model.baton.items import Constraint, Decision, Operator, RejectedPath
+from batonpass.model.bodies.body import HandoffAccepted, HandoffInitiated, RunRecorded, RunRelaxed, VerificationWaived
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.fate import describe_input, find_stale
@@ -31,7 +35,7 @@ RELAXED_CONSTRAINT: Final = FindingKind(
     code="relaxed-constraint",
     title="Relaxed constraint",
     severity=Severity.LOW,
-    matters="Somebody lifted a constraint during the work; its author may not know.",
+    matters="Somebody lifted or widened a constraint during the work; its author may not know.",
     mast="1.1",
 )
 UNANSWERED_QUESTION: Final = FindingKind(
@@ -52,14 +56,14 @@ RETRIED_PATH: Final = FindingKind(
     code="retried-path",
     title="Retried rejected path",
     severity=Severity.MEDIUM,
-    matters="An agent was told to do what had been tried and rejected before.",
+    matters="An agent was told to do, or decided for, what had been tried and rejected before.",
     mast="2.5",
 )
 STALE_STATE: Final = FindingKind(
     code="stale-state",
     title="Stale state",
     severity=Severity.MEDIUM,
-    matters="Work stands on a result that was refuted or replaced since, and was not told.",
+    matters="Work stands on a result or a decision that no longer held, and was not told.",
     mast="2.5",
     owasp="ASI06",
 )
@@ -81,6 +85,7 @@ SELF_VERIFIED: Final = FindingKind(
 _LOST: Final = frozenset({CarriageFault.LOST, CarriageFault.CHANGED, CarriageFault.NOT_ENTITLED})
 _QUESTION_OPEN: Final = "data-gap.question-open"
 _REJECTED: Final = "signal-corruption.rejected-path"
+_LITTLE: Final = frozenset({"a", "an", "the", "to", "of", "in", "on", "by", "with", "it"})
 
 
 def find_lost_constraints(tree: ReviewedTree) -> Iterator[Finding]:
@@ -122,23 +127,75 @@ def _bound(tree: ReviewedTree, handoff: Handoff, seq: int) -> Iterator[Carried]:
 
 
 def _name(tree: ReviewedTree, ref: Carried | None) -> str:
-    value = None if ref is None else find_value(tree.view, ref.item)
-    said = "" if value is None else str(getattr(value, "sentence", "") or getattr(value, "text", ""))
+    said = "" if ref is None else _said(tree, ref.item)
     part = "the baton" if ref is None else f"the {ref.part}"
     return f"{part} {quoted(said)}" if said else part
 
 
+def _said(tree: ReviewedTree, item: ContentId) -> str:
+    value = find_value(tree.view, item)
+    return "" if value is None else str(getattr(value, "sentence", "") or getattr(value, "text", ""))
+
+
 def find_relaxed_constraints(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the constraints and exclusions that somebody lifted."""
+    """Yield the constraints that somebody lifted, and those that a sender passed on with more room."""
+    yield from _find_looser(tree)
     for receipt in tree.receipts:
         if isinstance(receipt.body, RunRelaxed):
             run = tree.runs[receipt.body.run]
             yield tree.found(
                 RELAXED_CONSTRAINT,
                 tree.work(run.id),
-                f"{receipt.body.by} lifted a constraint for {run.agent} and everybody below",
+                f"{receipt.body.by} lifted {_lifted(tree, receipt.body)} for {run.agent} and everybody below",
                 (receipt,),
             )
+
+
+def _lifted(tree: ReviewedTree, body: RunRelaxed) -> str:
+    said = _said(tree, body.item)
+    return quoted(said) if said else "a constraint"
+
+
+def _find_looser(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the offers whose sender adds a bound that is wider than one which binds it."""
+    for handoff in tree.handoffs.values():
+        offer, body = tree.offers[handoff.id]
+        refs = [ref for ref in body.carries if ref.part is Part.CONSTRAINT]
+        known = {one: pair for one, pair in tree.items(refs).items() if isinstance(pair[0], Constraint)}
+        above = _bound_above(tree, handoff)
+        told = [
+            f"{new.sentence}, where {old.sentence} binds"
+            for one, (new, by) in known.items()
+            if one not in above and isinstance(new, Constraint) and by != tree.runs[tree.root].principal
+            for other, (old, _) in known.items()
+            if other in above and isinstance(old, Constraint) and _is_looser(new, old)
+        ]
+        if told:
+            yield tree.found(
+                RELAXED_CONSTRAINT,
+                handoff,
+                f"{tree.runs[handoff.parent].agent} told {handoff.to}: {listed(told)}",
+                (offer,),
+                severity=Severity.MEDIUM,
+            )
+
+
+def _bound_above(tree: ReviewedTree, handoff: Handoff) -> frozenset[ContentId]:
+    """Return what bound the sender: what came with its own offer, and what its principal said."""
+    sender = tree.runs[handoff.parent]
+    if sender.handoff is not None and sender.handoff in tree.offers:
+        return frozenset(ref.item for ref in tree.offers[sender.handoff][1].carries)
+    said = (receipt.body for receipt in tree.streams[sender.id] if isinstance(receipt.body, RunRecorded))
+    return frozenset(ref.item for body in said if body.by == sender.principal for ref in body.items)
+
+
+def _is_looser(new: Constraint, old: Constraint) -> bool:
+    """Return whether a bound lets through what another one, about the same thing, does not."""
+    about = new.key is not None and (new.key, new.operator, new.unit) == (old.key, old.operator, old.unit)
+    if not about or new.operator is None or (new.binds_to and old.binds_to and new.binds_to != old.binds_to):
+        return False
+    operator = Operator(new.operator)
+    return operator in ORDERING and compare(operator, str(old.value), str(new.value)) is Fit.FAILS
 
 
 def find_unanswered_questions(tree: ReviewedTree) -> Iterator[Finding]:
@@ -179,7 +236,8 @@ def find_suppressed_questions(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def find_retried_paths(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the tasks that order in the same words what their own baton calls rejected."""
+    """Yield the tasks and the decisions that repeat in the same words what their own baton calls rejected."""
+    yield from _find_decided_again(tree)
     for handoff in tree.handoffs.values():
         found = [receipt for receipt, body in _acceptances(tree, handoff.id) if _REJECTED in body.problems]
         if found:
@@ -191,8 +249,43 @@ def find_retried_paths(tree: ReviewedTree) -> Iterator[Finding]:
             )
 
 
+def _find_decided_again(tree: ReviewedTree) -> Iterator[Finding]:
+    for handoff in tree.handoffs.values():
+        refs = [ref for ref in tree.offers[handoff.id][1].carries if ref.part is Part.REJECTED]
+        rejected = {
+            _plain(value.what): value.what for value, _ in tree.items(refs).values() if isinstance(value, RejectedPath)
+        }
+        for run in tree.attempts.get(handoff.id, ()) if rejected else ():
+            for receipt, words in _decisions(tree, run.id):
+                if (found := rejected.get(_plain(words))) is not None:
+                    yield tree.found(
+                        RETRIED_PATH,
+                        handoff,
+                        f"{run.agent} decided for {quoted(words)}; its baton says that {quoted(found)} was rejected",
+                        (receipt, tree.offers[handoff.id][0]),
+                    )
+
+
+def _decisions(tree: ReviewedTree, run: RunId) -> Iterator[tuple[Receipt, str]]:
+    """Yield what a run decided, while it worked and in its report."""
+    for receipt in tree.streams[run]:
+        if isinstance(receipt.body, RunRecorded):
+            refs = [ref for ref in receipt.body.items if ref.part is Part.DECISION]
+            values = (value for value, _ in tree.items(refs).values())
+            yield from ((receipt, value.what) for value in values if isinstance(value, Decision))
+    report = tree.report(run)
+    if report is not None:
+        yield from ((tree.streams[run][-1], decision.what) for decision in report.decisions)
+
+
+def _plain(words: str) -> tuple[str, ...]:
+    """Return the words that count: two texts with the same ones say the same."""
+    return tuple(word for word in re.findall(r"[^\W_]+", words.casefold()) if word not in _LITTLE)
+
+
 def find_stale_state(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the handoffs that stand on results which no longer stand, and were not told."""
+    """Yield the handoffs that stand on results or decisions which no longer stand, and were not told."""
+    yield from _find_outdated(tree)
     for stale in find_stale(tree.view, tree.root):
         handoff = tree.handoffs.get(stale.handoff.id)
         if handoff is not None:
@@ -205,6 +298,40 @@ def find_stale_state(tree: ReviewedTree) -> Iterator[Finding]:
                 (offer,),
                 go_on=(f"batonpass handoff retry {handoff.id[-8:]} --fresh",),
             )
+
+
+def _find_outdated(tree: ReviewedTree) -> Iterator[Finding]:
+    """Yield the offers with a decision whose own condition no longer held when it was handed on."""
+    for handoff in tree.handoffs.values():
+        offer, body = tree.offers[handoff.id]
+        refs = [ref for ref in body.carries if ref.part is Part.DECISION]
+        values = (value for value, _ in tree.items(refs).values())
+        decisions = [value for value in values if isinstance(value, Decision) and value.conditions]
+        if not decisions:
+            continue
+        world = KnownWorld(at=offer.at, constraints=_bounds(tree, body), checks=None)
+        for decision in decisions:
+            failed = [one for one in (evaluate(text, world) for text in decision.conditions) if _fails(one)]
+            if failed:
+                yield tree.found(
+                    STALE_STATE,
+                    handoff,
+                    f"{handoff.to} got the decision {quoted(decision.what)}, and {failed[0].reason}",
+                    (offer,),
+                )
+
+
+def _bounds(tree: ReviewedTree, body: HandoffInitiated) -> dict[str, tuple[str, ...]]:
+    """Return the values that bind with an offer, by key."""
+    found: dict[str, tuple[str, ...]] = {}
+    for value, _ in tree.items(ref for ref in body.carries if ref.part is Part.CONSTRAINT).values():
+        if isinstance(value, Constraint) and value.key is not None and value.value is not None:
+            found[value.key] = (*found.get(value.key, ()), value.value)
+    return found
+
+
+def _fails(found: ConditionFinding) -> bool:
+    return found.verdict is ConditionVerdict.FAILS
 
 
 def find_abridged_state(tree: ReviewedTree) -> Iterator[Finding]:
@@ -233,6 +360,25 @@ def find_self_verified(tree: ReviewedTree) -> Iterator[Finding]:
                 (one.receipt for one in own),
                 go_on=(f"batonpass handoff verify {handoff.id[-8:]} --help",),
             )
+        elif not any(_speaks_for(one) for one in others):
+            yield from _find_own_word(tree, handoff)
+
+
+def _find_own_word(tree: ReviewedTree, handoff: Handoff) -> Iterator[Finding]:
+    """Yield a report that calls its own work verified, and names its own agent as the one who did."""
+    run = None if handoff.run is None else tree.runs.get(handoff.run)
+    report = None if run is None else tree.report(run.id)
+    if run is None or report is None:
+        return
+    own = [one for one in report.completed if one.verified_by in {run.agent, f"agent:{run.agent}"}]
+    if own:
+        yield tree.found(
+            SELF_VERIFIED,
+            handoff,
+            f"{run.agent} says itself that it verified {listed(quoted(one.what) for one in own)}",
+            (tree.streams[run.id][-1],),
+            go_on=(f"batonpass handoff verify {handoff.id[-8:]} --help",),
+        )
 
 
 def _speaks_for(verdict: ResultVerdict) -> bool:

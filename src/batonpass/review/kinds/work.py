@@ -7,9 +7,11 @@ from typing import Final
 from batonpass.accounts.why.constraint_checks import Checked, find_broken
 from batonpass.handoff.calls.unexplained import UNEXPLAINED
 from batonpass.handoff.runtime.claimed_outputs import NOT_RECORDED, NOT_TOUCHED
-from batonpass.model.base.content_names import UNRECORDED, UNTOUCHED
-from batonpass.model.bodies.body import HandoffLate, Outcome, RunClosed
-from batonpass.model.ledger.run import Run, RunState
+from batonpass.handoff.transfer.close import SENDER_DONE
+from batonpass.model.base.content_names import REASON, UNRECORDED, UNTOUCHED
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import HandoffCancelled, HandoffLate, Outcome, RunClosed
+from batonpass.model.ledger.run import Handoff, Run, RunState
 from batonpass.records.call import CallOutcome
 from batonpass.records.handoff import Standing, standing_of
 from batonpass.records.text import names_in
@@ -75,7 +77,8 @@ _GOES_ON: Final = frozenset({RunState.OPEN, RunState.SUSPENDED})
 _ABANDONED_AFTER: Final = timedelta(days=1)
 _CONSTRAINT: Final = frozenset({"would_deny.constraint", "result.constraint"})
 _JUDGES: Final = frozenset({"reviewer", "verifier", "auditor", "critic", "judge"})
-_STOPS: Final = frozenset({"limit", "deadline"})
+_STOPS: Final = frozenset({"limit", "budget", "deadline"})
+_WOULD_STOP: Final = frozenset({("would_deny", "budget"), ("would_deny", "deadline")})  # a limit is part of a grant
 _STUBBORN: Final = 3  # who is told to stop once, and does, has obeyed
 
 
@@ -137,15 +140,27 @@ def find_premature_ends(tree: ReviewedTree) -> Iterator[Finding]:
         waiting = [*closing.body.waiting, *getattr(closing.body, "waiting_calls", ())]
         report = tree.report(run.id)
         blocking = [] if report is None else [one.text for one in report.open_questions if one.blocking]
-        if waiting or blocking:
+        dropped = [*_dropped(tree, run)]
+        if waiting or blocking or dropped:
             still = [f"{times(len(waiting), 'thing')} waited for somebody"] if waiting else []
             still += [f"it asked {quoted(blocking[0])}"] if blocking else []
+            still += [f"{listed(one.to for one in dropped)} had not begun what it had handed off"] if dropped else []
             yield tree.found(
                 PREMATURE_END,
                 tree.work(run.id),
                 f"{run.agent} ended as completed while {' and '.join(still)}",
-                (closing.receipt,),
+                (closing.receipt, *(tree.offers[one.id][0] for one in dropped)),
             )
+
+
+def _dropped(tree: ReviewedTree, run: Run) -> Iterator[Handoff]:
+    """Yield the handoffs of a run that nobody began, and that its end withdrew."""
+    for handoff in tree.children.get(run.id, ()):
+        if handoff.state is not State.CANCELLED or handoff.id in tree.attempts:
+            continue
+        for receipt in tree.acts(handoff.id):
+            if isinstance(receipt.body, HandoffCancelled) and tree.words(receipt, REASON) == SENDER_DONE:
+                yield handoff
 
 
 def _ended_well(closing: Closing) -> bool:
@@ -216,8 +231,18 @@ def find_disobeyed_roles(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def find_ignored_stops(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield runs that a limit or a deadline stopped again and again, and outcomes that came after the end."""
+    """Yield runs that went on past a budget or a deadline, and outcomes that came after the end."""
     for run, calls in tree.calls_of.items():
+        past = [call for call in calls if call.is_made and not _WOULD_STOP.isdisjoint(call.would)]
+        if past:
+            rule = next(rule for what, rule in past[0].would if (what, rule) in _WOULD_STOP)
+            yield tree.found(
+                IGNORED_STOP,
+                tree.work(run),
+                f"{tree.runs[run].agent} made {times(len(past), 'call')} after its {rule} was used up",
+                (call.receipt for call in past),
+                calls=past,
+            )
         stopped = [call for call in calls if call.outcome is CallOutcome.DENIED and call.rule in _STOPS]
         if len(stopped) >= _STUBBORN:
             yield tree.found(

@@ -398,6 +398,9 @@ SELECT call, key, receipt, until FROM cached;
 -- name: find_held_calls
 SELECT call, run, receipt FROM held_calls ORDER BY call;
 
+-- name: find_held_call
+SELECT call, run, receipt FROM held_calls WHERE call = %(call)s;
+
 -- name: find_waiting_calls
 SELECT held_calls.call, held_calls.run, held_calls.receipt
 FROM held_calls JOIN runs ON runs.id = held_calls.run

@@ -261,9 +261,11 @@ class PostgresView:
             return self._stream("find_all_charged", _NOTHING, rows.charged)
         return self._asked("find_charged", {"accounts": TextArray(list(accounts))}, rows.charged)
 
-    def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their run went on, oldest first."""
-        return self._stream("find_held_calls", _NOTHING, rows.held_call)
+    def find_held_calls(self, call: CallId | None = None) -> Iterator[HeldCall]:
+        """Yield the calls that are or were held while their run went on, oldest first; or only this one."""
+        if call is None:
+            return self._stream("find_held_calls", _NOTHING, rows.held_call)
+        return self._asked("find_held_call", {"call": call}, rows.held_call)
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
         """Yield the held calls of open runs without a ruling, oldest first."""

@@ -443,6 +443,9 @@ INSERT INTO held_calls (call, run, receipt) VALUES (?, ?, ?);
 -- name: find_held_calls
 SELECT call, run, receipt FROM held_calls ORDER BY call;
 
+-- name: find_held_call
+SELECT call, run, receipt FROM held_calls WHERE call = ?;
+
 -- name: find_waiting_calls
 SELECT held_calls.call, held_calls.run, held_calls.receipt
 FROM held_calls JOIN runs ON runs.id = held_calls.run

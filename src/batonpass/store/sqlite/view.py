@@ -283,9 +283,11 @@ class SqliteView:
             return self._find("find_all_charged", (), rows.charged)
         return self._find("find_charged", (encode_typed([*accounts]).decode(),), rows.charged)
 
-    def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls that are or were held while their run went on, oldest first."""
-        return self._find("find_held_calls", (), rows.held_call)
+    def find_held_calls(self, call: CallId | None = None) -> Iterator[HeldCall]:
+        """Yield the calls that are or were held while their run went on, oldest first; or only this one."""
+        if call is None:
+            return self._find("find_held_calls", (), rows.held_call)
+        return self._find("find_held_call", (call,), rows.held_call)
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
         """Yield the held calls of open runs without a ruling, oldest first."""

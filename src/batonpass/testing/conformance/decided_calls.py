@@ -69,7 +69,9 @@ class Deciding(WithScribe):
         expected = sorted(found.call for found in calls)
         with store.view() as view:
             known = list(view.find_held_calls())
+            one = list(view.find_held_calls(calls[1].call))
 
+        assert [calls[1]] == one
         assert (sorted(calls, key=lambda found: found.call), expected) == (known, waiting(store))
         scribe.recording.close(other)
         assert sorted([calls[0].call, calls[2].call]) == waiting(store)

@@ -140,6 +140,7 @@ def remark(said: RemarkKind, name: str) -> Remark:
     return Remark(said=said, name=name, receipt=RECEIPT)
 
 
+RULED = (remark(RemarkKind.RULED, "user:ana"),)
 LEFT = (remark(RemarkKind.TAINTED, DIGEST), remark(RemarkKind.COMMITTED, COMMIT))
 
 EXPECTED: dict[Kind, Projection] = {
@@ -181,9 +182,9 @@ EXPECTED: dict[Kind, Projection] = {
     ),
     Kind.HANDOFF_RESUMED: Projection(handoff_moved=moved(HandoffEvent.RESUME, attempt=1)),
     Kind.HANDOFF_PARKED: Projection(handoff_moved=moved(HandoffEvent.PARK, attempt=1)),
-    Kind.HANDOFF_BACKED: Projection(proven_by=RELAY_KEY),
-    Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(HandoffEvent.APPROVE), proven_by=RELAY_KEY),
-    Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(HandoffEvent.DENY), proven_by=RELAY_KEY),
+    Kind.HANDOFF_BACKED: Projection(proven_by=RELAY_KEY, remarks=RULED),
+    Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(HandoffEvent.APPROVE), proven_by=RELAY_KEY, remarks=RULED),
+    Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(HandoffEvent.DENY), proven_by=RELAY_KEY, remarks=RULED),
     Kind.HANDOFF_ASKED: Projection(handoff_moved=moved(HandoffEvent.ASK)),
     Kind.HANDOFF_ANSWERED: Projection(handoff_moved=moved(HandoffEvent.ANSWER)),
     Kind.HANDOFF_DECLINED: Projection(handoff_moved=moved(HandoffEvent.DECLINE)),
@@ -222,9 +223,11 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.SESSION_SAVED: NOTHING,
     Kind.SESSION_RESUMED: NOTHING,
     Kind.TOOL_HELD: Projection(call_held=replace(HELD_CALL, run=CHILD)),
-    Kind.TOOL_BACKED: Projection(proven_by=RELAY_KEY),
-    Kind.TOOL_APPROVED: Projection(call_decided=DECIDED_CALL, proven_by=RELAY_KEY),
-    Kind.TOOL_REFUSED: Projection(call_decided=replace(DECIDED_CALL, approved=False), proven_by=RELAY_KEY),
+    Kind.TOOL_BACKED: Projection(proven_by=RELAY_KEY, remarks=RULED),
+    Kind.TOOL_APPROVED: Projection(call_decided=DECIDED_CALL, proven_by=RELAY_KEY, remarks=RULED),
+    Kind.TOOL_REFUSED: Projection(
+        call_decided=replace(DECIDED_CALL, approved=False), proven_by=RELAY_KEY, remarks=RULED
+    ),
     Kind.RELAY_ENROLLED: Projection(key_added=an_enrolled(RUN_KEY)),
     Kind.RELAY_ROTATED: Projection(
         key_added=an_enrolled(NEW_KEY),
