@@ -213,6 +213,7 @@ def test_the_steps_of_the_action_run(base: str, tmp_path: Path, known: str) -> N
     method = "PATCH repos/ana/shop/issues/comments/77" if known else "POST repos/ana/shop/issues/5/comments"
     assert (2, True) == (len(said), f"--method {method} --field body=@{tmp_path}/batonpass-summary.md" in said[1])
     assert "6 lines added: 4 by agents, 2 unexplained" in (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert f"json={tmp_path}/batonpass-summary.json\nunexplained=2\n" == (tmp_path / "output").read_text(
-        encoding="utf-8"
-    )
+    told = dict(line.split("=", 1) for line in (tmp_path / "output").read_text(encoding="utf-8").splitlines())
+    results = json.loads(Path(told["sarif"]).read_text(encoding="utf-8"))["runs"][0]["results"]
+    assert ("2", str(len(results))) == (told["unexplained"], told["findings"])
+    assert told["json"] == f"{tmp_path}/batonpass-summary.json"

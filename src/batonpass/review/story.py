@@ -28,7 +28,7 @@ def tell_story(tree: ReviewedTree, findings: tuple[Finding, ...]) -> Iterator[st
     wanted = tree.words(tree.opening(root.id), INTENT)
     words = f"wanted: {quoted(wanted)}" if wanted else "gave words that are erased now"
     yield (
-        f"{root.principal} {words} {root.agent} took it on at {root.started_at:%Y-%m-%d %H:%M} UTC and "
+        f"{root.principal} {words}. {root.agent} took it on at {root.started_at:%Y-%m-%d %H:%M} UTC and "
         f"{_ENDS[root.state]}. It handed off {times(len(tree.children.get(root.id, ())), 'task')}; in the whole tree "
         f"there were {times(len(tree.handoffs), 'handoff')} and {times(len(tree.calls), 'call')}."
     )
@@ -38,8 +38,18 @@ def tell_story(tree: ReviewedTree, findings: tuple[Finding, ...]) -> Iterator[st
         yield " ".join(_tell(tree, handoff))
     grave = [one for one in findings if one.severity is not Severity.LOW]
     if grave:
-        yield "What went wrong, the worst first: " + "; ".join(one.sentence for one in grave[:7]) + "."
+        yield "What a person should look at, the worst first: " + "; ".join(_gathered(grave)) + "."
     yield _left_open(tree)
+
+
+def _gathered(findings: list[Finding]) -> Iterator[str]:
+    """Yield the first finding of each kind, and who has more of the same: a page has no room for all."""
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.kind.code, []).append(finding)
+    for first, *more in kinds.values():
+        also = f" (and {len(more)} more of that kind: {listed(one.agent for one in more)})" if more else ""
+        yield f"{first.sentence}{also}"
 
 
 def _tell(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
@@ -48,8 +58,10 @@ def _tell(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
     sender = tree.runs[handoff.parent].agent
     yield f"{sender} asked {agent} to {quoted(tree.task(handoff.id) or 'erased')}."
     if not runs:
+        yield from _ruled(tree, handoff)
         yield f"Nobody began: it is {handoff.state}."
         return
+    yield from _ruled(tree, handoff)
     calls = [call for run in runs for call in tree.calls_of.get(run.id, ())]
     again = f" in {times(len(runs), 'attempt')}" if len(runs) > 1 else ""
     yield f"{agent}{again} {_did(calls)}." if calls else f"{agent}{again} made no calls."
@@ -57,6 +69,17 @@ def _tell(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
     if report is not None and report.result:
         yield f"It reported {quoted(report.result)}."
     yield _came_to(tree, handoff)
+
+
+def _ruled(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
+    """Yield who decided about what was held of it."""
+    for hold in tree.holds:
+        run = hold.hold.run
+        if handoff.id not in {hold.hold.handoff, None if run is None else tree.runs[run].handoff}:
+            continue
+        what = "It" if hold.hold.call is None else "A call of it"
+        ruled = [f"{one.by} {'approved' if one.is_for else 'denied'}" for one in hold.approvals]
+        yield f"{what} was held; {listed(ruled) if ruled else 'nobody has decided yet'}."
 
 
 def _did(calls: tuple[CallRecord, ...] | list[CallRecord]) -> str:

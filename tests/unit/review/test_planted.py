@@ -1,6 +1,6 @@
 """Problems that somebody planted who had not seen the checks, each with a near miss that is nearly the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -121,9 +121,9 @@ def other_place(stage: Stage, path: str) -> None:
     stage.hand_off("Make total() round half-even", work, may=["write:**"], brief=INVOICE)
 
 
-def weekly(stage: Stage, last: list[str]) -> None:
+def weekly(stage: Stage, last: list[str], before: Sequence[str] = ("write:lock",)) -> None:
     for week in range(6):
-        stage.hand_off(f"Update the lock file of week {week}", lambda _: None, may=["write:lock"] if week < 5 else last)
+        stage.hand_off(f"Update the lock file of week {week}", lambda _: None, may=[*before] if week < 5 else last)
 
 
 def foreign_task(stage: Stage, task: str) -> None:
@@ -226,6 +226,11 @@ PLANTED: dict[str, tuple[str, str, Callable[[Stage], object]]] = {
     "a change in quite another place": ("beyond-task", "", lambda stage: other_place(stage, "deploy/prod.yml")),
     "everything for a task that got one file": ("wide-grant", "", lambda stage: weekly(stage, ["write:**"])),
     "a new action for a task like before": ("wide-grant", "", lambda stage: weekly(stage, ["write:lock", "run:sh"])),
+    "another tool for a task like before": (
+        "wide-grant",
+        "",
+        lambda stage: weekly(stage, ["write:lock", "call:read_archive"], ["write:lock", "call:find"]),
+    ),
     "ten approvals at a glance": (
         "approval-habit",
         "",

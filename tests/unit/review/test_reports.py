@@ -3,10 +3,26 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
+from typing import Final
 
 import pytest
+from click.testing import CliRunner
+from jsonschema import Draft4Validator
 
-from batonpass import Handling
+from batonpass import (
+    Brief,
+    Constraint,
+    Decision,
+    Exclusion,
+    Handling,
+    OpenQuestion,
+    RejectedPath,
+    Relay,
+    WorkItem,
+)
+from batonpass.cli.nouns import cli
+from batonpass.credentials import FromEnvironment
 from batonpass.model.base.visible import visible
 from batonpass.relay import desk_of
 from batonpass.review.catalogue import KINDS
@@ -14,9 +30,14 @@ from batonpass.review.report.review_html import render_html_review
 from batonpass.review.report.review_markdown import inert, render_markdown
 from batonpass.review.report.review_sarif import render_sarif
 from batonpass.review.review import Review
-from examples.findings import disobeyed_role, repeated_step
+from batonpass.review.reviewed_tree import ReviewedTree
+from batonpass.review.story import tell_story
+from examples.findings import approval_habit, disobeyed_role, injection_path, over_grant, repeated_step
+from examples.findings.tools import push
 from tests.unit.accounts.trees import ANA, HOSTILE, Place, write
 from tests.unit.review.reviews import ledger_in, review_of
+
+SCHEMA: Final = Path(__file__).parents[2] / "vectors" / "sarif" / "sarif-schema-2.1.0.json"
 
 
 class _Tags(HTMLParser):
@@ -67,7 +88,7 @@ def test_hostile_words_are_inert_in_markdown(words: str) -> None:
 
 def test_one_line_of_markdown_shows_what_was_written() -> None:
     """A link, an image and a mention are shown as they were typed."""
-    assert r"\[x\]\(http\://e\)  \@ana \<b\>".replace("  ", " ") == inert("[x](http://e)\n @ana <b>")
+    assert r"\[x\]\(http\://e\) `@`ana \<b\> `##`12" == inert("[x](http://e)\n @ana <b> ##12")
 
 
 @pytest.mark.parametrize("words", HOSTILE)
@@ -106,6 +127,73 @@ def test_sarif_names_the_changed_lines(tmp_path: Path, monkeypatch: pytest.Monke
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
     assert {"artifactLocation": {"uri": "invoice.py", "uriBaseId": "%SRCROOT%"}, "region": {"startLine": 1}} == place
     assert {"disobeyed-role", "repeated-step"} <= {result["ruleId"] for result in run["results"]}
+
+
+@pytest.mark.parametrize("program", [disobeyed_role, injection_path, over_grant, approval_habit, None])
+def test_sarif_keeps_to_the_schema_of_oasis(
+    program: ModuleType | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With lines, without lines, with findings and without any."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay:
+        if program is not None:
+            program.raises(relay)
+        review = review_of(relay)
+        with desk_of(relay).store.view() as view:
+            document = json.loads(json.dumps(render_sarif(view, review, "1.0")))
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+
+    assert bool(review.findings) == (program is not None)
+    assert [] == [error.message for error in Draft4Validator(schema).iter_errors(document)]
+
+
+def test_every_field_with_hostile_words_is_inert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks, targets, files, reasons, grants, credentials, decisions, questions and reports, in every form."""
+    monkeypatch.chdir(tmp_path)
+    nasty = "\x1b[2J\u202e<script>alert(1)</script> ![x](http://e/x) [y](http://e) `z` | a\r\n# h @ana $(id)"
+    with ledger_in(tmp_path) as relay:
+        play_hostile(relay, nasty)
+        review = review_of(relay)
+        with desk_of(relay).store.view() as view:
+            document = json.dumps(render_sarif(view, review, "1.0"), ensure_ascii=False)
+            told = "\n".join(tell_story(ReviewedTree(view, review.roots[0].root.id), review.findings))
+    page = _Tags()
+    page.feed("".join(render_html_review(review)))
+    lines = [*render_markdown(review)]
+    shown = CliRunner().invoke(cli, ["review", "--ledger", str(tmp_path / ".batonpass" / "ledger.db")])
+    story = CliRunner().invoke(cli, ["review", "--story", "--ledger", str(tmp_path / ".batonpass" / "ledger.db")])
+
+    assert len(review.findings) > 5
+    assert "script" not in page.tags | {name for name in page.names if name.startswith("on")}
+    assert all(line == visible(line) for line in lines)
+    assert not any("<script" in line.replace("\\<", "") or "![" in line.replace("\\!", "") for line in lines)
+    assert not any(mark in document for mark in ("\\u001b", "\x1b", "\u202e"))
+    assert "<script" in told  # the story keeps the words; whoever prints them makes them inert
+    for output in (shown.output, story.output):
+        assert "\x1b[2J" not in output
+        assert "\u202e" not in output
+
+
+def play_hostile(relay: Relay, nasty: str) -> None:
+    """Let everybody say the same nasty thing in every field that they have."""
+    relay.credential("forge", FromEnvironment("T", "bot:ci", environment={"T": f"secret-{nasty}"}))
+    bound = Constraint(nasty, key="n", operator="<=", value="1", binds_to="call:write.text")
+    with relay.start(nasty, by=ANA, items=[bound]) as lead:
+        lead.record(RejectedPath(nasty), Decision(nasty, conditions=("until 2020-01-01",)))
+        item = lead.record(Exclusion(nasty))[0]
+        lead.relax(item, by="agent:lead", reason=nasty)
+        brief = Brief(rationale=nasty, expects=["src/a.py", nasty], inputs=[nasty], role="critic")
+        for number in range(3):
+            handling = Handling(again=number)
+            handoff = lead.hand_off("editor", nasty, brief=brief, hold=True, handling=handling)
+            handoff.approve(by=ANA, reason=nasty)
+            with handoff as editor:
+                for _ in range(3):
+                    editor.call(write, nasty)
+                editor.call(push, nasty)
+                editor.record(Decision(nasty))
+                made = [WorkItem(nasty, outputs=(nasty,), verified_by="agent:editor", how=nasty, evidence=nasty)]
+                editor.report(nasty, completed=made, open_questions=[OpenQuestion(nasty, blocking=True)])
 
 
 def test_the_page_has_checklist_and_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from batonpass.demo import delivery, poisoned_page, pull_request, two_sessions
+from batonpass import Decision, Handling
+from batonpass.demo import delivery, poisoned_page, pull_request, support_desk, two_sessions
+from batonpass.demo import story as demo_story
 from batonpass.model.baton.items import Constraint
 from batonpass.model.baton.session import session_of
 from batonpass.model.bodies.body import Part, RunGap
@@ -55,12 +57,68 @@ def test_a_gap_in_the_record_is_found(place: Place) -> None:
     assert ("record-gap", "2 calls of lead could not be recorded") == (found.kind.code, found.sentence)
 
 
+def test_a_story_tells_who_let_it_happen(place: Place) -> None:
+    """What was held, and who decided; findings of one kind are gathered."""
+    with place.relay().start("Tell them", by=ANA) as lead:
+        held = lead.hand_off("mailer", "Tell the customers", hold=True)
+        held.approve(by=ANA)
+        with held as mailer:
+            mailer.report("told")
+        for name in ("a", "b", "c"):
+            for number in range(3):
+                with lead.hand_off(name, "Write it up", handling=Handling(again=number)) as writer:
+                    writer.report("written")
+    with place.store.view() as view:
+        findings = review_below(view, lead.id, place.clock.now()).findings
+        told = [*tell_story(ReviewedTree(view, lead.id), findings)]
+
+    assert 'lead asked mailer to "Tell the customers". It was held; user:ana approved. mailer made no calls.' in told[1]
+    assert " times (and 2 more of that kind: lead)" in told[-2]
+
+
+def test_what_was_known_and_not_passed_on_is_a_reason(place: Place) -> None:
+    """Whoever kept it is a suspect if the receiver failed; the step before the failure is one too."""
+    lead = place.relay().start("Build it", by=ANA)
+    with lead.hand_off("finder", "Find the parts that we need") as finder:
+        finder.report("12 parts")
+    lead.record(Decision("build for the new interface only"))
+    work = lead.hand_off("builder", "Build the parts that were found", handling=Handling(carry=()))
+
+    def stumble() -> None:
+        with work as builder:
+            builder.call(fail, "the old interface is gone")
+
+    tried(stumble)
+    with place.store.view() as view:
+        suspects = find_suspects(ReviewedTree(view, lead.id), review_below(view, lead.id, place.clock.now()).findings)
+    reasons = {str(suspect.agent): [reason.words for reason in suspect.reasons] for suspect in suspects}
+
+    assert 'it did not tell builder: "build for the new interface only"' in reasons["lead"]
+    assert "it was the last step before that" in reasons["finder"]
+
+
+def test_an_approval_makes_nobody_else_a_suspect(place: Place) -> None:
+    """It says something about who gave it, and nothing about who worked."""
+    with place.relay().start("Tell them", by=ANA) as lead:
+        held = lead.hand_off("mailer", "Tell the customers", hold=True)
+        held.approve(by=ANA)
+        with held as mailer:
+            mailer.report("told")
+    with place.store.view() as view:
+        findings = review_below(view, lead.id, place.clock.now()).findings
+
+        assert ["approval-theatre"] == [one.kind.code for one in findings]
+        assert [] == find_suspects(ReviewedTree(view, lead.id), findings)
+
+
 STORIES = {
     # The window is missed from the third carrier on, and everybody above reports what came of it.
     "freight": (delivery.play_delivery, ["disobeyed-task"] * 5),
     "pull request": (pull_request.play, ["approval-theatre"]),
     "poisoned": (poisoned_page.play_poisoned, []),
     "sessions": (two_sessions.play_sessions, ["unclosed-run"]),
+    "a killed agent": (demo_story.play, []),
+    "support": (support_desk.play_desk, []),
 }
 
 
@@ -187,7 +245,7 @@ def test_the_story_tells_who_did_what(place: Place) -> None:
     with place.store.view() as view:
         told = [*tell_story(ReviewedTree(view, lead.id), ())]
 
-    assert told[0].startswith('user:ana wanted: "Fix the invoice" lead took it on at ')
+    assert told[0].startswith('user:ana wanted: "Fix the invoice". lead took it on at ')
     assert [
         'lead asked editor to "Round half-even". editor made 1 call (write). Nobody has verified that.',
         'lead asked tester to "Run the tests". tester made no calls. It reported "all pass". user:ana verified that.',

@@ -67,6 +67,22 @@ def test_a_comment_has_all_of_it(repository: Path, monkeypatch: pytest.MonkeyPat
     assert text.startswith("<!-- batonpass git summary -->")
     assert "**unexplained**: src/invoice\\.py\\:10\\-11" in text
     assert "**medium · Approval theatre**" in text
+    for words in (
+        r"  - credential none\:",
+        r"  - grant may write\:src/invoice\.py \(granted by planner\)",
+        "  - approval none needed",
+        "  - result unverified",
+        r"  - outside read\_ticket ",
+    ):
+        assert words in text
+
+
+def test_github_gets_the_findings_of_a_branch(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SARIF, with the findings of the runs behind it and no others."""
+    result = asked(repository, monkeypatch, "HEAD~2..HEAD", "--sarif")
+    (run,) = json.loads(result.output)["runs"]
+
+    assert (1, ["approval-theatre"]) == (result.exit_code, [one["ruleId"] for one in run["results"]])
 
 
 def test_severity_decides_what_stops_a_pipeline(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +90,7 @@ def test_severity_decides_what_stops_a_pipeline(repository: Path, monkeypatch: p
     assert 0 == asked(repository, monkeypatch, "HEAD~2..HEAD", "--severity", "high").exit_code
 
 
-@pytest.mark.parametrize("words", [("nonsense",), ("HEAD", "--sarif"), ("HEAD", "--since", "1d")])
+@pytest.mark.parametrize("words", [("nonsense",), ("HEAD", "--html"), ("HEAD", "--since", "1d")])
 def test_what_cannot_be_reviewed_is_refused(
     words: tuple[str, ...], repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,15 @@
 """`batonpass review --diff`: a whole pull request, by whose work each hunk is."""
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, Final
 
 import click
 
+from batonpass import __version__
 from batonpass.accounts.blame.blame_sheet import BlameSheet
 from batonpass.accounts.blame.blame_words import who
 from batonpass.accounts.blamed_lines.span_summary import summary_facts, summary_markdown, tell_doubts, tell_sum
@@ -20,23 +24,30 @@ from batonpass.cli.review.review_lines import say_finding
 from batonpass.records.shape import exact, text_shape
 from batonpass.review.finding import Finding, Severity, finding_shape
 from batonpass.review.report.review_markdown import finding_lines, inert
+from batonpass.review.report.review_sarif import render_sarif
 from batonpass.review.reviewed_diff import DiffWork, ReviewedDiff, review_diff
 
+_FIRST: Final = "2 credential"
+_LAST: Final = ("by ", "ids ")
 _MOST: Final = 20  # places that are listed
 
 
 def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_json: bool, now: datetime) -> None:
     """Print the review of a commit or a span of commits; exit with 1 if there are findings or broken receipts."""
-    if form not in {None, "md"}:
-        raise click.UsageError("--diff is printed as text, --md or --json")
+    if form not in {None, "md", "sarif"}:
+        raise click.UsageError("--diff is printed as text, --md, --sarif or --json")
     span = get_span(asked)
     with asked_ledger() as (store, sessions), viewed(store) as view:
         diff = review_diff(view, find_hunks(view, span, sessions), now)
-    findings = diff.review.at_least(severity).findings
-    if as_json:
+        review = diff.review.at_least(severity)
+        document = render_sarif(view, review, __version__) if form == "sarif" else None
+    findings = review.findings
+    if document is not None:
+        click.echo(json.dumps(document, indent=2))
+    elif as_json:
         say_json(diff_facts(diff, span, findings))
     elif form == "md":
-        for line in diff_markdown(diff, span, findings, heard=sessions is not None):
+        for line in diff_markdown(diff, span, findings, heard=sessions is not None, now=now):
             click.echo(line)
     else:
         _say(diff, heard=sessions is not None, now=now)
@@ -53,10 +64,12 @@ def diff_facts(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding]
     return {**ends, **_facts(diff), "findings": [finding_shape(one) for one in findings]}
 
 
-def diff_markdown(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding], *, heard: bool) -> Iterator[str]:
+def diff_markdown(
+    diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding], *, heard: bool, now: datetime
+) -> Iterator[str]:
     """Yield the review of a span of commits as lines of Markdown, in which nothing is live."""
     yield from summary_markdown(diff.summary, title_of(span)).splitlines()
-    yield from _markdown(diff, heard=heard)
+    yield from _markdown(diff, heard=heard, now=now)
     for finding in findings:
         yield from finding_lines(finding)
 
@@ -82,16 +95,28 @@ def _listed(places: tuple[str, ...]) -> str:
     return ", ".join(places[:_MOST]) + more
 
 
-def _markdown(diff: ReviewedDiff, *, heard: bool) -> list[str]:
+def _markdown(diff: ReviewedDiff, *, heard: bool, now: datetime) -> list[str]:
     lines = [""]
     for work in diff.works:
         task = work.maker.task
         words = "" if task is None or task.words is None else f": {inert(task.words)}"
         name = inert(who(work.maker, transcripts=heard))
         lines.append(f"- {name}{words} ({counted(work.lines, 'line')}: {inert(_listed(work.places))})")
+        lines += [f"  - {inert(line)}" for line in _authority(work, heard=heard, now=now)]
+    if diff.perhaps:
+        lines.append(f"- **perhaps by an agent**: {inert(_listed(diff.perhaps))}")
     if diff.unexplained:
         lines.append(f"- **unexplained**: {inert(_listed(diff.unexplained))}")
     return lines
+
+
+def _authority(work: DiffWork, *, heard: bool, now: datetime) -> Iterator[str]:
+    """Yield credential, grant, approval, result and the way of content from outside, as blame tells them."""
+    sheet = BlameSheet(maker=work.maker, ways=work.ways, group=(), heard=heard, now=now)
+    told = [" ".join("".join(part.text for part in row.parts).split()) for row in sheet.rows()]
+    first = next((index for index, line in enumerate(told) if line.startswith(_FIRST)), len(told))
+    for line in takewhile(lambda line: not line.startswith(_LAST), told[first:]):
+        yield re.sub(r"^\d ", "", line)
 
 
 def _facts(diff: ReviewedDiff) -> dict[str, Any]:

@@ -72,9 +72,10 @@ class WorkTreeAnswers:
         with self._asked():
             found = self._span(span)
             with asked_ledger() as (store, sessions), viewed(store) as view:
-                diff = review_diff(view, find_hunks(view, found, sessions), datetime.now(UTC))
+                now = datetime.now(UTC)
+                diff = review_diff(view, find_hunks(view, found, sessions), now)
             findings = diff.review.findings
-            lines = tuple(diff_markdown(diff, found, findings, heard=sessions is not None))
+            lines = tuple(diff_markdown(diff, found, findings, heard=sessions is not None, now=now))
             return DirectoryAnswer(facts=diff_facts(diff, found, findings), lines=lines)
 
     @contextmanager

@@ -126,6 +126,7 @@ def _least(agent: AgentId, used: ScopeUsed) -> tuple[str, ...]:
 
 
 _EARLIER: Final = 30  # handoffs to the same agent before this tree that are looked at
+_NAMED: Final = frozenset({"call", "run"})  # what they act on is a tool or a program, not a thing
 _ALIKE: Final = 5  # so many of the same sort make a habit
 _SAME_WORDS: Final = 0.5  # of all words of two tasks
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
@@ -189,9 +190,14 @@ def _find_wider(may: Scope, like: list[EarlierGrant]) -> Iterator[str]:
         if any(pattern.covers(asked) for pattern in known):
             continue
         # Another file each time is the work itself. A pattern around what was granted before is not.
-        is_new = all(pattern.action != asked.action for pattern in known)
+        is_new = _right(asked) not in map(_right, known)
         if is_new or any(asked.covers(pattern) for pattern in known):
             yield permit.text
+
+
+def _right(pattern: Pattern) -> str:
+    """Return what a pattern lets somebody do: an action; for a tool without a target and for a command, which one."""
+    return str(pattern) if pattern.action in _NAMED else pattern.action
 
 
 def find_beyond_tasks(tree: ReviewedTree) -> Iterator[Finding]:

@@ -1,6 +1,8 @@
 """A review as Markdown, in which nothing that an agent wrote is live."""
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from batonpass.model.base.visible import visible
 from batonpass.review.checklist import ChecklistRow
@@ -8,7 +10,9 @@ from batonpass.review.finding import Finding
 from batonpass.review.review import Review, ReviewedRoot
 
 # Every character that can begin a construct of Markdown or HTML.
-_LIVE = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~@:&"})
+_LIVE: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>+-.!|~:&"})
+# GitHub looks for people and issues in what was rendered, where no backslash is left. It does not look into code.
+_CALLING: Final = re.compile(r"[@#]+")
 
 
 def render_markdown(review: Review) -> Iterator[str]:
@@ -64,4 +68,4 @@ def _row(row: ChecklistRow) -> str:
 
 def inert(text: str) -> str:
     """Return text as one line of Markdown that shows exactly these characters."""
-    return visible(" ".join(text.split())).translate(_LIVE)
+    return _CALLING.sub(r"`\g<0>`", visible(" ".join(text.split())).translate(_LIVE))
