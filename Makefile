@@ -36,7 +36,7 @@ MCP_READY := .venv/mcp/.installed
 DOCS_READY := .venv/docs/.installed
 EDITORS_READY := .venv/editors/.installed
 HOST_READY := .venv/editors-host/.installed
-AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
+AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py tests/integration/sqlite/test_column_types.py
 # Frameworks cannot share an environment. Each has a lock, an environment in .venv/frameworks, and a column of tests.
 FRAMEWORKS := agent_framework google_adk langgraph openai_agents pydantic_ai strands
 # What takes 800 MB is played by `make test-adapters` only, its guide included.
