@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 import click
 
 from batonpass.audit.meant_ids import get_key
-from batonpass.cli.input.ledger_access import opened_relay
+from batonpass.cli.input.ledger_access import opened_relay, viewed
 from batonpass.cli.input.options import checked, ledger_and_json, ledger_option, reason_option
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
 from batonpass.errors import KeyFailedError, StoreReadOnlyError
+from batonpass.ledger.note import verifier_key
+from batonpass.ledger.seals import origin_of
 from batonpass.model.base.checks import require_digest
 from batonpass.model.base.ids import RELAY, PublicKey, RelayId, require_id
 from batonpass.model.ledger.key import Key, KeyStatus
@@ -32,9 +34,20 @@ def list_(*, as_json: bool) -> None:
     with opened_relay() as relay:
         keys = relay.admin.keys()
         own, why_not = _own(relay)
+        with viewed(relay.store) as view:
+            origin = origin_of(view.info().id)
     enrolled = own is not None and any(key.public_key == own[1] and key.status is KeyStatus.ACTIVE for key in keys)
     if as_json:
-        here = None if own is None else {"relay": own[0], "public_key": own[1], "enrolled": enrolled}
+        here = (
+            None
+            if own is None
+            else {
+                "relay": own[0],
+                "public_key": own[1],
+                "seal_key": verifier_key(origin, bytes.fromhex(own[1])),
+                "enrolled": enrolled,
+            }
+        )
         say_json({"keys": keys, "here": here})
         return
     table(
@@ -50,6 +63,7 @@ def list_(*, as_json: bool) -> None:
     say()
     say("this relay  ", own[0])
     say("public key  ", own[1])
+    say("seal key    ", verifier_key(origin, bytes.fromhex(own[1])))
     if not enrolled:
         tell("this key is not enrolled here; where the root key is, run:")
         tell(f"  batonpass key enroll {own[0]} {own[1]}")

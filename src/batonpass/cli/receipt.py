@@ -8,17 +8,28 @@ import msgspec
 
 from batonpass.audit.grep import Match, SearchPattern, find_matches
 from batonpass.audit.meant_ids import get_receipt
+from batonpass.audit.proof_check import read_keys, verify_receipt
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import AGENT_NAME, RECEIPT_ID
 from batonpass.cli.input.ledger_access import opened_relay, opened_view, viewed
-from batonpass.cli.input.options import ledger_and_json, ledger_option, read_moment, written
+from batonpass.cli.input.options import (
+    json_option,
+    key_option,
+    ledger_and_json,
+    ledger_option,
+    output_option,
+    read_moment,
+    read_text,
+    written,
+)
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.list_rows import name_of, say_content
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, moment
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.ledger.merkle import inclusion_proof, leaf_hash
+from batonpass.ledger.merkle import inclusion_proof
 from batonpass.ledger.seal_proof import SealProof, format_proof
+from batonpass.ledger.seals import leaves_of
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.seal import Seal
@@ -98,7 +109,7 @@ def grep(
 
 @command.command()
 @click.argument("receipt", metavar="ID", type=RECEIPT_ID)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@output_option
 @ledger_option
 def proof(receipt: str, output: Path | None) -> None:
     """Prove that a seal covers a receipt.
@@ -119,6 +130,43 @@ def proof(receipt: str, output: Path | None) -> None:
         tell(f"wrote {output}: receipt {ending(wanted, 6)} is covered by the seal of {counted(seal.size, 'receipt')}")
 
 
+@command.command()
+@click.argument("receipt", metavar="RECEIPT", type=click.Path(path_type=Path))
+@click.argument("proof_file", metavar="PROOF", type=click.Path(path_type=Path))
+@key_option
+@json_option
+def verify(receipt: Path, proof_file: Path, keys: tuple[str, ...], *, as_json: bool) -> None:
+    """Verify one receipt and its proof. Needs no ledger.
+
+    RECEIPT is what `receipt show --dsse` prints, PROOF what `receipt proof` prints. The key is that of the relay; get
+    it from somebody whom you trust, not from who gave you the files. `batonpass key list` prints it.
+    """
+    proven = verify_receipt(read_text(receipt).encode(), read_text(proof_file), read_keys(keys))
+    told = proven.receipt
+    if as_json:
+        say_json(
+            {
+                "receipt": told.id,
+                "kind": told.kind,
+                "at": told.at,
+                "digest": proven.digest,
+                "position": proven.position,
+                "relay_key": told.relay_key,
+                "unchecked_key": told.cosigner,
+                "seal": {"origin": proven.seal.origin, "size": proven.seal.size, "root": proven.seal.root.hex()},
+            }
+        )
+        return
+    say(
+        paint("proven", colour="green"),
+        f": {told.kind} {ending(told.id, 6)} of {moment(told.at)} is receipt {proven.position:,} of "
+        f"the {proven.seal.size:,} under the seal of {proven.seal.origin}",
+    )
+    say(f"  signed by relay key {told.relay_key[:16]}, and the seal by a given key")
+    if told.cosigner is not None:
+        tell(f"not checked: the signature by key {told.cosigner[:16]} of its run, which is in another receipt")
+
+
 def _covering_seal(view: LedgerView, stored: StoredReceipt) -> Seal | None:
     if stored.position is None:
         return None
@@ -129,12 +177,8 @@ def _covering_seal(view: LedgerView, stored: StoredReceipt) -> Seal | None:
 def _proof_text(view: LedgerView, stored: StoredReceipt, seal: Seal) -> str:
     if stored.position is None:
         raise NotFoundError("position of receipt", stored.id)
-    leaves = [
-        leaf_hash(bytes.fromhex(digest(each.payload)))
-        for each in view.find_receipts(ReceiptQuery(first=1, last=seal.size))
-    ]
     index = stored.position - 1
-    return format_proof(SealProof(index, tuple(inclusion_proof(leaves, index)), seal.note))
+    return format_proof(SealProof(index, tuple(inclusion_proof(leaves_of(view, seal), index)), seal.note))
 
 
 def _say_receipt(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> None:

@@ -61,6 +61,12 @@ class UnknownKeyError(VerificationError):
     code = "verify.unknown_key"
 
 
+class UntrustedKeyError(VerificationError):
+    """A receipt or seal that stands alone is signed by none of the keys that its reader trusts."""
+
+    code = "verify.untrusted_key"
+
+
 class RevokedKeyError(VerificationError):
     """A receipt was signed with a relay key that had already been revoked or replaced."""
 

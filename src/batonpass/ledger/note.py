@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import require_digest
 from batonpass.wire.canonical import read_base64, write_base64
 
 MAX_SIZE: Final = 2**63 - 1
@@ -83,6 +84,27 @@ def key_hash(name: str, public_key: bytes) -> bytes:
 def verifier_key(name: str, public_key: bytes) -> str:
     """Return the key in the form that other C2SP tools take."""
     return f"{name}+{key_hash(name, public_key).hex()}+{write_base64(_ED25519 + public_key)}"
+
+
+class SealKey(Struct, frozen=True):
+    """A public key of which somebody says that it may sign seals: of one ledger, or of any."""
+
+    public_key: bytes
+    origin: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "SealKey":
+        """Return the key in a text: 64 hex digits, or the one line of `verifier_key`. Raises `InvalidValueError`."""
+        if "+" not in text:
+            return cls(bytes.fromhex(require_digest("key", text)))
+        # The name has no plus sign, and base64 may have some.
+        name, _, rest = text.partition("+")
+        data = read_base64("key", rest.partition("+")[2])
+        if data[:1] != _ED25519 or len(data) != 1 + _PUBLIC_KEY_LENGTH:
+            raise InvalidValueError("key", "must be an Ed25519 key")
+        if verifier_key(name, data[1:]) != text:
+            raise InvalidValueError("key", "its hash is not that of its name and key")
+        return cls(data[1:], name)
 
 
 def sign_checkpoint(checkpoint: Checkpoint, sign: Callable[[bytes], bytes], name: str, public_key: bytes) -> str:

@@ -7,10 +7,11 @@ import contextlib
 from hashlib import sha256
 from typing import Final
 
-from batonpass.errors import StaleHeadError, UnknownRelayError
+from batonpass.errors import SealError, StaleHeadError, UnknownRelayError
 from batonpass.ledger.ledger import Recorder
-from batonpass.ledger.merkle import Frontier, leaf_hash
-from batonpass.ledger.note import Checkpoint, sign_checkpoint
+from batonpass.ledger.merkle import Frontier, consistency_proof, leaf_hash, verify_consistency
+from batonpass.ledger.note import Checkpoint, parse_note, sign_checkpoint
+from batonpass.ledger.seal_growth import SealGrowth
 from batonpass.model.base.ids import Digest, LedgerId
 from batonpass.model.ledger.key import KeyStatus
 from batonpass.model.ledger.seal import Seal
@@ -69,6 +70,46 @@ class Sealing:
             note=sign_checkpoint(checkpoint, signer.sign, origin, bytes.fromhex(signer.public_key)),
             frontier=frontier.to_bytes(),
         )
+
+
+def leaves_of(view: LedgerView, seal: Seal) -> list[bytes]:
+    """Return the leaf hashes of the tree of a seal, for proofs."""
+    return [
+        leaf_hash(sha256(receipt.payload).digest())
+        for receipt in view.find_receipts(ReceiptQuery(first=1, last=seal.size))
+    ]
+
+
+def shortened(size: int, here: int) -> SealError:
+    """Return the error for a seal that covers more receipts than there are."""
+    return SealError(
+        f"it covers {size} receipts and {here} are here: at least {size - here} were deleted",
+        stream=f"seal {size}",
+        field="size",
+    )
+
+
+def growth_since(view: LedgerView, old: str, seal: Seal) -> SealGrowth:
+    """Return the proof that a seal of this ledger covers all that an older one covers.
+
+    Raises `InvalidValueError` for a text that is no seal, and `SealError` for one that this ledger does not extend:
+    of another ledger, or of receipts that are gone.
+    """
+    before = parse_note(old).checkpoint
+    origin = origin_of(view.info().id)
+    if before.origin != origin:
+        raise SealError(f"it is of {before.origin}, not of {origin}", stream=f"seal {before.size}", field="origin")
+    if before.size > seal.size:
+        raise shortened(before.size, seal.size)
+    hashes = consistency_proof(leaves_of(view, seal), before.size)
+    verify_consistency(
+        old_size=before.size,
+        old_root=before.root,
+        new_size=seal.size,
+        new_root=bytes.fromhex(seal.root),
+        proof=hashes,
+    )
+    return SealGrowth(before.size, tuple(hashes), seal.note)
 
 
 def _grow(view: LedgerView, last: Seal | None) -> Frontier:

@@ -35,11 +35,6 @@ class TokenRecord(Struct, frozen=True, kw_only=True):
     revoked_by: PrincipalId | None = None
     revoked_at: datetime | None = None
 
-    @property
-    def has_ceiling(self) -> bool:
-        """Return whether runs can be started with it."""
-        return bool(self.may or self.may_delegate)
-
     def is_valid(self, at: datetime) -> bool:
         """Return whether it lets somebody in at this moment."""
         return self.revoked_at is None and at < self.until and not self.is_ceiling_lost

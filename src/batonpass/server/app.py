@@ -36,7 +36,7 @@ from batonpass.server.answer import JSON, etag_of, is_known, json_bytes
 from batonpass.server.boundary import Boundary, refused
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.document.openapi import make_document
-from batonpass.server.document.pages import docs_page, policy_for
+from batonpass.server.document.pages import docs_page, docs_policy
 from batonpass.server.endpoint import ApiRequest, Endpoint, RawAnswer
 from batonpass.server.event_stream import LAST_EVENT, EventStreams, resumed_after
 from batonpass.server.idempotency import GivenAnswer
@@ -86,7 +86,7 @@ def make_app(
     ]
     own = [
         Route("/v1/enter", _enter(plane, threads), methods=["POST"]),
-        Route("/docs", _page(docs_page, script=False)),
+        Route("/docs", _docs),
         Route("/openapi.json", _document_of_all),
     ]
     return Boundary(_Doors([*routes, *own, *mounts], lifespans), hosts=hosts)
@@ -133,11 +133,8 @@ def _enter(plane: ControlPlane, threads: anyio.CapacityLimiter) -> Handler:
     return handle
 
 
-def _page(make: Callable[[], str], *, script: bool) -> Handler:
-    async def handle(_: Request) -> Response:
-        return Response(make(), headers={"Content-Security-Policy": policy_for(script=script)}, media_type="text/html")
-
-    return handle
+async def _docs(_: Request) -> Response:
+    return Response(docs_page(), headers={"Content-Security-Policy": docs_policy()}, media_type="text/html")
 
 
 @cache

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from batonpass.model.base.ids import RunId, StreamId
-from batonpass.model.base.trace import TraceParent, make_traceparent, span_id, span_of, trace_id, trace_of
+from batonpass.model.base.trace import TraceParent, make_traceparent, span_id, trace_id, trace_of
 from batonpass.model.bodies.body import RunStarted
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.text import read_receipt
@@ -46,8 +46,3 @@ def traceparent_of(view: LedgerView, run: RunId) -> TraceParent:
     """Return what is sent to whoever goes on below a run. Raises `NotFoundError`."""
     place = TracePlaces(view).place(run)
     return make_traceparent(place.trace, place.span)
-
-
-def parent_in(trace: str, caller: TraceParent | None) -> TraceParent | None:
-    """Return a caller's span if it is in this trace; None if it is in another, which is only linked to."""
-    return caller if caller is not None and trace_of(caller) == trace and span_of(caller) else None

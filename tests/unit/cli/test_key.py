@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.ledger.note import SealKey
 from batonpass.relay import Relay
 from batonpass.store.factory import open_store
 from tests.unit.cli.desk import Desk
@@ -17,12 +18,13 @@ def another_relay(desk: Desk, home: Path) -> Relay:
 
 def test_keys_are_listed_with_who_we_are(desk: Desk) -> None:
     """The root key comes first; this relay's key is marked, and printed whole for whoever enrols it."""
-    header, root, relay, _, own, public = desk.words("key", "list").splitlines()
+    header, root, relay, _, own, public, seal = desk.words("key", "list").splitlines()
 
     assert ["role", "status", "key", "relay"] == header.split()
     assert re.fullmatch(r"root   active  \w{16}  the ledger's", root)
     assert re.fullmatch(r"relay  active  \w{16}  (relay_\w{26})  ← here", relay)
     assert ("this relay", 64) == (own[:10], len(public.split()[-1]))
+    assert public.split()[-1] == SealKey.parse(seal.split()[-1]).public_key.hex()
 
 
 def test_programs_get_whole_keys(desk: Desk) -> None:

@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from batonpass.ledger.seal_proof import parse_proof, verify_proof
 from batonpass.model.base.ids import AgentId
@@ -140,3 +142,95 @@ def test_a_proof_uses_the_newest_seal(desk: Desk, tmp_path: Path) -> None:
 
     assert 10 == int((tmp_path / "proof").read_text(encoding="utf-8").split("\n\n")[1].split("\n")[1])
     assert ("", True) == (done.stdout, done.stderr.endswith("is covered by the seal of 10 receipts\n"))
+
+
+class Proven:
+    """A receipt, its proof, and the key of the relay, as somebody has them who has no ledger."""
+
+    def __init__(self, desk: Desk, folder: Path) -> None:
+        self.receipt, self.proof = folder / "receipt.json", folder / "receipt.tlog-proof"
+        self.receipt.write_text(desk.words("receipt", "show", "--dsse", "last"), encoding="utf-8")
+        self.proof.write_text(desk.words("receipt", "proof", "last"), encoding="utf-8")
+        here = desk.answer("key", "list")["here"]
+        self.key, self.seal_key = here["public_key"], here["seal_key"]
+        self._desk = desk
+
+    def verify(self, *options: str) -> Result:
+        """Verify it where there is no ledger."""
+        return self._desk.run("receipt", "verify", str(self.receipt), str(self.proof), *options)
+
+
+@pytest.fixture
+def proven(desk: Desk, tmp_path: Path) -> Proven:
+    """Return the files that somebody was given."""
+    return Proven(desk, tmp_path)
+
+
+def test_a_proof_is_verified_without_a_ledger(desk: Desk, proven: Proven) -> None:
+    """Two files and a key are enough; the key may have either of its forms, and others beside it."""
+    shutil.rmtree(desk.ledger.parent)
+    ways = [("--key", proven.key), ("--key", proven.seal_key), ("--key", "0" * 64, "--key", proven.key)]
+    done = [proven.verify(*keys) for keys in ways]
+    told = json.loads(proven.verify("--key", proven.key, "--json").stdout)
+
+    assert [0] * 3 == [one.exit_code for one in done]
+    assert all(one.stdout.startswith("proven: run.closed ") for one in done)
+    assert "is receipt 10 of the 10 under the seal of batonpass/ledger_" in done[0].stdout
+    assert ("run.closed", 10, 10) == (told["kind"], told["position"], told["seal"]["size"])
+    assert told["unchecked_key"][:16] in done[0].stderr
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    """Change a file in one place."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def code_of(done: Result) -> str:
+    """Return the code of the error that a command ended with."""
+    assert done.exit_code, done.output
+    return str(done.stderr).strip().rpartition("[")[2].partition("]")[0]
+
+
+def other_letter(text: str) -> str:
+    """Return a text of base64 with another first letter."""
+    return ("B" if text.startswith("A") else "A") + text[1:]
+
+
+def test_what_is_not_proven_is_refused_with_its_code(proven: Proven) -> None:
+    """Each file is changed in each of its parts, one at a time; the first that is wrong is named."""
+    envelope = json.loads(proven.receipt.read_text(encoding="utf-8"))
+    signed = envelope["signatures"][0]["sig"]
+    index, *hashes = proven.proof.read_text(encoding="utf-8").split("\n\n")[0].split("\n")[1:]
+    note = proven.proof.read_text(encoding="utf-8").split("\n\n", 1)[1]
+    root, signature = note.split("\n")[2], note.rsplit(" ", 1)[1].strip()
+    cases = {
+        ("receipt", signed, other_letter(signed)): "verify.signature",
+        ("receipt", envelope["payload"][40:80], envelope["payload"][80:120]): "value.invalid",
+        ("proof", index, "index 3"): "value.invalid",
+        ("proof", hashes[0], other_letter(hashes[0])): "verify.seal",
+        ("proof", root, other_letter(root)): "verify.seal",
+        ("proof", signature, signature[:20] + other_letter(signature[20:])): "verify.untrusted_key",
+        ("proof", "c2sp.org/tlog-proof@v1", "c2sp.org/tlog-proof@v2"): "value.invalid",
+    }
+    found = {}
+    for which, old, new in cases:
+        path = proven.receipt if which == "receipt" else proven.proof
+        kept = path.read_bytes()
+        changed(path, old, new)
+        done = proven.verify("--key", proven.key)
+        path.write_bytes(kept)
+        found[which, old, new] = code_of(done)
+
+    assert cases == found
+
+
+def test_a_key_that_nobody_gave_proves_nothing(desk: Desk, proven: Proven) -> None:
+    """Another key, a seal key of another ledger, a key that is none, and none at all."""
+    other = proven.seal_key.replace("batonpass/ledger_", "batonpass/other_")
+    answers = [proven.verify("--key", key) for key in ("0" * 64, other, "word")]
+
+    assert ["verify.untrusted_key", "value.invalid", "value.invalid"] == [code_of(one) for one in answers]
+    assert 2 == proven.verify().exit_code
+    assert 2 == desk.run("receipt", "verify", "nowhere", "nowhere", "--key", proven.key).exit_code

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from batonpass.relay import Relay
 from batonpass.server.document.openapi import make_document
-from batonpass.server.document.pages import policy_for
+from batonpass.server.document.pages import docs_policy
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.routes import ENDPOINTS
 from tests.unit.server.conftest import House
@@ -47,7 +47,7 @@ def test_the_document_and_its_page_are_served_without_a_token(house: House) -> N
     page = visitor.get("/docs")
 
     assert DOCUMENT == visitor.get("/openapi.json").json
-    assert (200, policy_for(script=False)) == (page.status, page.headers["content-security-policy"])
+    assert (200, docs_policy()) == (page.status, page.headers["content-security-policy"])
     assert (False, True) == (b"<script" in page.body, b"/v1/handoffs/{handoff}/attempts" in page.body)
     assert [] == re.findall(rb'(?:src|href)="(?!/|#)', page.body)
 

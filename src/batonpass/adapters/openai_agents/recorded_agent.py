@@ -57,13 +57,6 @@ def record_agent(ledger: FrameworkLedger, agent: Agent[Any]) -> None:
     agent.handoffs = [_recorded_transfer(ledger, agent, one, names) for one in transfers]
 
 
-def forget_agent(agent: Agent[Any]) -> None:
-    """Give an agent its own tools back. Its transfers stay wrapped, and do nothing of their own outside of a run."""
-    if getattr(agent, _OURS, None) is not None:
-        delattr(agent, _OURS)
-        del agent.get_all_tools
-
-
 class RecordedHandoff(Handoff[Any, Any]):
     """A transfer that may be refused: then the conversation stays where it is, and the model is told why."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from batonpass.errors import InvalidValueError, SealError
 from batonpass.ledger.merkle import Frontier, leaf_hash
 from batonpass.ledger.note import Note, parse_note
-from batonpass.ledger.seals import origin_of
+from batonpass.ledger.seals import origin_of, shortened
 from batonpass.model.base.ids import KeyId
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.seal import Seal
@@ -53,12 +53,7 @@ class SealCheck:
     def finish(self, receipts: int) -> None:
         """Refuse seals that cover more receipts than there are. Raises `SealError`."""
         if self._wanted:
-            size = max(self._wanted)
-            raise SealError(
-                f"it covers {size} receipts and {receipts} are here: at least {size - receipts} were deleted",
-                stream=f"seal {size}",
-                field="size",
-            )
+            raise shortened(max(self._wanted), receipts)
 
     def _require(self, note: Note, seal: Seal | None, keys: Mapping[KeyId, Key]) -> None:
         place = f"seal {note.checkpoint.size}"
@@ -81,9 +76,15 @@ class SealCheck:
 def _signed(note: Note, key: Key) -> bool:
     if key.role is not KeyRole.RELAY or key.status is not KeyStatus.ACTIVE:
         return False
-    public_key = bytes.fromhex(key.public_key)
+    return is_sealed_by(note, bytes.fromhex(key.public_key))
+
+
+def is_sealed_by(note: Note, public_key: bytes) -> bool:
+    """Return whether a key has signed a seal.
+
+    All signatures of this key must be good: a good one beside a bad one means that the note was changed.
+    """
     signatures = list(note.find_signatures(note.checkpoint.origin, public_key))
-    # All signatures of this key must be good: a good one beside a bad one means that the note was changed.
     return bool(signatures) and all(is_signed(public_key, note.signed_bytes, named.signature) for named in signatures)
 
 

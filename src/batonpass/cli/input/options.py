@@ -55,6 +55,25 @@ def ledger_and_json(command: Command) -> Command:
     return json_option(ledger_option(command))
 
 
+def output_option(command: Command) -> Command:
+    """Add `-o`, the file that is written instead of stdout."""
+    return click.option(
+        "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout."
+    )(command)
+
+
+def key_option(command: Command) -> Command:
+    """Add `--key`, which may be repeated: the keys that somebody trusts who has no ledger."""
+    return click.option(
+        "--key",
+        "keys",
+        metavar="KEY",
+        multiple=True,
+        required=True,
+        help="The public key of a relay, as `batonpass key list` prints it; may be repeated.",
+    )(command)
+
+
 def limit_option(command: Command) -> Command:
     """Add `--limit` to a list."""
     return click.option(
@@ -127,6 +146,11 @@ def written(path: Path | None) -> Iterator[IO[str]]:
         if not special:
             waiting.unlink(missing_ok=True)
         raise
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, or of stdin for `-`. A file that cannot be opened is a usage error."""
+    return "".join(read_lines(path))
 
 
 def read_lines(path: Path) -> Iterator[str]:

@@ -7,17 +7,19 @@ from msgspec.structs import asdict
 
 from batonpass.audit.meant_ids import find_erasable, get_run
 from batonpass.cli.input.id_types import RUN_ID
-from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
+from batonpass.cli.input.ledger_access import opened_relay, viewed
 from batonpass.cli.input.options import (
     by_option,
     checked,
     is_person,
     ledger_and_json,
     ledger_option,
+    output_option,
     read_lines,
     reason_option,
     written,
 )
+from batonpass.cli.ledger.seal import extends, is_on_server, seal
 from batonpass.cli.ledger.verification import pinned, say_evidence, verify
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, moment, size
@@ -26,7 +28,6 @@ from batonpass.model.base.ids import ContentId, PrincipalId
 from batonpass.model.ledger.content import Place
 from batonpass.model.ledger.projection import key_id
 from batonpass.records.shape import exact
-from batonpass.store.factory import SQLITE
 from batonpass.store.port import ContentSizes, LedgerView
 from batonpass.telemetry.export_format import ExportFormat
 
@@ -40,31 +41,13 @@ def command() -> None:
 
 
 command.add_command(verify)
-
-
-@command.command()
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
-@ledger_and_json
-def seal(output: Path | None, *, as_json: bool) -> None:
-    """Seal everything recorded so far.
-
-    Prints the seal, a signed note. Keep it where nobody who writes to this ledger can change it.
-    """
-    with opened_relay(create=_is_on_server()) as relay:
-        made = relay.admin.seal()
-    if output is not None or not as_json:
-        with written(output) as file:
-            file.write(made.note)
-    if as_json:
-        where = None if output is None else str(output)
-        say_json({"size": made.size, "previous": made.previous, "root": made.root, "note": made.note, "file": where})
-        return
-    tell(f"sealed {counted(made.size, 'receipt')}; keep the seal where nobody who writes to this ledger can change it")
+command.add_command(seal)
+command.add_command(extends)
 
 
 @command.command()
 @click.option("--run", "run", metavar="ID", type=RUN_ID, required=True, help="A run of the tree to export.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@output_option
 @click.option(
     "--format",
     "form",
@@ -225,15 +208,10 @@ def migrate() -> None:
 
     Opening a SQLite ledger does this automatically.
     """
-    with opened_relay(create=_is_on_server()) as relay:
+    with opened_relay(create=is_on_server()) as relay:
         relay.store.migrate()
         steps = relay.store.migrations()
     tell(f"the schema is at step {max((step.version for step in steps), default=0):04}")
-
-
-def _is_on_server() -> bool:
-    """Return whether the ledger is on a server: sealing founds an empty one, and the root key stays on this machine."""
-    return not settings().ledger.startswith(SQLITE)
 
 
 def _kept(view: LedgerView, contents: tuple[ContentId, ...]) -> list[ContentId]:

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from batonpass.audit.verification.evidence import Evidence
 from batonpass.cli.input.ledger_access import opened_relay, viewed
-from batonpass.cli.input.options import checked, ledger_and_json, read_lines
+from batonpass.cli.input.options import checked, ledger_and_json, read_lines, read_text
 from batonpass.cli.output.exits import INTERRUPTED
 from batonpass.cli.output.progress import Told, progress_bar
 from batonpass.cli.output.terminal import paint, say, say_json, tell
@@ -65,7 +65,7 @@ def verify(
     contents. Without a value this is the ledger's latest seal; otherwise the seal of N receipts, or the seal in FILE.
     """
     found: Seals | None = None
-    notes = [_read_seal(Path(given)) for given in seals if given != _GIT]
+    notes = [read_seal(Path(given)) for given in seals if given != _GIT]
     if bundle is not None:
         if seals or since is not None:
             raise click.UsageError("a seal covers a whole ledger and a bundle is a part of one; give only one of them")
@@ -155,7 +155,7 @@ def _interruptible() -> Iterator[Told]:
 def _find_since(view: LedgerView, given: str) -> str:
     """Return the seal to start from. Raises `NotFoundError`."""
     if given != _LATEST and not given.isdecimal():
-        return _read_seal(Path(given))
+        return read_seal(Path(given))
     kept = {seal.size: seal.note for seal in view.find_seals()}
     size = max(kept, default=0) if given == _LATEST else int(given)
     if size not in kept:
@@ -191,8 +191,9 @@ def _contents(evidence: Evidence) -> str:
     return ", ".join(parts)
 
 
-def _read_seal(path: Path) -> str:
-    text = "".join(read_lines(path))
+def read_seal(path: Path) -> str:
+    """Return the seal in a file. A file without one is a usage error."""
+    text = read_text(path)
     try:
         parse_note(text)
     except InvalidValueError as error:

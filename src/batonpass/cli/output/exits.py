@@ -41,6 +41,7 @@ _WHAT_TO_DO: Final = {
     "verify.edited": f"it was changed after it was recorded: {_KEEP}",
     "verify.signature": f"the bytes differ from the signed ones: {_KEEP}",
     "verify.unknown_key": "the root key never enrolled this key: `batonpass key list` shows the keys that it did",
+    "verify.untrusted_key": "ask whoever runs the ledger for its key, by another way than you got the files",
     "verify.revoked_key": "somebody recorded with a revoked key: find out who still has it",
     "verify.unlinked": f"the receipts of a tree do not fit together: {_KEEP}",
     "verify.content": f"the text differs from the recorded one: {_KEEP}",

@@ -16,7 +16,7 @@ from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import LAST
 from batonpass.cli.input.id_types import WORK_ID
 from batonpass.cli.input.ledger_access import opened_store, opened_view, viewed
-from batonpass.cli.input.options import ledger_and_json, written
+from batonpass.cli.input.options import ledger_and_json, output_option, written
 from batonpass.cli.output.terminal import Painted, columns, cut, paint, say, say_json, tell, width
 from batonpass.cli.output.units import counted, moment
 from batonpass.cli.trail.live_events import follow
@@ -39,7 +39,7 @@ _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 @click.option("--calls/--no-calls", default=True, help="Show calls, or leave them out.")
 @click.option("--mermaid", "form", flag_value="mermaid", help="Print a Mermaid flowchart.")
 @click.option("--html", "form", flag_value="html", help="Print one self-contained HTML page.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@output_option
 @ledger_and_json
 def command(
     given: str | None,

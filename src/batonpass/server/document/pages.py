@@ -1,7 +1,4 @@
-"""Pages for people: the way in for whoever started the server, and the interface as a readable page.
-
-They bring everything along. A style or a script is allowed by its digest, and nothing is loaded from anywhere.
-"""
+"""The interface as a page for people. It brings everything along: its style is allowed by its digest."""
 
 from base64 import b64encode
 from functools import cache
@@ -20,40 +17,11 @@ td, th { border-top: 1px solid #ddd; vertical-align: top } .method { font-weight
 @media (prefers-color-scheme: dark) { body { background: #161616; color: #e8e8e8 } pre { background: #242424 } }
 """
 
-_SCRIPT: Final = """
-const told = document.getElementById("told");
-const code = location.hash.slice(1);
-history.replaceState(null, "", location.pathname);
-if (!code) { told.textContent = "This page needs the whole link that the server printed."; }
-else fetch("/v1/enter", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({code})})
-  .then(answer => answer.json())
-  .then(said => { told.textContent = said.error
-    ? "The link was used before, or its time is over. Start the server again, or run: batonpass token add"
-    : said.token; })
-  .catch(() => { told.textContent = "The server does not answer."; });
-"""
 
-_ENTER: Final = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Batonpass</title>
-<style>{style}</style></head><body><h1>You are in</h1>
-<p>This token lets you in as an administrator for twelve hours. It is shown this once.</p>
-<pre id="told">…</pre>
-<p>Send it as <code>Authorization: Bearer TOKEN</code>. <a href="/docs">What there is</a></p>
-<script>{script}</script></body></html>
-"""
-
-
-def policy_for(*, script: bool) -> str:
-    """Return the content security policy of a page: its own style, maybe its own script, and nothing else."""
-    scripts = f"; script-src '{_digest(_SCRIPT)}'; connect-src 'self'" if script else ""
-    return (
-        f"default-src 'none'; style-src '{_digest(_STYLE)}'{scripts}; frame-ancestors 'none'; base-uri 'none'; "
-        "form-action 'none'"
-    )
-
-
-def enter_page() -> str:
-    """Return the page that exchanges the code of a one-time link for a token."""
-    return _ENTER.format(style=_STYLE, script=_SCRIPT)
+def docs_policy() -> str:
+    """Return the content security policy of the page: its own style, and nothing else."""
+    style = f"style-src '{_digest(_STYLE)}'"
+    return f"default-src 'none'; {style}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 
 @cache

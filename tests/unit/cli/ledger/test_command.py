@@ -1,16 +1,18 @@
 """`batonpass ledger`: verify, seal, carry away, erase."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from batonpass.ledger.seal_growth import parse_growth
 from batonpass.model.base.ids import AgentId
 from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
-from tests.unit.cli.desk import ANA, Desk
+from tests.unit.cli.desk import ANA, Desk, record_in
 
 
 def test_a_whole_ledger_is_said_to_be_whole(desk: Desk) -> None:
@@ -295,3 +297,69 @@ def test_a_bundle_that_does_not_fit_is_said(desk: Desk) -> None:
     done = desk.run("ledger", "export", "--run", "last", "-o", "/dev/full")
 
     assert (3, True) == (done.exit_code, "No space left" in done.stderr)
+
+
+def test_a_newer_seal_extends_an_older_one_without_the_ledger(desk: Desk, tmp_path: Path) -> None:
+    """A proof, the older seal and a key are enough to see that nothing was taken away between two seals."""
+    old, proof = tmp_path / "old", tmp_path / "proof"
+    desk.run("ledger", "seal", "-o", str(old))
+    with desk.relay() as relay:
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
+    desk.run("ledger", "seal", "--extends", str(old), "-o", str(proof))
+    key = desk.answer("key", "list")["here"]["seal_key"]
+    done = desk.run("ledger", "extends", str(old), str(proof), "--key", key)
+    told = desk.answer("ledger", "extends", str(old), str(proof), "--key", key)
+
+    assert (0, "proven: the seal of 11 receipts covers the 10 of the older one, unchanged\n") == (
+        done.exit_code,
+        done.stdout,
+    )
+    assert (10, 11) == (told["old"]["size"], told["new"]["size"])
+    assert parse_growth(proof.read_text()).seal in desk.words("ledger", "seal")
+
+
+def test_a_seal_that_is_not_extended_is_refused(desk: Desk, tmp_path: Path) -> None:
+    """Another hash, another older seal, a key that nobody gave, a seal of another ledger, and a text that is none."""
+    old, proof, other = tmp_path / "old", tmp_path / "proof", tmp_path / "other"
+    desk.run("ledger", "seal", "-o", str(old))
+    with desk.relay() as relay:
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
+    desk.run("ledger", "seal", "--extends", str(old), "-o", str(proof))
+    newer = proof.read_text().split("\n\n", 1)[1]
+    lines = proof.read_text().split("\n")
+    broken = tmp_path / "broken"
+    broken.write_text("\n".join([lines[0], lines[2], lines[1], *lines[3:]]))
+    (tmp_path / "newer").write_text(newer)
+    beside = record_in(tmp_path / "beside")
+    beside.run("ledger", "seal", "-o", str(other))
+    key = desk.answer("key", "list")["here"]["public_key"]
+    answers = [
+        desk.run("ledger", "extends", str(old), str(broken), "--key", key),
+        desk.run("ledger", "extends", str(tmp_path / "newer"), str(proof), "--key", key),
+        desk.run("ledger", "extends", str(old), str(proof), "--key", "0" * 64),
+        desk.run("ledger", "extends", str(old), str(old), "--key", key),
+        desk.run("ledger", "seal", "--extends", str(other)),
+    ]
+
+    assert 2 == desk.run("ledger", "seal", "--extends", str(proof)).exit_code
+    assert ["verify.seal", "verify.seal", "verify.untrusted_key", "value.invalid", "verify.seal"] == [
+        str(one.stderr).strip().rpartition("[")[2].partition("]")[0] for one in answers
+    ]
+
+
+def test_a_ledger_that_lost_receipts_extends_no_seal_of_them(desk: Desk, tmp_path: Path) -> None:
+    """Whoever deleted sealed receipts, or recorded others in their place, gets no proof from the ledger."""
+    shorter = tmp_path / "shorter"
+    shutil.copytree(desk.ledger.parent, shorter / ".batonpass")
+    with desk.relay() as relay:
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
+    desk.run("ledger", "seal", "-o", str(tmp_path / "seal"))
+    rewritten = Desk(shorter)
+    gone = rewritten.run("ledger", "seal", "--extends", str(tmp_path / "seal"))
+    with rewritten.relay() as relay:
+        recording_of(relay).start("Look elsewhere", agent=AgentId("scout"), by=ANA)
+    replaced = rewritten.run("ledger", "seal", "--extends", str(tmp_path / "seal"))
+
+    assert (1, 1) == (gone.exit_code, replaced.exit_code)
+    assert "at least 1 were deleted [verify.seal]" in gone.stderr
+    assert "[verify.seal]" in replaced.stderr
