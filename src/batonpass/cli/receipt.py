@@ -8,7 +8,6 @@ import msgspec
 
 from batonpass.audit.grep import Match, SearchPattern, find_matches
 from batonpass.audit.meant_ids import get_receipt
-from batonpass.audit.proof_check import read_keys, verify_receipt
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import AGENT_NAME, RECEIPT_ID
 from batonpass.cli.input.ledger_access import opened_relay, opened_view, viewed
@@ -29,7 +28,6 @@ from batonpass.cli.output.units import counted, moment
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.ledger.merkle import inclusion_proof
 from batonpass.ledger.seal_proof import SealProof, format_proof
-from batonpass.ledger.seals import leaves_of
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.seal import Seal
@@ -141,6 +139,8 @@ def verify(receipt: Path, proof_file: Path, keys: tuple[str, ...], *, as_json: b
     RECEIPT is what `receipt show --dsse` prints, PROOF what `receipt proof` prints. The key is that of the relay; get
     it from somebody whom you trust, not from who gave you the files. `batonpass key list` prints it.
     """
+    from batonpass.audit.proof_check import read_keys, verify_receipt  # noqa: PLC0415 - lists do not need it
+
     proven = verify_receipt(read_text(receipt).encode(), read_text(proof_file), read_keys(keys))
     told = proven.receipt
     if as_json:
@@ -177,6 +177,8 @@ def _covering_seal(view: LedgerView, stored: StoredReceipt) -> Seal | None:
 def _proof_text(view: LedgerView, stored: StoredReceipt, seal: Seal) -> str:
     if stored.position is None:
         raise NotFoundError("position of receipt", stored.id)
+    from batonpass.ledger.seals import leaves_of  # noqa: PLC0415 - lists do not need it
+
     index = stored.position - 1
     return format_proof(SealProof(index, tuple(inclusion_proof(leaves_of(view, seal), index)), seal.note))
 
