@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from batonpass.clock import SystemClock
+from batonpass.clock import Clock, SystemClock
 from batonpass.ledger.draft import Draft
 from batonpass.model.base.ids import AgentId, Digest, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
 from batonpass.model.base.lifecycle import Carrier, State
@@ -61,12 +61,12 @@ def closing_store(url: str) -> Iterator[LedgerStore]:
         store.close()
 
 
-def scribe_of(relay: Relay, home: Path) -> Scribe:
+def scribe_of(relay: Relay, home: Path, clock: Clock | None = None) -> Scribe:
     """Return what records in the ledger of a relay under the relay's own keys, beneath its public names."""
     if not relay.store.founded():
         relay.start("Found the ledger", by=ANA).close()
     keyring = Keyring(home, SystemClock())
-    return a_scribe(relay.store, identity=keyring.relay(), root=keyring.root())
+    return a_scribe(relay.store, clock=clock, identity=keyring.relay(), root=keyring.root())
 
 
 def requests(scribe: Scribe) -> Act:

@@ -23,6 +23,11 @@ class Samples:
         return median(self.values)
 
     @property
+    def p95(self) -> float:
+        """Return what all but one in twenty stay below."""
+        return sorted(self.values)[min(int(len(self.values) * 0.95), len(self.values) - 1)]
+
+    @property
     def p99(self) -> float:
         """Return what all but one in a hundred stay below."""
         return sorted(self.values)[min(int(len(self.values) * 0.99), len(self.values) - 1)]

@@ -161,6 +161,11 @@ def p50(samples: Samples) -> Figure:
     return Figure(samples.p50, Unit.SECONDS, samples.summary())
 
 
+def p95(samples: Samples) -> Figure:
+    """Return what all but one in twenty times stay below."""
+    return Figure(samples.p95, Unit.SECONDS, samples.summary())
+
+
 def p99(samples: Samples) -> Figure:
     """Return what all but one in a hundred times stay below."""
     return Figure(samples.p99, Unit.SECONDS, samples.summary())

@@ -44,6 +44,7 @@ TOGETHER: Final = (
     "tests/unit/cli/server/test_work_tree_answers.py",
     "tests/unit/review/test_reviewed_diff.py",
     "tests/unit/server/page/test_blame_view.py",
+    "tests/unit/server/page/test_fleet_views.py",
     "tests/unit/server/page/test_views.py",
 )
 

@@ -24,16 +24,14 @@ from batonpass.guard.policy.gates import GateDecision
 from batonpass.model.base.ids import CALL, HANDOFF, AgentId, HandoffId, ReceiptId, StreamId
 from batonpass.model.base.kinds import Relation
 from batonpass.model.grants.grant import Grant
-from batonpass.model.grants.limits import UNLIMITED
 from batonpass.model.grants.permit import spell_time
 from batonpass.model.policy.policy_rules import Policy, Rule, Tier
 from batonpass.policy.document import CLAUDE_CODE, GRANT, Document, parse_document, read_document
 from batonpass.policy.former_tables import find_former, upgrade
 from batonpass.policy.policy_table import policy_of
+from batonpass.policy.policy_text import bounds_words, patterns_of, rule_words
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
-
-_PATTERNS: Final = ("agent", "tool", "except", "action", "target", "relation", "tier", "depth", "door")
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _policy_option = click.option(
@@ -138,7 +136,7 @@ def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
         if as_json:
             say_json(_rule_facts(rule))
         else:
-            say(paint(rule.name, bold=True), f" · {policy.where(rule.name)} · {_rule_words(rule)}")
+            say(paint(rule.name, bold=True), f" · {policy.where(rule.name)} · {rule_words(rule)}")
         return
     agent = AgentId(given.removeprefix(f"{GRANT}."))
     if agent in policy.grants:
@@ -216,7 +214,7 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
     say(paint(f"{file}", bold=True), " · gates are ", "enforced" if policy.enforce else "reported")
     table([[relation, "; ".join(_requirement_words(policy, relation))] for relation in Relation], indent="  ")
     table([[tier, policy.tiers[tier], policy.where(f"tier.{tier}")] for tier in Tier], indent="  ")
-    table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
+    table([[rule.name, rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
     for agent in policy.grants:
         _say_grant(policy, agent, indent="  ")
     for person, scope in policy.approvers.items():
@@ -231,17 +229,8 @@ def _say_grant(policy: Policy, agent: AgentId, indent: str = "") -> None:
     for label, lines in (("may", grant.may.lines), ("may delegate", grant.may_delegate.lines)):
         for number, line in enumerate(lines or ("nothing",)):
             say(f"{indent}  {'' if number else label:<14}", line)
-    if ends := ", ".join(_bounds_words(grant)):
+    if ends := ", ".join(bounds_words(grant)):
         say(f"{indent}  within        ", ends)
-
-
-def _bounds_words(grant: Grant) -> Iterator[str]:
-    if grant.limits != UNLIMITED:
-        yield str(grant.limits)
-    if grant.until is not None:
-        yield f"until {spell_time(grant.until)}"
-    if grant.max_depth is not None:
-        yield f"a chain to depth {grant.max_depth}"
 
 
 def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
@@ -253,26 +242,12 @@ def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
     yield f"method {wanted.method}, verification {wanted.verification}, verbatim {wanted.verbatim}"
 
 
-def _rule_words(rule: Rule) -> str:
-    patterns = [f"{name} {_listed(given)}" for name, given in _patterns_of(rule).items() if given]
-    people = f" by {rule.approvals} people" if rule.approvals > 1 else ""
-    return f"{rule.gate}{people} for every {rule.on}" + (f" with {', '.join(patterns)}" if patterns else "")
-
-
 def _rule_facts(rule: Rule) -> dict[str, object]:
     return {
         **{name: getattr(rule, name) for name in ("name", "on", "gate", "approvals")},
-        **_patterns_of(rule),
+        **patterns_of(rule),
         "line": rule.line,
     }
-
-
-def _patterns_of(rule: Rule) -> dict[str, object]:
-    return {name: getattr(rule, "unless" if name == "except" else name) for name in _PATTERNS}
-
-
-def _listed(given: object) -> str:
-    return " or ".join(given) if isinstance(given, tuple) else str(given)
 
 
 def _policy_facts(policy: Policy) -> dict[str, object]:

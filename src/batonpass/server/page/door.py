@@ -19,6 +19,7 @@ from batonpass.server.app import in_thread
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.event_stream import LAST_EVENT, resumed_after
 from batonpass.server.page.deed import DEEDS, perform
+from batonpass.server.page.fleet_counts import FleetCounts
 from batonpass.server.page.form import read_form, require_own
 from batonpass.server.page.frame import policy, render, static_files
 from batonpass.server.page.ledger_check import LedgerCheck
@@ -71,6 +72,7 @@ class PageDoor:
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._news = LiveNews(plane)
         self._check = LedgerCheck(plane)
+        self._counts = FleetCounts(plane)
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return its routes."""
@@ -224,6 +226,7 @@ class PageDoor:
             names=request.path_params,
             query=dict(request.query_params),
             check=self._check,
+            counts=self._counts,
             files=self._files,
             fields=fields,
             is_refresh="hx-request" in request.headers,

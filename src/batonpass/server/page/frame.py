@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from batonpass.accounts.trail.first_lines import sentence_of
 from batonpass.audit.short_ids import ending
 from batonpass.model.baton.items import Item
-from batonpass.server.page.chart import bars
+from batonpass.server.page.chart import bars, index_chart
 from batonpass.server.page.inert import boxed, finalized, plain
 from batonpass.server.page.sign import sign_of
 
@@ -28,6 +28,7 @@ MENU: Final = (
     ("Approvals", "/approvals"),
     ("Blame", "/blame"),
     ("Review", "/review"),
+    ("Drift", "/drift"),
     ("Ledger", "/ledger"),
     ("Agents", "/agents"),
 )
@@ -123,7 +124,7 @@ def environment() -> Environment:
         boxed=boxed,
         counted=counted,
         ending=ending,
-        exact=lambda text: Markup(escape(text)),  # noqa: S704 - for a sheet, whose text is visible already
+        exact=lambda text: Markup(escape(text)),  # noqa: S704 - for a sheet, which is visible already, and what somebody typed
         first_line=first_line,
         name=name_of,
         plain=plain,
@@ -131,7 +132,9 @@ def environment() -> Environment:
         tojson_text=as_json,
         states=lambda members: [(one.handoff.id, one.state) for one in members],
     )
-    made.globals.update(bars=bars, item_words=item_words, menu=MENU, new_key=new_key, sign_of=sign_of)
+    made.globals.update(
+        bars=bars, index_chart=index_chart, item_words=item_words, menu=MENU, new_key=new_key, sign_of=sign_of
+    )
     made.globals.update(static={name: one.address for name, one in static_files().items()}, version=_version())
     return made
 

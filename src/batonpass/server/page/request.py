@@ -10,6 +10,7 @@ from msgspec import Struct
 from batonpass.model.base.kinds import AccessRole
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.endpoint import PEOPLE, ApiRequest
+from batonpass.server.page.fleet_counts import FleetCounts
 from batonpass.server.page.ledger_check import LedgerCheck
 from batonpass.server.page.session import PageVisitor
 from batonpass.server.page.shown_files import ShownFiles
@@ -27,6 +28,7 @@ class PageRequest(Struct, frozen=True, kw_only=True, eq=False):
     names: Mapping[str, str]  # the parts of the path
     query: Mapping[str, str]
     check: LedgerCheck
+    counts: FleetCounts
     files: tuple[ShownFiles, ...] = ()  # that whoever started the server lets it show
     fields: Mapping[str, str] = {}  # of a form that only asks
     is_refresh: bool = False  # the page asks again by itself, and nobody has just come to look

@@ -23,9 +23,9 @@ MOST_BYTES = 200 * 1024
 INLINE = re.compile(rb"<[^>]*\s(?:style|on[a-z]+)\s*=", re.IGNORECASE)
 HOSTILE = (
     "<img src=x onerror=alert(1)>\u202e\u200b\x1b]0;x\x07"
-    '<a href="https://evil.example">click</a>\u2066 {{ 7*7 }} <b hx-get="/x">'
+    '<a href="https://evil.example">click</a>\u2066 {{ 7*190811 }} <b hx-get="/x">'
 )
-MARKS = ("<img", 'href="https://evil', "\u202e", "\u200b", "\u2066", "\x1b", "\x07", ">49<", "<b hx-get")
+MARKS = ("<img", 'href="https://evil', "\u202e", "\u200b", "\u2066", "\x1b", "\x07", ">1335677<", "<b hx-get")
 
 
 class Scene:
@@ -78,7 +78,12 @@ class Scene:
             f"/ledger/receipts/{self.receipt}",
             "/ledger/seals",
             "/ledger/verify",
+            "/drift",
+            "/drift/fetcher?weeks=12",
             "/agents",
+            "/agents/fetcher",
+            "/policy",
+            "/policy/try",
             "/find?q=board",
             "/find",
             "/keys",

@@ -47,6 +47,12 @@ $("#menu-button")?.addEventListener("click", (event) => {
   event.currentTarget.setAttribute("aria-expanded", String(open));
 });
 
+// What somebody wrote is copied by a button; nothing is written to a file.
+document.addEventListener("click", (event) => {
+  const from = event.target.closest?.("[data-copy]");
+  if (from) navigator.clipboard?.writeText($(from.dataset.copy)?.value ?? "").then(() => tell("It is copied."), () => tell("It could not be copied."));
+});
+
 // A form is sent once: the second press finds it busy. The server would answer the same anyway.
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -58,7 +64,7 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => { delete form.dataset.sent; form.removeAttribute("aria-busy"); }));
 
 // Keys. None of them approves, denies, cancels or revokes.
-const places = { n: "/", t: "/tasks", a: "/approvals", b: "/blame", r: "/review", l: "/ledger" };
+const places = { n: "/", t: "/tasks", a: "/approvals", b: "/blame", r: "/review", d: "/drift", l: "/ledger" };
 let went = -Infinity;
 const off = () => localStorage.getItem("batonpass.keys") === "off";
 const cards = () => all("[data-card]").filter((one) => one.offsetParent !== null);

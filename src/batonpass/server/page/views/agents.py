@@ -1,13 +1,18 @@
-"""Agents: their cards and ceilings, and how their latest work went."""
+"""Agents: their cards and ceilings, how their latest work went, and their reputation with its reasons."""
 
 from collections import Counter, defaultdict
 from typing import Final
 
+from batonpass.drift.recall import recall
+from batonpass.errors import NotFoundError
+from batonpass.model.base.checks import shorten
 from batonpass.model.base.ids import AgentId
-from batonpass.relay import cards_of
+from batonpass.policy.policy_text import bounds_words
+from batonpass.relay import cards_of, desk_of
 from batonpass.server.page.request import PageRequest, Shown
 
 _LATEST: Final = 500
+_REMEMBERED: Final = 12
 
 
 def list_agents(asked: PageRequest) -> Shown:
@@ -29,4 +34,27 @@ def list_agents(asked: PageRequest) -> Shown:
             for name in names
         ],
         "latest": _LATEST,
+    }
+
+
+def show_agent(asked: PageRequest) -> Shown:
+    """Return one agent: what it may ever hold, what its work came to by kind of task, and why.
+
+    Raises `NotFoundError` if nobody has heard of it.
+    """
+    agent = AgentId(asked.names["agent"])
+    card, grant = cards_of(asked.plane.relay).get(agent), desk_of(asked.plane.relay).gates.grants.get(agent)
+    state = asked.counts.bring_up()
+    with asked.looking() as view:
+        memory = recall(view, agent=agent, limit=_REMEMBERED)
+        has_worked = bool(memory.handoffs) or next(iter(view.find_handoffs(to=agent, limit=1)), None) is not None
+    if card is None and grant is None and not has_worked:
+        raise NotFoundError("agent", shorten(agent))
+    return {
+        "agent": agent,
+        "card": card,
+        "grant": grant,
+        "bounds": [] if grant is None else [*bounds_words(grant)],
+        "memory": memory,
+        "state": state,
     }

@@ -30,7 +30,8 @@ class LastDay(Struct, frozen=True, kw_only=True):
 
     handoffs: tuple[int, ...]
     failed: tuple[int, ...]
-    waited: timedelta | None  # until somebody took a task, in the middle
+    waits: tuple[int, ...]  # milliseconds until somebody took a task, in the middle of each hour
+    waited: timedelta | None  # the same over the whole day
     waited_most: timedelta | None
     is_cut: bool  # there were more than are counted
 
@@ -88,6 +89,7 @@ def _last_day(view: LedgerView, now: datetime) -> LastDay:
     since = now - timedelta(hours=_HOURS)
     counts, failed = [0] * _HOURS, [0] * _HOURS
     waits: list[float] = []
+    by_hour: list[list[float]] = [[] for _ in range(_HOURS)]
     seen = 0
     for handoff in view.find_handoffs(limit=_MOST_CHARTED):
         at = time_of(handoff.id)
@@ -99,9 +101,11 @@ def _last_day(view: LedgerView, now: datetime) -> LastDay:
         failed[hour] += handoff.state in _FAILED
         if handoff.attempt == 1 and handoff.run is not None and len(waits) < _MOST_CHARTED // 4:
             waits.append(max(0.0, (view.get_run(handoff.run).started_at - at).total_seconds()))
+            by_hour[hour].append(waits[-1])
     return LastDay(
         handoffs=tuple(counts),
         failed=tuple(failed),
+        waits=tuple(max(1, round(median(one) * 1000)) if one else 0 for one in by_hour),
         waited=timedelta(seconds=median(waits)) if waits else None,
         waited_most=timedelta(seconds=sorted(waits)[int(len(waits) * 0.95)]) if waits else None,
         is_cut=seen == _MOST_CHARTED,

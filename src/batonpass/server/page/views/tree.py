@@ -4,11 +4,11 @@ Siblings that do the same are one card. What is held, asked, in doubt, failed or
 to it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from statistics import median
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -24,8 +24,13 @@ from batonpass.server.page.chart import strip
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
 from batonpass.server.page.sign import ORDER, SHOWN_ALWAYS, sign_of
 
+Row = TypeVar("Row")
+
 WAYS: Final = ("graph", "time", "list", "trail")
 MOST_CARDS: Final = 300
+MOST_TOLD: Final = 400  # lines of a trail
+MOST_ROWS: Final = 300  # in time, and in a list
+_TOGETHER: Final = 2  # of so many siblings that do the same, the finished ones are one card
 ALIKE: Final = 5  # so many siblings that do the same are one card
 OF_GROUP: Final = 50  # are shown when it is opened
 EXCEPTIONS: Final = 12  # of a closed group
@@ -33,8 +38,9 @@ DEEPEST: Final = 30  # what is deeper has a page of its own
 _COLUMNS: Final = 160
 _WIDTH: Final = 1000  # of a row in time
 _FOLD: Final = 24
+_MOST_FOLDS: Final = 8
 _FOLD_FROM: Final = 10  # times the middle duration
-_FOLD_LEAST: Final = 60.0  # seconds
+_FOLD_LEAST: Final = 2.0  # seconds
 _TICK_APART: Final = 110
 
 
@@ -66,6 +72,7 @@ class TreeNode(Struct, kw_only=True):
     group: GroupNode | None = None
     children: list["TreeNode"] = []
     hidden: int = 0  # cards below it that are closed
+    below: int = 0  # of a group: cards below its members
     is_hit: bool = False
     more: int = 0  # members of a group that are not shown
     is_cut: bool = False  # there is more below it, on a page of its own
@@ -126,7 +133,8 @@ def show_tree(asked: PageRequest) -> Shown:
         "q": asked.asked("q"),
         "only": asked.asked("only"),
         "link": lambda **given: _address(outline.root.id, _with(asked.query, given)),
-        "trail": trail,
+        "trail": trail[:MOST_TOLD],
+        "trail_more": max(0, len(trail) - MOST_TOLD),
         "start": None,
         "live_root": outline.root.id,
         "order": [need.handoff or need.run for need in needs],
@@ -137,10 +145,22 @@ def show_tree(asked: PageRequest) -> Shown:
         shown["start"] = start
         shown["nodes"], shown["closed"] = _fitted(nodes)
     elif way == "list":
-        shown["rows"] = [*_listed(outline, asked)]
+        shown["rows"], shown["next_row"] = _page([*_listed(outline, asked)], lambda row: row[1].handoff.id, asked)
     elif way == "time":
-        shown["rows"], shown["ticks"], shown["folds"] = _in_time(outline, asked.now)
+        rows, shown["ticks"], shown["folds"] = _in_time(outline, asked.now)
+        shown["rows"], shown["next_row"] = _page(
+            rows, lambda row: "" if row.handoff is None else row.handoff.handoff.id, asked
+        )
+    shown["is_later"] = bool(asked.asked("after"))
     return shown
+
+
+def _page(rows: Sequence[Row], key: Callable[[Row], str], asked: PageRequest) -> tuple[Sequence[Row], str | None]:
+    """Return the rows after the one that the address names, and which one the next page is after."""
+    after = asked.asked("after")
+    start = next((number + 1 for number, row in enumerate(rows) if after and key(row) == after), 0)
+    part = rows[start : start + MOST_ROWS]
+    return part, key(part[-1]) if start + MOST_ROWS < len(rows) else None
 
 
 def _address(root: str, query: Mapping[str, str]) -> str:
@@ -186,6 +206,7 @@ def _nodes(
         if len(members) >= ALIKE and not any(outline.children(one) for one in members):
             found.append(_group(members, opened))
             continue
+        first = len(found)
         for one in members:
             below = outline.children(one)
             node = TreeNode(handoff=one, is_cut=depth >= DEEPEST and bool(below))
@@ -195,7 +216,25 @@ def _nodes(
             is_needed = not only or bool(one.needs) or bool(node.children)
             if is_wanted and is_needed:
                 found.append(node)
+        if len(members) >= ALIKE and not query and not only:
+            found[first:] = _with_quiet_ones_together(found[first:], opened)
     return found
+
+
+def _with_quiet_ones_together(nodes: Sequence[TreeNode], opened: str) -> list[TreeNode]:
+    """Return cards of siblings that do the same: those of which nobody has to look at anything are one card.
+
+    It stands where the first of them stood. Whatever needs somebody, failed or runs keeps its card, and the way to it.
+    """
+    quiet = [node for node in nodes if node.is_quiet and node.handoff is not None]
+    if len(quiet) < _TOGETHER:
+        return [*nodes]
+    group = _group(tuple(node.handoff for node in quiet if node.handoff is not None), opened)
+    below = {node.id: node.cards - 1 for node in quiet}
+    for child in group.children:
+        child.hidden = below[child.id]
+    group.below = sum(below.values())
+    return [group if node is quiet[0] else node for node in nodes if node is quiet[0] or node not in quiet]
 
 
 def _alike(handoffs: Sequence[OutlinedHandoff]) -> Iterator[tuple[OutlinedHandoff, ...]]:
@@ -310,6 +349,19 @@ def _in_time(
     return rows, axis.ticks, axis.folds
 
 
+def _idle(
+    marks: Sequence[datetime], working: Sequence[tuple[datetime, datetime]]
+) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the stretches between marks in which nobody worked."""
+    begun = sorted(working)
+    busy_until, at = marks[0], 0
+    for begin, end in pairwise(marks):
+        while at < len(begun) and begun[at][0] < end:
+            busy_until, at = max(busy_until, begun[at][1]), at + 1
+        if busy_until <= begin:
+            yield begin, end
+
+
 class _Axis:
     """Where a moment stands in a row. Long stretches in which nobody worked are folded."""
 
@@ -318,10 +370,10 @@ class _Axis:
     ) -> None:
         marks = sorted({moment for span in spans for moment in span})
         usual = median((end - begin).total_seconds() for begin, end in working) or 1.0
-        parts: list[tuple[datetime, datetime, bool]] = []
-        for begin, end in pairwise(marks):
-            idle = not any(one[0] < end and one[1] > begin for one in working)
-            parts.append((begin, end, idle and (end - begin).total_seconds() > max(_FOLD_LEAST, _FOLD_FROM * usual)))
+        least = max(_FOLD_LEAST, _FOLD_FROM * usual)
+        gaps = [span for span in _idle(marks, working) if (span[1] - span[0]).total_seconds() > least]
+        longest = {*sorted(gaps, key=lambda span: span[0] - span[1])[:_MOST_FOLDS]}
+        parts = [(begin, end, (begin, end) in longest) for begin, end in pairwise(marks)]
         folded = sum(fold for *_, fold in parts)
         seconds = sum((end - begin).total_seconds() for begin, end, fold in parts if not fold) or 1.0
         scale = max(1.0, _WIDTH - folded * _FOLD) / seconds
