@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from batonpass import Card, Constraint, tool
+from batonpass.model.base.ids import AgentId
 from batonpass.relay import Relay
 from batonpass.server.page.fleet_counts import FleetCounts
 from batonpass.testing.clock import FrozenClock
@@ -43,11 +44,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     home = directory / ".batonpass"
     clock = FrozenClock(datetime.now(UTC) - timedelta(weeks=WEEKS) + timedelta(hours=2))
     with Relay.open(home / "ledger.db", home=home, work_tree=directory, keys_in_files=True, clock=clock) as relay:
-        relay.introduce(Card(agent="clerk", description=f"prices things {HOSTILE}", ceiling=("call:*",)))
+        relay.introduce(Card(agent=AgentId("clerk"), description=f"prices things {HOSTILE}", ceiling=("call:*",)))
         _work(relay, clock)
         clock.tick(datetime.now(UTC) - clock.now())
     with Relay.open(home / "ledger.db", home=home, work_tree=directory, keys_in_files=True) as relay:
-        relay.introduce(Card(agent="clerk", description=f"prices things {HOSTILE}", ceiling=("call:*",)))
+        relay.introduce(Card(agent=AgentId("clerk"), description=f"prices things {HOSTILE}", ceiling=("call:*",)))
         yield a_house(relay)
 
 
