@@ -310,7 +310,7 @@ docs-check: $(READY)
 	$(BIN)/pytest -q tests/acceptance/test_documents.py
 
 # The extras of frameworks contradict each other, so each has a lock of its own.
-LOCKED_EXTRAS := agents mcp oidc postgres server telemetry
+LOCKED_EXTRAS := a2a agents grpc mcp oidc postgres server telemetry
 lock: $(UV)
 	$(UV) pip compile --quiet --upgrade --universal $(LOCKED_EXTRAS:%=--extra %) --group dev --generate-hashes \
 		--no-header --no-emit-index-url --no-emit-find-links pyproject.toml --output-file requirements.lock

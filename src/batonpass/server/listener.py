@@ -6,9 +6,9 @@ import errno
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import uvicorn
 from msgspec import Struct
@@ -56,29 +56,45 @@ def bound(place: ServerPlace) -> Iterator[tuple[socket.socket, str]]:
     """Open the socket of a place, and return it with its address. Raises `ServerNotStartedError`."""
     place.require_safe()
     _require_certificate(place)
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    family = _family(place)
     try:
         opened = socket.create_server((place.host, place.port), family=family, backlog=_BACKLOG)
         # Connections inherit it. asyncio sets it only where a socket names its protocol, and this one does not.
         # Without it the second part of each answer waits 40 ms until the client has acknowledged the first.
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
-        raise ServerNotStartedError(_why(place, error)) from None
+        raise ServerNotStartedError(_why(place.host, place.port, "--port", error)) from None
     with opened:
         port = opened.getsockname()[1]
         host = f"[{place.host}]" if family is socket.AF_INET6 else place.host
         yield opened, f"{place.scheme}://{host}:{port}"
 
 
-def _why(place: ServerPlace, error: OSError) -> str:
+def free_port(place: ServerPlace, port: int, option: str) -> int:
+    """Return a port of a place that nobody listens at: this one, or any for 0. Raises `ServerNotStartedError`.
+
+    It is for libraries that open their sockets themselves; in between, somebody else may take it.
+    """
+    try:
+        with socket.create_server((place.host, port), family=_family(place)) as opened:
+            return int(opened.getsockname()[1])
+    except OSError as error:
+        raise ServerNotStartedError(_why(place.host, port, option, error)) from None
+
+
+def _family(place: ServerPlace) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in place.host else socket.AF_INET
+
+
+def _why(host: str, port: int, option: str, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"port {place.port} is taken; give another with --port, or --port 0 for any that is free, or stop what "
+            f"port {port} is taken; give another with {option}, or {option} 0 for any that is free, or stop what "
             "listens there"
         )
     if error.errno == errno.EACCES:
-        return f"this user may not listen at port {place.port}; give one above 1023 with --port"
-    return f"cannot listen at {place.host}:{place.port}: {error.strerror or error}"
+        return f"this user may not listen at port {port}; give one above 1023 with {option}"
+    return f"cannot listen at {host}:{port}: {error.strerror or error}"
 
 
 def _require_certificate(place: ServerPlace) -> None:
@@ -138,17 +154,36 @@ class HastyProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # which
             self._waits = None
 
 
-class _Server(uvicorn.Server):
-    """Says when it listens, and lets whoever streams know when it ends."""
+class DoorBeside(Protocol):
+    """Something that is served beside HTTP, in the same event loop."""
 
-    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None]) -> None:
+    async def begin(self) -> None:
+        """Begin, once HTTP is listened for."""
+
+    async def end(self, drain_seconds: float) -> None:
+        """Let what is under way finish for so long, and end."""
+
+
+class LedgerServer(uvicorn.Server):
+    """Serves other doors beside HTTP, says when all of them listen, and ends with them."""
+
+    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None], beside: Sequence[DoorBeside] = ()) -> None:
         super().__init__(config)
         self._ready = ready
+        self._beside = beside
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
         await super().startup(sockets)
         if self.started:
+            for door in self._beside:
+                await door.begin()
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let what is under way finish, at every door at the same time."""
+        seconds = self.config.timeout_graceful_shutdown or 0
+        await asyncio.gather(super().shutdown(sockets), *(door.end(seconds) for door in self._beside))
 
 
 def listen(
@@ -157,6 +192,7 @@ def listen(
     opened: socket.socket,
     *,
     ready: Callable[[], None],
+    beside: Sequence[DoorBeside] = (),
     drain_seconds: int = 30,
     request_seconds: float = _REQUEST_SECONDS,
 ) -> None:
@@ -180,7 +216,7 @@ def listen(
     # nothing: whoever called us goes on, and closes the ledger.
     before = {number: signal.signal(number, _pass_over) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        _Server(config, ready=ready).run(sockets=[opened])
+        LedgerServer(config, ready=ready, beside=beside).run(sockets=[opened])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

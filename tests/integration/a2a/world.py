@@ -31,7 +31,7 @@ from batonpass.server.access import AccessLimits
 from batonpass.server.app import make_app
 from batonpass.server.boundary import hosts_for
 from batonpass.server.control_plane import ControlPlane
-from batonpass.server.listener import _Server
+from batonpass.server.listener import LedgerServer
 
 DAY = timedelta(days=1)
 MAY = ("read:**", "call:*")
@@ -87,18 +87,19 @@ class World:
                 httpx_client=http,
                 supported_protocol_bindings=[binding],
             )
-            tokens: list[ClientCallInterceptor] = [] if who is None else [_Token(self.token(who))]
+            tokens: list[ClientCallInterceptor] = [] if who is None else [TokenSender(self.token(who))]
             async with ClientFactory(config).create(card, interceptors=tokens) as client:
                 yield client
 
 
-class _Token(ClientCallInterceptor):
+class TokenSender(ClientCallInterceptor):
     """Sends a token, whichever way a request goes."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     async def before(self, args: BeforeArgs) -> None:
+        """Add it."""
         args.context = args.context or ClientCallContext()
         args.context.service_parameters = {
             **(args.context.service_parameters or {}),
@@ -106,6 +107,7 @@ class _Token(ClientCallInterceptor):
         }
 
     async def after(self, args: AfterArgs) -> None:
+        """Do nothing."""
         del args
 
 
@@ -163,7 +165,7 @@ def a_world(
         door = A2aDoor(plane, A2aSettings(address=address, **settings))
         app = make_app(plane, hosts=hosts_for("127.0.0.1"), mounts=door.routes)
         config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1)
-        server = _Server(config, ready=door.begin)
+        server = LedgerServer(config, ready=lambda: None, beside=[door])
         serving = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
         serving.start()
         stop = threading.Event()

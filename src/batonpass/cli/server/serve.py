@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from batonpass.dispatch.egress_rule import EgressRule
     from batonpass.relay import Relay
     from batonpass.server.a2a.mount import A2aDoor
+    from batonpass.server.a2a.settings import GrpcPlace
     from batonpass.server.control_plane import ControlPlane
     from batonpass.server.listener import ServerPlace
     from batonpass.server.mcp.http_mount import McpMount
@@ -44,6 +45,12 @@ _EXTRA: Final = frozenset({"starlette", "uvicorn", "anyio", "sse_starlette", "ji
 @click.option("--key", metavar="FILE", type=click.Path(path_type=Path), help="The certificate's key.")
 @click.option("--proxy", "proxies", metavar="ADDRESS", multiple=True, help="A proxy in front of it that does TLS.")
 @click.option("--insecure", is_flag=True, help="Let other machines in without TLS.")
+@click.option(
+    "--grpc-port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve A2A over gRPC as well, at this port; 0 for any that is free.",
+)
 @click.option(
     "--app", metavar="MODULE:NAME", help="Your relay: its agents can be asked over A2A, and its ledger is served."
 )
@@ -70,6 +77,7 @@ def command(
     key: Path | None,
     proxies: tuple[str, ...],
     insecure: bool,
+    grpc_port: int | None,
     app: str | None,
     repositories: tuple[Path, ...],
     link: bool,
@@ -94,7 +102,7 @@ def command(
         if address_file is not None:
             address_file.write_text(f"{address}\n", encoding="utf-8")
 
-    serve_ledger(place, names, ready, app=app, repositories=repositories)
+    serve_ledger(place, names, ready, app=app, repositories=repositories, grpc_port=grpc_port)
     tell("stopped")
 
 
@@ -116,6 +124,7 @@ def serve_ledger(
     *,
     app: str | None = None,
     repositories: "Sequence[Path]" = (),
+    grpc_port: int | None = None,
 ) -> None:
     """Serve this directory's ledger with its page until a signal. `ready` is told the address once it listens.
 
@@ -134,7 +143,8 @@ def serve_ledger(
         rule = EgressRule(read_egress(find_policy_file(settings().policy)))
         egress = Egress(rule)
         plane = ControlPlane.over(relay, egress=egress, home=settings().home)
-        a2a, mcp = _a2a(plane, rule, _reached(place, address, names)), _mcp(plane)
+        grpc = None if grpc_port is None else _grpc(place, grpc_port, names)
+        a2a, mcp = _a2a(plane, rule, _reached(place, address, names), grpc), _mcp(plane)
         served = make_app(
             plane,
             hosts=hosts_for(place.host, names),
@@ -144,10 +154,11 @@ def serve_ledger(
 
         def begin() -> None:
             ready(plane, address)
-            a2a.begin()
+            if grpc is not None:
+                tell(f"  A2A over gRPC:  {grpc.address}")
 
         with told_beside(relay, egress), _beside(plane.metrics.run_until):
-            listen(served, place, opened, ready=begin)
+            listen(served, place, opened, ready=begin, beside=[a2a])
 
 
 @contextmanager
@@ -202,13 +213,25 @@ def _reached(place: "ServerPlace", address: str, names: "Sequence[str]") -> str:
     return f"https://{names[0]}" if names and place.proxies else address
 
 
-def _a2a(plane: "ControlPlane", rule: "EgressRule", address: str) -> "A2aDoor":
+def _grpc(place: "ServerPlace", port: int, names: "Sequence[str]") -> "GrpcPlace":
+    from batonpass.server.a2a.settings import GrpcPlace  # noqa: PLC0415 - needs the extra
+    from batonpass.server.listener import free_port  # noqa: PLC0415 - as above
+
+    if find_spec("grpc") is None or find_spec("a2a") is None:
+        raise MissingExtraError("A2A over gRPC", "grpc")
+    free = free_port(place, port, "--grpc-port")
+    named = names[0] if names and place.proxies else place.host
+    host = f"[{named}]" if ":" in named else named
+    return GrpcPlace(address=f"{host}:{free}", host=place.host, port=free, certificate=place.certificate, key=place.key)
+
+
+def _a2a(plane: "ControlPlane", rule: "EgressRule", address: str, grpc: "GrpcPlace | None") -> "A2aDoor":
     from batonpass.policy.peer_table import read_peers  # noqa: PLC0415 - only servers need it
     from batonpass.server.a2a.mount import A2aDoor  # noqa: PLC0415 - needs the extra
     from batonpass.server.a2a.settings import A2aSettings  # noqa: PLC0415 - as above
 
     peers = read_peers(find_policy_file(settings().policy))
-    return A2aDoor(plane, A2aSettings(address=address, egress=rule, peers=peers))
+    return A2aDoor(plane, A2aSettings(address=address, grpc=grpc, egress=rule, peers=peers))
 
 
 def _is_own(place: "ServerPlace") -> bool:

@@ -49,6 +49,13 @@ def card_document(card: Card, settings: A2aSettings, signer: Signer) -> CardDocu
         AgentInterface(url=f"{here}/{INVOKE}", protocol_binding="JSONRPC", protocol_version=VERSION),
         AgentInterface(url=here, protocol_binding="HTTP+JSON", protocol_version=VERSION),
     ]
+    if settings.grpc is not None:
+        # There are no paths in gRPC: the tenant says which agent is meant.
+        interfaces.append(
+            AgentInterface(
+                url=settings.grpc.address, protocol_binding="GRPC", protocol_version=VERSION, tenant=card.agent
+            )
+        )
     told = CardDocument(
         name=name_of(card.agent),
         description=described(card),

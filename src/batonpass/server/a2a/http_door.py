@@ -21,10 +21,10 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Message, Scope
 
 from batonpass.errors import BatonpassError, MediaTypeError, NotFoundError, RequestTooLargeError
-from batonpass.model.base.ids import AgentId
 from batonpass.model.baton.card import Card
 from batonpass.records.shape import Shape
 from batonpass.relay import cards_of, signer_of
+from batonpass.server.a2a.asked_card import asked_card
 from batonpass.server.a2a.caller import VisitCaller, visitor_of
 from batonpass.server.a2a.card_document import INVOKE, card_document, simple_card
 from batonpass.server.a2a.request_handler import VISIT, A2aRequests, AskedVisit
@@ -95,7 +95,7 @@ class _HttpDoor:
 
     async def _let_in(self, request: Request) -> tuple[VisitCaller, Card]:
         named = request.path_params.get("agent")
-        card = self._primary() if named is None else cards_of(self._plane.relay).get(AgentId(named))
+        card = asked_card(self._plane, self._settings, named)
         caller = await self._caller(request, card)
         if card is None:
             raise NotFoundError("agent", named or "that serves A2A")
@@ -108,12 +108,6 @@ class _HttpDoor:
         if not isinstance(found, VisitCaller):
             raise TypeError("nobody was let in")
         return found
-
-    def _primary(self) -> Card | None:
-        cards = cards_of(self._plane.relay)
-        if self._settings.primary is not None:
-            return cards.get(self._settings.primary)
-        return next(iter(cards.values()), None)
 
     async def _card(self, request: Request) -> Response:
         return await self._told(request, self._document)

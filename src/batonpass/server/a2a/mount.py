@@ -35,10 +35,20 @@ class A2aDoor:
         # Not a mount: the door knows its whole paths, and its cards are beside them.
         return [Route(path, self) for path in (CARD, SIMPLE_CARD, "/a2a/{rest:path}")]
 
-    def begin(self) -> None:
-        """Go on with tasks that are not over. Call it in the event loop of the server, once that listens."""
-        if self._has_tasks():
+    async def begin(self) -> None:
+        """Go on with tasks that are not over, and listen for gRPC. It runs in the event loop of the server.
+
+        Raises `ServerNotStartedError`, and `MissingExtraError` where gRPC is asked for.
+        """
+        if self._settings.grpc is not None:
+            await self._open()
+        elif self._has_tasks():
             self._beginning = asyncio.get_running_loop().create_task(self._open())
+
+    async def end(self, drain_seconds: float) -> None:
+        """Let what is under way over gRPC finish for so long. Over HTTP, the server does."""
+        if self._opened is not None:
+            await self._opened.end(drain_seconds)
 
     def _has_tasks(self) -> bool:
         store = self._plane.relay.store

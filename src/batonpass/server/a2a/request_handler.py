@@ -1,6 +1,6 @@
 """What A2A asks for, whichever way it came: each method calls the use case that every other door calls.
 
-The SDK reads requests and writes answers, for JSON-RPC and HTTP+JSON. It keeps no task: the ledger does.
+The SDK reads requests and writes answers, for JSON-RPC, HTTP+JSON and gRPC. It keeps no task: the ledger does.
 """
 
 import logging
