@@ -195,7 +195,7 @@ def test_versions_agents_sizes_and_strangers_are_looked_at(asked: Asked) -> None
     seen = asked.seen["refusals"]
     none, old, patched = seen["version"]
 
-    assert none.startswith("FAILED_PRECONDITION: A2A version '0.3' is not supported")
+    assert none.startswith("UNIMPLEMENTED: A2A version '0.3' is not supported")
     assert (none, "OK") == (old, patched)
     assert ("NOT_FOUND: no agent 'nobody' in this ledger [id.not_found]", "OK") == (seen["agent"], seen["first"])
     assert seen["large"].startswith("RESOURCE_EXHAUSTED: ")

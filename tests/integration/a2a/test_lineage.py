@@ -15,6 +15,7 @@ from batonpass.dispatch.egress_rule import EgressRule
 from batonpass.handoff.history.travelled_lineage import URI, TravelledLineage, sign_lineage
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.baton.items import Artifact
+from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.listed_place import read_listed
 from batonpass.relay import Relay, signer_of
 from tests.integration.a2a.world import World, a_card, a_world, until
@@ -192,6 +193,25 @@ def test_a_caller_is_told_what_happens_to_its_task(world: World, told: Told) -> 
     assert {("t0ken", "Bearer s3cret")} == {(one["X-A2A-Notification-Token"], one["Authorization"]) for one in headers}
     assert all(task["id"] in json.dumps(body) for _, body in told.heard)
     assert 0 == told.refuses
+
+
+def test_what_a_caller_gives_for_a_task_that_is_over_stays(world: World) -> None:
+    """Nothing more is told, and the caller can still read what it gave, and take it back; so too an unknown name."""
+    task = ask(world, "over", None)
+    path = f"/a2a/agents/echo/tasks/{task['id']}/pushNotificationConfigs"
+    with world.http() as http:
+        given = http.post(path, json={"id": "p", "url": "https://nobody.invalid/hook"})
+        until(lambda: _is_closed(world, task["id"]))
+        kept = http.get(f"{path}/p").json()
+        removed = http.delete(f"{path}/p").status_code, http.get(f"{path}/p").status_code
+
+    assert (200, "https://nobody.invalid/hook") == (given.status_code, kept["url"])
+    assert 404 == removed[1]
+
+
+def _is_closed(world: World, task: str) -> bool:
+    with world.relay.store.view() as view:
+        return view.get_run(world.relay.handoff(task).info().root).state is RunState.COMPLETED
 
 
 def test_an_address_of_this_network_is_not_told(tmp_path: Path) -> None:

@@ -65,18 +65,26 @@ def slow(work: LiveRun) -> str:
     return "nobody let me go on"
 
 
+def giver(work: LiveRun) -> None:
+    """Give files back."""
+    work.attach("latin.txt", b"caf\xe9", media_type="text/plain")
+    work.attach("report.pdf.url", "https://example.com/report.pdf", media_type="text/plain")
+    work.attach("shortcut.url", b"[InternetShortcut]", media_type="text/plain")
+
+
 CARDS = {
     "echo": a_card("echo", description="Says what it was asked.", skills=("echo", "repeat"), ceiling=("read:**",)),
     "slow": a_card("slow", description="Takes its time.", ceiling=("read:**",)),
     "open": a_card("open", description="Anybody may ask.", ceiling=("read:public/**",), public=True),
+    "giver": a_card("giver", description="Gives files back.", ceiling=("read:**",)),
     "bare": a_card("bare", description="May do nothing that a caller may delegate.", ceiling=("write:secret/**",)),
 }
-AGENTS = {"echo": echo, "slow": slow, "open": echo, "bare": echo}
+AGENTS = {"echo": echo, "slow": slow, "open": echo, "giver": giver, "bare": echo}
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Serve four agents, once for all tests here."""
+    """Serve five agents, once for all tests here."""
     with a_world(tmp_path_factory.mktemp("a2a"), AGENTS, CARDS) as served:
         yield served
 
@@ -210,6 +218,57 @@ def test_the_same_message_is_the_same_task(world: World) -> None:
 
     assert one == again
     assert other != one
+
+
+def test_another_message_with_the_same_id_is_another_task(world: World) -> None:
+    """Ids that a client uses twice lose nobody's words."""
+
+    async def ask() -> list[Task]:
+        async with world.client("echo", "service:careless") as client:
+            said = [request("One", message_id="m"), request("Two", message_id="m"), request("One", message_id="m")]
+            return [await send(client, one) for one in said]
+
+    one, two, again = run(ask())
+
+    assert (one.id, "Two") == (again.id, two.history[0].parts[0].text)
+    assert one.id != two.id
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_files_come_back_as_files_and_links_as_links(world: World, binding: str) -> None:
+    """Bytes are those that the agent attached, also of a text that is not UTF-8."""
+
+    async def ask() -> Task:
+        async with world.client("giver", binding=binding) as client:
+            return await send(client, request("Give"))
+
+    parts = [one.parts[0] for one in run(ask()).artifacts]
+    told = {part.filename: (part.WhichOneof("content"), part.raw or part.url, part.media_type) for part in parts}
+
+    assert {
+        "latin.txt": ("raw", b"caf\xe9", "text/plain"),
+        "report.pdf": ("url", "https://example.com/report.pdf", "text/plain"),
+        "shortcut.url": ("raw", b"[InternetShortcut]", "text/plain"),
+    } == told
+
+
+def test_what_nobody_reads_is_refused_as_the_protocol_says(world: World) -> None:
+    """A number for JSON-RPC, an object with a status for HTTP+JSON; answers have the type of their request."""
+    said = {"message": {"messageId": "typed", "role": "ROLE_USER", "parts": [{"text": "Hi"}]}}
+    with world.http() as http:
+        rpc, rest = (
+            http.post(f"/a2a/agents/echo/{path}", content=b"{}", headers={"Content-Type": "text/plain"})
+            for path in ("invoke", "message:send")
+        )
+        kinds = ("application/json", "application/a2a+json")
+        asked = [
+            http.post("/a2a/agents/echo/message:send", json=said, headers={"Content-Type": kind}) for kind in kinds
+        ]
+
+    assert (415, -32005) == (rpc.status_code, rpc.json()["error"]["code"])
+    assert (415, 415) == (rest.status_code, rest.json()["error"]["code"])
+    assert "CONTENT_TYPE_NOT_SUPPORTED" == rest.json()["error"]["details"][0]["reason"]
+    assert [*kinds] == [one.headers["content-type"] for one in asked]
 
 
 @pytest.mark.parametrize("binding", BINDINGS)

@@ -17,8 +17,10 @@ from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.grpc_handler import DefaultGrpcServerCallContextBuilder, GrpcHandler
 from a2a.types import a2a_pb2, a2a_pb2_grpc
 from a2a.utils.constants import PROTOCOL_VERSION_1_0, VERSION_HEADER
-from a2a.utils.errors import VersionNotSupportedError
+from a2a.utils.errors import A2A_ERROR_REASONS, VersionNotSupportedError
+from a2a.utils.grpc_status import status_to_grpc
 from a2a.utils.version_validator import validate_version
+from google.rpc import error_details_pb2, status_pb2
 
 from batonpass.errors import (
     BatonpassError,
@@ -45,6 +47,7 @@ _MOST_CALLS: Final = 1000
 _MOST_METADATA: Final = 16 * 1024
 _HANDSHAKE_MS: Final = 20_000
 _IDLE_MS: Final = 15 * 60_000
+_DOMAIN: Final = "a2a-protocol.org"
 _SERVICE: Final = a2a_pb2.DESCRIPTOR.services_by_name["A2AService"]
 # Whom a request asks, between the door and what answers it. Each request is a task of its own.
 _ASKED: ContextVar[AskedVisit] = ContextVar("asked visit")
@@ -165,7 +168,7 @@ class _Service(a2a_pb2_grpc.A2AServiceServicer):
         except BatonpassError as error:
             await context.abort(_code_of(error), f"{error} [{error.code}]")
         except VersionNotSupportedError as error:
-            await self._inner.abort_context(error, context)
+            await _refuse_version(error, context)
 
 
 class _Contexts(DefaultGrpcServerCallContextBuilder):
@@ -181,6 +184,16 @@ class _Contexts(DefaultGrpcServerCallContextBuilder):
 async def _require_version(*, context: ServerCallContext) -> None:
     """Raise `VersionNotSupportedError` unless the client speaks the version that is served."""
     del context
+
+
+async def _refuse_version(error: VersionNotSupportedError, context: "grpc.aio.ServicerContext") -> None:
+    """End a request of another version. The specification's code is not the SDK's; clients go by the reason."""
+    status = status_pb2.Status(code=grpc.StatusCode.UNIMPLEMENTED.value[0], message=str(error))
+    reason = A2A_ERROR_REASONS[VersionNotSupportedError]
+    status.details.add().Pack(error_details_pb2.ErrorInfo(reason=reason, domain=_DOMAIN))
+    told = status_to_grpc(status)
+    context.set_trailing_metadata(tuple(told.trailing_metadata))
+    await context.abort(told.code, told.details)
 
 
 def _metadata(context: "grpc.aio.ServicerContext") -> dict[str, str]:

@@ -10,13 +10,16 @@ from typing import Final
 
 import anyio
 from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.server.routes.jsonrpc_routes import create_jsonrpc_routes
 from a2a.server.routes.rest_routes import create_rest_routes
 from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import ContentTypeNotSupportedError
 from google.protobuf.json_format import MessageToDict
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Message, Scope
 
@@ -40,6 +43,7 @@ _THREADS: Final = 16
 _AGENT: Final = "/a2a/agents/{agent:path}"
 _TYPES: Final = frozenset({JSON, A2A_JSON_MEDIA_TYPE})
 _SAME: Final = 304
+_UNREAD: Final = 415
 
 
 def make_door(plane: ControlPlane, settings: A2aSettings, requests: A2aRequests) -> ASGIApp:
@@ -86,10 +90,12 @@ class _HttpDoor:
             try:
                 caller, card = await self._let_in(request)
                 body = await _body(request, self._plane.limits.body_bytes, frozenset({JSON}) if is_rpc else _TYPES)
+            except MediaTypeError as error:
+                return _unread(error, is_rpc=is_rpc)
             except BatonpassError as error:
                 return refused(error)
             scope: Scope = {**request.scope, VISIT: AskedVisit(caller=caller, card=card)}
-            return await endpoint(Request(scope, _Repeated(body, request)))
+            return _as_asked(request, await endpoint(Request(scope, _Repeated(body, request))))
 
         return handle
 
@@ -174,6 +180,23 @@ async def _body(request: Request, most: int, types: frozenset[str]) -> bytes:
     if (read or given) and given not in types and request.method != "GET":
         raise MediaTypeError(given)
     return bytes(read)
+
+
+def _unread(error: MediaTypeError, *, is_rpc: bool) -> Response:
+    """Return that nobody reads such a type, as the protocol says it."""
+    told = ContentTypeNotSupportedError(message=str(error))
+    if is_rpc:
+        return JSONResponse(build_error_response(None, told), _UNREAD)
+    payload = build_rest_error_payload(told)
+    payload["error"]["code"] = _UNREAD  # the specification's; the SDK says 400
+    return JSONResponse(payload, _UNREAD)
+
+
+def _as_asked(request: Request, answer: Response) -> Response:
+    """Return an answer in the type of its request: versions of the specification differ in which one it is."""
+    if request.headers.get("content-type", "").startswith(JSON) and answer.media_type == A2A_JSON_MEDIA_TYPE:
+        answer.headers["Content-Type"] = JSON
+    return answer
 
 
 def _answer(request: Request, shape: object) -> Response:

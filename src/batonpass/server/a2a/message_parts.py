@@ -1,5 +1,6 @@
 """A message as it came: its parts as data for an agent, and the message as it is kept."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from batonpass.server.a2a.visit import VisitPart
 
 TEXT: Final = "request.txt"
 ANSWER: Final = "answer-{}.txt"
+LINK: Final = ".url"  # ends the name of a file that is only a link
 _UNNAMED: Final = re.compile(r"[^\w.@+ -]+")
 _LONGEST_NAME: Final = 100
 
@@ -19,6 +21,12 @@ _LONGEST_NAME: Final = 100
 def document_of(message: Message) -> str:
     """Return a message as JSON, to be kept."""
     return json.dumps(MessageToDict(message), ensure_ascii=False, sort_keys=True)
+
+
+def fingerprint_of(message: Message) -> str:
+    """Return a digest of what a message says, and in which context. What others add on the way is left out."""
+    said = [message.context_id, *(MessageToDict(part) for part in message.parts)]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _texts_of(message: Message) -> str:
@@ -58,7 +66,7 @@ def _files(message: Message) -> Iterator[VisitPart]:
             media_type = part.media_type or "application/octet-stream"
             yield VisitPart(name=_named(part, f"file-{number}"), body=part.raw, media_type=media_type)
         elif kind == "url":
-            yield VisitPart(name=_named(part, f"link-{number}") + ".url", body=part.url, media_type="text/plain")
+            yield VisitPart(name=_named(part, f"link-{number}") + LINK, body=part.url, media_type="text/plain")
 
 
 def _named(part: Part, otherwise: str) -> str:

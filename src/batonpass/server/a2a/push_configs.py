@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,7 @@ from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from batonpass.dispatch.egress_rule import EgressRule
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import EgressFailedError, InvalidValueError, NotFoundError
 
 _FOLDER: Final = "a2a-push"
 _MOST: Final = 16  # for one task
@@ -37,8 +38,10 @@ class PushConfigs:
         given = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
         if any(len(one) > _LONGEST or not one.isprintable() for one in given):
             raise InvalidValueError("push", f"has texts of at most {_LONGEST} printable characters")
-        # It is judged again each time that it is dialled. Here the caller is told at once.
-        self._rule.judge(config.url)
+        # It is judged again each time that it is dialled. Here the caller is told at once, unless nobody knows the name
+        # just now: somebody may know it when there is something to tell.
+        with suppress(EgressFailedError):
+            self._rule.judge(config.url)
 
     def add(self, task: str, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
         """Keep an address for a task, or replace the one with the same id. Raises `InvalidValueError`."""
@@ -70,11 +73,6 @@ class PushConfigs:
         """Forget one; if there is none, nothing happens."""
         with self._lock:
             self._write(task, [one for one in self._read(task) if one.id != config])
-
-    def forget(self, task: str) -> None:
-        """Forget all addresses for a task that is over."""
-        with self._lock:
-            self._write(task, [])
 
     def _read(self, task: str) -> list[TaskPushNotificationConfig]:
         try:

@@ -72,11 +72,11 @@ from batonpass.records.text import read_receipt
 from batonpass.relay import signer_of
 from batonpass.server.a2a.caller import VisitCaller
 from batonpass.server.a2a.card_document import card_document, path_of
-from batonpass.server.a2a.message_parts import ANSWER, document_of, extension_of, parts_of
+from batonpass.server.a2a.message_parts import ANSWER, document_of, extension_of, fingerprint_of, parts_of
 from batonpass.server.a2a.push_configs import PushConfigs
 from batonpass.server.a2a.settings import A2aSettings
 from batonpass.server.a2a.task_document import OVER, task_document
-from batonpass.server.a2a.task_events import TaskEvent, follow_task
+from batonpass.server.a2a.task_events import SETTLED, TaskEvent, follow_task
 from batonpass.server.a2a.visit import Visit, VisitedTask, Visits
 from batonpass.server.app import in_thread
 from batonpass.server.control_plane import ControlPlane
@@ -143,7 +143,8 @@ class A2aRequests(RequestHandler):
         task = await self._run(partial(self._read, asked, params.id))
         if task.status.state in OVER:
             raise UnsupportedOperationError(message="The task is over; there is nothing to follow")
-        async for event in self._stream(asked, params.id):
+        # Whoever follows a task hears of its end, whoever has to act before that.
+        async for event in self._stream(asked, params.id, until=OVER):
             yield event
 
     @validate_request_params
@@ -248,11 +249,13 @@ class A2aRequests(RequestHandler):
         return task.id
 
     def _begin(self, asked: AskedVisit, message: Message) -> VisitedTask:
+        fingerprint = fingerprint_of(message)
         message.context_id = message.context_id or str(uuid.uuid4())
         sent = self._lineage(asked, message)
         believed = None if sent is None or sent.key is None else self._settings.peers[sent.key]
         visit = Visit(
             message=message.message_id,
+            fingerprint=fingerprint,
             context=message.context_id,
             document=document_of(message),
             parts=parts_of(message),
@@ -341,18 +344,20 @@ class A2aRequests(RequestHandler):
             total_size=total,
         )
 
-    async def _stream(self, asked: AskedVisit, task: str) -> AsyncIterator[TaskEvent]:
+    async def _stream(
+        self, asked: AskedVisit, task: str, until: frozenset[TaskState] = SETTLED
+    ) -> AsyncIterator[TaskEvent]:
         if self._streams >= self._plane.limits.streams:
             raise UnsupportedOperationError(message="Too many streams are open; ask for the task instead")
         self._streams += 1
         try:
-            async for event in self._follow(asked, task):
+            async for event in self._follow(asked, task, until):
                 yield event
         finally:
             self._streams -= 1
 
-    def _follow(self, asked: AskedVisit, task: str) -> AsyncIterator[TaskEvent]:
-        return follow_task(partial(self._look, asked, task), self._pulse, self._run)
+    def _follow(self, asked: AskedVisit, task: str, until: frozenset[TaskState] = SETTLED) -> AsyncIterator[TaskEvent]:
+        return follow_task(partial(self._look, asked, task), self._pulse, self._run, until=until)
 
     async def _run(self, act: Callable[[], Told]) -> Told:
         """Run a use case in a worker thread, and tell its errors as A2A does."""

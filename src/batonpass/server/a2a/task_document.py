@@ -1,6 +1,7 @@
 """A handoff as a task of A2A: its state, the question or the reason in words, and what came of it."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
@@ -21,6 +22,7 @@ from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, RunReco
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.item import find_body, find_value
 from batonpass.records.text import read_receipt, read_texts
+from batonpass.server.a2a.message_parts import LINK
 from batonpass.server.a2a.visit import MESSAGE, VisitedTask
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -41,6 +43,7 @@ STATES: Final = {
     State.DECLINED: TaskState.TASK_STATE_REJECTED,
     State.DENIED: TaskState.TASK_STATE_REJECTED,
 }
+_ADDRESS: Final = re.compile(rb"https?://[!-~]{1,2000}")
 OVER: Final = frozenset(
     {
         TaskState.TASK_STATE_COMPLETED,
@@ -168,7 +171,12 @@ def _artifacts(view: LedgerView, handoff: Handoff, result: Result) -> Iterator[T
         value = find_value(view, ref.item)
         body = find_body(view, value.body) if isinstance(value, Artifact) else None
         if isinstance(value, Artifact) and body is not None:
-            part = Part(raw=body, filename=value.name, media_type=value.media_type)
-            if value.media_type.startswith("text/"):
-                part = Part(text=body.decode("utf-8", "replace"), filename=value.name, media_type=value.media_type)
-            yield TaskArtifact(artifact_id=ref.item, name=value.name, parts=[part])
+            yield TaskArtifact(artifact_id=ref.item, name=value.name, parts=[_file(value, body)])
+
+
+def _file(value: Artifact, body: bytes) -> Part:
+    """Return a file as a part: a link if it is only that, as links come in; else its bytes, texts as well."""
+    if value.name.endswith(LINK) and _ADDRESS.fullmatch(body):
+        return Part(url=body.decode("ascii"), filename=value.name.removesuffix(LINK), media_type=value.media_type)
+    # Nobody says that the bytes of a text are UTF-8.
+    return Part(raw=body, filename=value.name, media_type=value.media_type)

@@ -16,16 +16,20 @@ SETTLED: Final = OVER | WAITS
 
 
 async def follow_task(
-    read: Callable[[], tuple[Task, TaskStatus | None]], pulse: LedgerPulse, in_thread: InThread
+    read: Callable[[], tuple[Task, TaskStatus | None]],
+    pulse: LedgerPulse,
+    in_thread: InThread,
+    *,
+    until: frozenset[TaskState],
 ) -> AsyncIterator[TaskEvent]:
-    """Yield a task, and then each change of it, until it is over or waits for somebody.
+    """Yield a task, and then each change of it, until its state is one of these.
 
     `read` returns the task as it is, and when its agent began, if it did.
     """
     position = await pulse.last_position(in_thread)
     known, _ = await _read(read, in_thread)
     yield known
-    while known.status.state not in SETTLED:
+    while known.status.state not in until:
         while (last := await pulse.last_position(in_thread)) <= position:  # noqa: ASYNC110 - other processes record too, and set no event
             await asyncio.sleep(LOOK_EVERY)
         position = last

@@ -7,7 +7,7 @@ caller was told, so whoever was not told before a crash is told after it: at lea
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
@@ -84,6 +84,7 @@ class TaskKeeper:
     async def _look_after(self, root: RunId) -> bool:
         """Look after a task until it is over. Return whether its root is ended."""
         before: Task | None = None
+        told: set[str] = set()
         position = -1
         while True:
             while (last := await self._pulse.last_position(self._run)) <= position:  # noqa: ASYNC110 - as elsewhere
@@ -93,11 +94,11 @@ class TaskKeeper:
             if task.handoff is None:
                 continue  # it is being offered just now
             for event in [now] if before is None else changes(before, now, began):
-                await self._tell(task.id, event)
+                told |= await self._tell(task.id, event)
             before = now
             if now.status.state in OVER:
                 break
-        return await self._run(partial(self._end, task))
+        return await self._run(partial(self._end, task, told))
 
     def _read(self, root: RunId) -> tuple[VisitedTask, Task, TaskStatus | None]:
         with self._plane.relay.store.view() as view:
@@ -108,21 +109,25 @@ class TaskKeeper:
                 began.timestamp.FromDatetime(read_receipt(view.get_receipt_at(StreamId(task.handoff.run), 1)).at)
             return task, task_document(view, task), began
 
-    def _end(self, task: VisitedTask) -> bool:
+    def _end(self, task: VisitedTask, told: Collection[str]) -> bool:
         try:
             self._visits.close(task)
         except HandoffEndedError:
             pass  # another server of this ledger was faster
         except KeyMissingError:
             return False  # its key is with the server that began it, and that one ends it
-        self._pushes.forget(task.id)
+        # What a caller gave after it was over stays: it asks for that again, although nothing more is told.
+        for config in told:
+            self._pushes.remove(task.id, config)
         return True
 
-    async def _tell(self, task: str, event: TaskEvent) -> None:
+    async def _tell(self, task: str, event: TaskEvent) -> set[str]:
+        """Tell everybody who wants to know, and return the ids of their configurations."""
         configs = await self._run(partial(self._pushes.find, task))
         body = json.dumps(MessageToDict(to_stream_response(event))).encode()
         if configs:
             await asyncio.gather(*(self._push(config, body) for config in configs))
+        return {config.id for config in configs}
 
     async def _push(self, config: TaskPushNotificationConfig, body: bytes) -> None:
         pause = _FIRST_PAUSE

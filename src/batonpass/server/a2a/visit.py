@@ -66,6 +66,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     """A message to an agent, read."""
 
     message: str  # its id, as its sender gave it
+    fingerprint: str  # of what it says: another message with the same id is another task
     context: str
     document: str  # the whole message as JSON
     parts: Sequence[VisitPart]
@@ -99,7 +100,7 @@ class Visits:
         Raises `TooManyRequestsError` for callers without a token, if too many of their tasks are open.
         """
         # A message id of somebody unknown is nobody's: two of them may have the same.
-        said = visit.message if caller.is_known else secrets.token_hex(16)
+        said = f"{visit.message}/{visit.fingerprint}" if caller.is_known else secrets.token_hex(16)
         key = f"a2a/{caller.principal}/{card.agent}/{said}"
         with self._turns[hash(key) % len(self._turns)]:
             desk = desk_of(self._plane.relay)
