@@ -154,7 +154,7 @@ lock-editors: $(READY)
 	cd editors/vscode && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 	cd editors/vscode/host && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
-# The coding agents that anybody may install, 1 GB, beside our environment: their real programs, a scripted model on
+# The coding agents that anybody may install, 2 GB, beside our environment: their real programs, a scripted model on
 # loopback. Copilot CLI may be put there too, by who may use it: npm install --prefix .venv/coders @github/copilot
 .PHONY: test-coders
 test-coders: .venv/coders/.installed
@@ -165,6 +165,8 @@ test-coders: .venv/coders/.installed
 	mkdir -p .venv/coders
 	cp tests/coders/package.json .venv/coders/
 	$(NPM) install --prefix .venv/coders --no-audit --no-fund --no-package-lock
+	$(UV) venv --quiet --clear --python $(BIN)/python .venv/coders/aider
+	$(UV) pip install --quiet --python .venv/coders/aider/bin/python aider-chat==0.86.2
 	touch $@
 
 # Each gets an environment of its own in .venv/pythons.

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from tests.attribution.lines import Line, Writer, a_function, a_strong_text, a_text
+from tests.attribution.lines import Line, Writer, a_function, a_strong_text, a_text, texts_of
 
 
 def edit(
@@ -70,10 +70,11 @@ def move(rng: random.Random, writer: Writer, lines: list[Line]) -> list[Line]:
     block = lines[at : at + size]
     del lines[at : at + size]
     to = rng.randrange(len(lines) + 1)
-    # Put down before lines like its first ones or after them: the file is the same, and diffs say after.
-    while to < len(lines) and lines[to].text == block[0].text:
-        block = [*block[1:], block[0]]
-        to += 1
+    # Put down before lines like it or after them: the file is the same, and diffs say after. Blank lines alone may be
+    # put between others.
+    step = 1 if len({line.text for line in block}) == 1 else size
+    while texts_of(lines[to : to + step]) == texts_of(block[:step]):
+        to += step
     lines[to:to] = block
     return lines
 

@@ -38,6 +38,27 @@ class Program(Struct, frozen=True, kw_only=True):
         }
 
 
+class KeptProgram(Struct, frozen=True, kw_only=True):
+    """An agent without hooks that can be used: what it keeps on disk is read."""
+
+    coder: Coder
+    command: Callable[[Path], Sequence[str]]
+    variables: Callable[[str], Mapping[str, str]]
+    steps: Callable[[Path], Sequence[Step]]
+    said: str = TASK
+
+
+class ServerWords(Struct, frozen=True, kw_only=True):
+    """How an agent's own command adds an MCP server, where it writes it, and how it says what it read there."""
+
+    program: Callable[[Path], Sequence[str]]
+    add: Sequence[str]
+    tell: Sequence[str]
+    place: str  # in the project, or in the person's home
+    of_person: bool = False
+    says: str = "mcp-proxy --from-init --name time"  # in what it tells
+
+
 def _bin(name: str) -> Callable[[Path], list[str]]:
     return lambda place: [str(place / "node_modules" / ".bin" / name)]
 
@@ -239,5 +260,94 @@ PROGRAMS: Final[Mapping[Coder, Program]] = {
             ),
         ],
         childs=lambda _: [_shell("bash", CHILDS)],
+    ),
+}
+
+
+def _aider(place: Path) -> list[str]:
+    quiet = ("--no-check-update", "--no-show-model-warnings", "--analytics-disable", "--no-stream", "--map-tokens", "0")
+    asked = ("--model", "openai/fake-model", "--edit-format", "diff", "--yes-always", "--message", TASK, "a.py")
+    return [str(place / "aider" / "bin" / "aider"), *quiet, *asked]
+
+
+_REPLACED: Final = """Here it is.
+
+a.py
+```python
+<<<<<<< SEARCH
+    return 1
+=======
+    return 2
+>>>>>>> REPLACE
+```
+"""
+
+KEPT: Final[Mapping[Coder, KeptProgram]] = {
+    Coder.AIDER: KeptProgram(
+        coder=Coder.AIDER,
+        command=_aider,
+        variables=lambda model: {"OPENAI_API_BASE": f"{model}/v1", "OPENAI_API_KEY": "x"},
+        steps=lambda _: [_REPLACED],
+    ),
+    Coder.GOOSE: KeptProgram(
+        coder=Coder.GOOSE,
+        command=lambda place: [*_bin("goose")(place), "run", "--with-builtin", "developer", "-t", TASK],
+        variables=lambda model: {
+            "GOOSE_PROVIDER": "openai",
+            "GOOSE_MODEL": "gpt-4o",
+            "OPENAI_HOST": model,
+            "OPENAI_API_KEY": "x",
+            "GOOSE_MODE": "auto",
+            "GOOSE_DISABLE_KEYRING": "1",
+        },
+        steps=lambda project: [
+            Use("edit", {"path": str(project / "a.py"), "before": "return 1", "after": "return 2"}),
+            "parent done",
+        ],
+    ),
+}
+
+_SERVER: Final = ("--", "mcp-server-time", "--utc")
+
+
+def _qwen_program(place: Path) -> list[str]:
+    return list(PROGRAMS[Coder.QWEN].command(place)[:2])
+
+
+SERVERS: Final[Mapping[Coder, ServerWords]] = {
+    Coder.CODEX: ServerWords(
+        program=_bin("codex"),
+        add=("mcp", "add", "time", "--env", "TOKEN=x", *_SERVER),
+        tell=("mcp", "get", "time"),
+        place=".codex/config.toml",
+        of_person=True,
+    ),
+    Coder.GEMINI: ServerWords(
+        program=_bin("gemini"),
+        add=("mcp", "add", "-e", "TOKEN=x", "time", "mcp-server-time", "--", "--utc"),
+        tell=("mcp", "list"),
+        place=".gemini/settings.json",
+    ),
+    Coder.QWEN: ServerWords(
+        program=_qwen_program,
+        add=("mcp", "add", "-s", "project", "-e", "TOKEN=x", "time", "mcp-server-time", "--", "--utc"),
+        tell=("mcp", "list"),
+        place=".qwen/settings.json",
+    ),
+    Coder.OPENCODE: ServerWords(
+        program=_bin("opencode"),
+        add=("mcp", "add", "time", "--env", "TOKEN=x", *_SERVER),
+        tell=("mcp", "list"),
+        place=".config/opencode/opencode.jsonc",
+        of_person=True,
+    ),
+    # It lists nothing: that it finds the server to take it out is all that it says.
+    Coder.CLINE: ServerWords(
+        program=_bin("cline"),
+        add=("mcp", "add", "--yes", "time", *_SERVER),
+        tell=("mcp", "remove", "time"),
+        place=".cline/data/settings/cline_mcp_settings.json",
+        of_person=True,
+        says="Uninstalled MCP server time",
     ),
 }

@@ -6,6 +6,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,7 @@ import pytest
 from batonpass.adapters.tool_kinds import Coder
 from batonpass.model.bodies.body import HandoffAccepted, RunGap, RunStarted, ToolDenied
 from batonpass.relay import Relay
-from tests.coders.agents import CHILD_TASK, PROGRAMS
+from tests.coders.agents import CHILD_TASK, KEPT, PROGRAMS, SERVERS
 from tests.coders.model import scripted_model
 from tests.integration.cli.hooking import Hooked
 from tests.integration.cli.shell import batonpass_in
@@ -45,18 +46,43 @@ def left_behind(home: Path) -> list[int]:
     return found
 
 
+def a_project(root: Path) -> Path:
+    """Return a repository with two small files."""
+    project = root / "shop"
+    project.mkdir()
+    (project / "a.py").write_text("def f():\n    return 1\n", encoding="utf-8")
+    (project / "b.txt").write_text("alpha\nbeta\n", encoding="utf-8")
+    settings = (["config", "user.email", "ana@example.org"], ["config", "user.name", "ana"])
+    for words in (["init", "-q"], *settings, ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    return project
+
+
+def run_program(
+    command: Sequence[str], project: Path, environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program from which nothing but the scripted model can be reached."""
+    nowhere = dict.fromkeys(("HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:9")
+    near = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    return subprocess.run(
+        command,
+        cwd=project,
+        env={**nowhere, **near, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize("coder", PROGRAMS)
 def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
     """The story of the recorded payloads, played by the program itself."""
     if not is_there(coder):
         pytest.skip(f"{coder} is not installed in {PLACE}")
     program = PROGRAMS[coder]
-    project, home = tmp_path / "shop", tmp_path / "home"
-    project.mkdir()
-    (project / "a.py").write_text("def f():\n    return 1\n", encoding="utf-8")
-    (project / "b.txt").write_text("alpha\nbeta\n", encoding="utf-8")
-    for words in (["init", "-q"], ["config", "user.email", "ana@example.org"], ["add", "."], ["commit", "-qm", "one"]):
-        subprocess.run(["git", "-c", "user.name=ana", *words], cwd=project, check=True)
+    project, home = a_project(tmp_path), tmp_path / "home"
     init = batonpass_in(project, "init", str(coder))
     assert 0 == init.returncode, init.stderr
     (project / "batonpass.toml").write_text(RULES, encoding="utf-8")
@@ -66,22 +92,10 @@ def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         home.mkdir(exist_ok=True)
-        done = subprocess.run(
+        done = run_program(
             program.command(PLACE),
-            cwd=project,
-            env={
-                "HOME": str(home),
-                "PATH": os.environ["PATH"],
-                # Nothing but the scripted model can be reached.
-                **dict.fromkeys(("HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:9"),
-                **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
-                **program.variables(model),
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+            project,
+            {"HOME": str(home), "PATH": os.environ["PATH"], **program.variables(model)},
         )
     hooked = Hooked(project)
     for pid in (*hooked.recorders(), *left_behind(home)):
@@ -103,27 +117,52 @@ def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
     assert CHILD_TASK == below.hops[0].task.words
 
 
-@pytest.mark.parametrize("coder", [Coder.CODEX])
+@pytest.mark.parametrize("coder", KEPT)
+def test_a_session_that_was_kept_is_read(coder: Coder, tmp_path: Path) -> None:
+    """Without a ledger the line is the agent's by hearsay; imported, it has its run and what the person said."""
+    program = KEPT[coder]
+    project, home = a_project(tmp_path), tmp_path / "home"
+    home.mkdir()
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    with scripted_model({"PARENT-TASK": program.steps(project)}) as model:
+        done = run_program(program.command(PLACE), project, {**environment, **program.variables(model)})
+    assert 0 == done.returncode, done.stderr
+    assert "def f():\n    return 2\n" == (project / "a.py").read_text(encoding="utf-8")
+
+    heard = batonpass_in(project, "blame", "a.py:2", environment=environment)
+    assert 0 == batonpass_in(project, "import", str(coder), environment=environment).returncode
+    kept = json.loads(batonpass_in(project, "blame", "a.py", "--json", environment=environment).stdout)
+
+    assert (True, True) == (f"{coder} " in heard.stdout, "hearsay" in heard.stderr)
+    (maker,) = kept["makers"].values()
+    assert [None, maker["run"]] == [line["run"] for line in kept["lines"]]
+    assert (str(coder), True) == (maker["agent"], program.said in json.dumps(maker))
+
+
+@pytest.mark.parametrize("coder", SERVERS)
 def test_a_program_reads_the_servers_that_we_put_behind_the_proxy(coder: Coder, tmp_path: Path) -> None:
     """Added by its own command, changed by ours, told by its own again; and back."""
-    if not is_there(coder):
-        pytest.skip(f"{coder} is not installed in {PLACE}")
+    words = SERVERS[coder]
     home, project = tmp_path / "home", tmp_path / "shop"
-    (home / ".codex").mkdir(parents=True)
-    project.mkdir()
+    for folder in (home / ".codex", project):
+        folder.mkdir(parents=True)
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    place = (home if words.of_person else project) / words.place
+    ours = ("init", "mcp", "--client", str(coder), *(["--user"] if words.of_person else []))
 
-    def told(*words: str) -> str:
-        command = [PROGRAMS[coder].command(PLACE)[0], "mcp", *words]
-        return subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, text=True).stdout
+    def told(asked: Sequence[str]) -> str:
+        done = run_program([*words.program(PLACE), *asked], project, environment)
+        assert 0 == done.returncode, done.stderr
+        return done.stdout + done.stderr
 
-    told("add", "time", "--env", "TOKEN=x", "--", "mcp-server-time", "--utc")
-    before = (home / ".codex" / "config.toml").read_bytes()
-    assert (
-        0 == batonpass_in(project, "init", "mcp", "--client", str(coder), "--user", environment=environment).returncode
-    )
-    (server,) = json.loads(told("list", "--json"))
-    assert ["--", "mcp-server-time", "--utc"] == server["transport"]["args"][-3:]
-    assert {"TOKEN": "x"} == server["transport"]["env"]
-    undone = batonpass_in(project, "init", "mcp", "--client", str(coder), "--user", "--undo", environment=environment)
-    assert (0, before) == (undone.returncode, (home / ".codex" / "config.toml").read_bytes())
+    told(words.add)
+    before = place.read_bytes()
+    assert 0 == batonpass_in(project, *ours, environment=environment).returncode
+    wrapped = place.read_bytes()
+    assert words.says in told(words.tell)
+    place.write_bytes(wrapped)
+    undone = batonpass_in(project, *ours, "--undo", environment=environment)
+
+    assert (0, before) == (undone.returncode, place.read_bytes())
+    assert b"mcp-server-time" in before
+    assert b"mcp-proxy" in wrapped

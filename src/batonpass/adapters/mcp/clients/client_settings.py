@@ -77,31 +77,38 @@ def config_of(path: Path) -> Config:
 
 def find_configs(project: Path, home: Path, client: Client | None = None, *, user: bool = False) -> Iterator[Config]:
     """Yield the settings files of one client or of all: of a project, or of the user."""
-    of_project = {
-        Client.CLAUDE_CODE: Config(project / ".mcp.json", (_SERVERS,)),
-        Client.CODEX: Config(project / ".codex" / "config.toml", (_OF_CODEX,)),
-        Client.COPILOT: Config(project / ".github" / "mcp.json", (_SERVERS,)),
-        Client.CURSOR: Config(project / ".cursor" / "mcp.json", (_SERVERS,)),
-        Client.DROID: Config(project / ".factory" / "mcp.json", (_SERVERS,)),
-        Client.GEMINI: Config(project / ".gemini" / "settings.json", (_SERVERS,), bare_url=False),
-        Client.OPENCODE: Config(project / "opencode.json", (_OF_OPENCODE,)),
-        Client.QWEN: Config(project / ".qwen" / "settings.json", (_SERVERS,), bare_url=False),
-        Client.VSCODE: Config(project / ".vscode" / "mcp.json", (_OF_VSCODE,)),
-    }
-    of_person = {
-        Client.CLAUDE_CODE: Config(home / ".claude.json", (_SERVERS, ("projects", str(project), *_SERVERS))),
-        Client.CLINE: Config(home / ".cline" / "data" / "settings" / "cline_mcp_settings.json", (_SERVERS,)),
-        Client.CODEX: Config(home / ".codex" / "config.toml", (_OF_CODEX,)),
-        Client.COPILOT: Config(home / ".copilot" / "mcp-config.json", (_SERVERS,)),
-        Client.CURSOR: Config(home / ".cursor" / "mcp.json", (_SERVERS,)),
-        Client.DROID: Config(home / ".factory" / "mcp.json", (_SERVERS,)),
-        Client.GEMINI: Config(home / ".gemini" / "settings.json", (_SERVERS,), bare_url=False),
-        Client.OPENCODE: Config(home / ".config" / "opencode" / "opencode.json", (_OF_OPENCODE,)),
-        Client.QWEN: Config(home / ".qwen" / "settings.json", (_SERVERS,), bare_url=False),
-    }
-    for name, config in (of_person if user else of_project).items():
+    of_project = [
+        (Client.CLAUDE_CODE, Config(project / ".mcp.json", (_SERVERS,))),
+        (Client.CODEX, Config(project / ".codex" / "config.toml", (_OF_CODEX,))),
+        (Client.COPILOT, Config(project / ".github" / "mcp.json", (_SERVERS,))),
+        (Client.CURSOR, Config(project / ".cursor" / "mcp.json", (_SERVERS,))),
+        (Client.DROID, Config(project / ".factory" / "mcp.json", (_SERVERS,))),
+        (Client.GEMINI, Config(project / ".gemini" / "settings.json", (_SERVERS,), bare_url=False)),
+        *_of_opencode(project, project / ".opencode"),
+        (Client.QWEN, Config(project / ".qwen" / "settings.json", (_SERVERS,), bare_url=False)),
+        (Client.VSCODE, Config(project / ".vscode" / "mcp.json", (_OF_VSCODE,))),
+    ]
+    of_cline = home / ".cline" / "data" / "settings" / "cline_mcp_settings.json"
+    of_person = [
+        (Client.CLAUDE_CODE, Config(home / ".claude.json", (_SERVERS, ("projects", str(project), *_SERVERS)))),
+        (Client.CLINE, Config(of_cline, (_SERVERS,))),
+        (Client.CODEX, Config(home / ".codex" / "config.toml", (_OF_CODEX,))),
+        (Client.COPILOT, Config(home / ".copilot" / "mcp-config.json", (_SERVERS,))),
+        (Client.CURSOR, Config(home / ".cursor" / "mcp.json", (_SERVERS,))),
+        (Client.DROID, Config(home / ".factory" / "mcp.json", (_SERVERS,))),
+        (Client.GEMINI, Config(home / ".gemini" / "settings.json", (_SERVERS,), bare_url=False)),
+        *_of_opencode(home / ".config" / "opencode"),
+        (Client.QWEN, Config(home / ".qwen" / "settings.json", (_SERVERS,), bare_url=False)),
+    ]
+    for name, config in of_person if user else of_project:
         if client in {None, name}:
             yield config
+
+
+def _of_opencode(*folders: Path) -> Iterator[tuple[Client, Config]]:
+    """Yield the files that OpenCode reads in these folders: its own command writes the one with comments."""
+    for path in (folder / name for folder in folders for name in ("opencode.json", "opencode.jsonc")):
+        yield Client.OPENCODE, Config(path, (_OF_OPENCODE,))
 
 
 class Backup(Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ _HTTP: Final = frozenset({"http", "streamable-http", "streamableHttp"})
 _VARIABLE: Final = "MCP_PROXY_HEADER_"
 _TYPE: Final = "type"
 _LOCAL: Final = "local"
+_TRANSPORT: Final = "transport"  # Cline keeps in it how a server is started or reached
 _END: Final = "--"  # ends our options; the server's command follows
 
 Keys = tuple[str, ...]
@@ -110,7 +111,11 @@ def find_entries(
     for keys in places:
         servers = document.find(*keys)
         for name, node in ({} if servers is None else servers.members).items():
-            yield ServerEntry(name, (*keys, name), node, bare_url, form)
+            inner = node.members.get(_TRANSPORT)
+            if inner is not None and isinstance(inner.value, dict):
+                yield ServerEntry(name, (*keys, name, _TRANSPORT), inner, bare_url, form)
+            else:
+                yield ServerEntry(name, (*keys, name), node, bare_url, form)
 
 
 def wrap(

@@ -200,7 +200,9 @@ def test_each_client_has_its_files(tmp_path: Path) -> None:
     own = list(find_configs(project, home, Client.CLAUDE_CODE, user=True))
 
     of_agents = (".github/mcp.json", ".cursor/mcp.json", ".factory/mcp.json", ".gemini/settings.json")
-    names = (".mcp.json", ".codex/config.toml", *of_agents, "opencode.json", ".qwen/settings.json", ".vscode/mcp.json")
+    of_opencode = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
+    others = (".qwen/settings.json", ".vscode/mcp.json")
+    names = (".mcp.json", ".codex/config.toml", *of_agents, *of_opencode, *others)
     assert [project / name for name in names] == shared
     assert [(home / ".claude.json", ("projects", str(project), "mcpServers"))] == [
         (config.path, config.places[1]) for config in own
@@ -308,7 +310,7 @@ def _written(directory: Path, text: str) -> Config:
 @pytest.mark.parametrize("client", ["copilot", "droid", "gemini", "opencode", "qwen"])
 def test_servers_of_coding_agents_go_behind_the_proxy_and_back(client: str, user: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
     """Each agent's file, with the command as this agent writes it; what only the agent can reach stays."""
-    (config,) = find_configs(tmp_path, tmp_path, Client(client), user=user)
+    config = next(find_configs(tmp_path, tmp_path, Client(client), user=user))
     listed = {"type": "local", "command": ["npx", "server"]}
     words = listed if client == "opencode" else {"command": "npx", "args": ["server"]}
     elsewhere = {"type": "remote", "url": "http://127.0.0.1:9/x"} if client == "opencode" else {"httpUrl": "x"}
@@ -326,6 +328,38 @@ def test_servers_of_coding_agents_go_behind_the_proxy_and_back(client: str, user
     assert elsewhere == wrapped["elsewhere"]
     started = wrapped["files"]["command"]
     assert "/bin/batonpass" == (started[0] if client == "opencode" else started)
+    assert text == config.path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("inner", "words"),
+    [
+        ({"type": "stdio", "command": "npx", "args": ["server"]}, ["--", "npx", "server"]),
+        ({"type": "streamableHttp", "url": "http://127.0.0.1:9/mcp"}, ["--url", "http://127.0.0.1:9/mcp"]),
+    ],
+    ids=["a command", "an address"],
+)
+def test_servers_of_cline_are_started_by_what_is_in_their_transport(
+    inner: dict[str, Any], words: list[str], tmp_path: Path
+) -> None:
+    """As its own command writes them; what else is set for a server stays beside it, and all of it comes back."""
+    (config,) = find_configs(tmp_path, tmp_path, Client.CLINE, user=True)
+    text = json.dumps({"mcpServers": {"files": {"disabled": False, "transport": inner}}}, indent=2)
+    config.path.parent.mkdir(parents=True)
+    config.path.write_text(text, encoding="utf-8")
+    edit, backup = plan(config, Backup(path=config.path), WRAPPER)
+    edit.apply()
+    server = json.loads(config.path.read_text(encoding="utf-8"))["mcpServers"]["files"]
+    ((_, behind, every),) = find_wrapped([config])
+    plan(config, backup, None)[0].apply()
+
+    assert {"disabled", "transport"} == set(server)
+    assert ("stdio", "/bin/batonpass", words) == (
+        server["transport"]["type"],
+        server["transport"]["command"],
+        server["transport"]["args"][-len(words) :],
+    )
+    assert (1, 1) == (behind, every)
     assert text == config.path.read_text(encoding="utf-8")
 
 
