@@ -9,6 +9,7 @@ lead here. Weak evidence gives candidates: a brace between two lines may be anyb
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -31,6 +32,7 @@ from batonpass.wire.canonical import encode_typed
 MOST_POINTERS: Final = 4_096  # commits of one file whose notes are read because they may have been repeated
 _MOST_STEPS: Final = 4_096  # from blob to blob
 _MOST_OVERRIDES: Final = 64  # commits of one file that know better than git which of two equal lines is new
+_MOST_NAMES: Final = 8  # of one file, where git does not know that it was renamed
 _MOST_FILES: Final = 32  # of a commit that are compared with another's
 _MOST_RECORDS: Final = 20_000  # signatures that are checked for one answer
 _MOST_STRANGE: Final = 1_024  # records of one file by keys for which nobody vouches
@@ -82,6 +84,7 @@ class _Found(Struct, frozen=True):
 
     commit: str
     record: NoteRecord
+    leads_here: bool = False  # it is in the history of the commit that is asked about
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -275,6 +278,7 @@ class ClaimReader:
         if not marked:
             return {}
         wanted = {(origin.commit.id, origin.path, origin.line) for origin in origins.values()}
+        aside = [one for one in aside if not one.leads_here]
         gone = {one.commit for one in aside}
         here = [commit for commit in marked if commit not in gone][:_MOST_OVERRIDES]
         away = self.repository.not_leading_to(here, at) if here else set()
@@ -299,11 +303,32 @@ class ClaimReader:
         return found
 
     def _aside(self, pointers: Iterable[str], names: set[str], known: set[str], at: str) -> list[_Found]:
-        """Return the records about a file from commits that do not lead here, the latest commits first."""
+        """Return the records about a file from commits that do not lead here, the latest commits first.
+
+        If such a commit renamed the file, git may not know the earlier name. Then all records about that name come
+        last, because the way from blob to blob may end in the history of the commit that is asked about.
+        """
         wanted = [commit for commit in pointers if commit not in known]
         away = self.repository.not_leading_to(wanted, at) if wanted else set()
         found = self._of_commits([commit for commit in wanted if commit in away], names)
-        return [one for commit in wanted for one in found.get(commit, ())]
+        aside = [one for commit in wanted for one in found.get(commit, ())]
+        earlier, every = self._earlier(aside, names), set(names)
+        while earlier and len(every) < _MOST_NAMES:
+            every |= earlier
+            commits = list(self._pointers(earlier))
+            away = self.repository.not_leading_to(commits, at) if commits else set()
+            found = self._of_commits(commits, earlier)
+            more = [
+                replace(one, leads_here=one.commit not in away) for commit in commits for one in found.get(commit, ())
+            ]
+            aside += more
+            earlier = self._earlier(more, every)
+        return aside
+
+    def _earlier(self, found: Iterable[_Found], names: Collection[str]) -> set[str]:
+        """Return names that trusted records say a file had before, and that are not known yet."""
+        told = {one.record.renamed for one in found if one.record.renamed is not None and self._counts(one)}
+        return set(islice(told.difference(names), _MOST_NAMES))
 
     def _claims(self, found: Iterable[_Found], line: int, *, matched: bool) -> Iterator[LineClaim]:
         for one in found:
@@ -365,6 +390,8 @@ class _Repeats:
             self._by_blob[one.record.blob].append(one)
             if one.record.was is not None:
                 self._after[one.record.was].append(one)
+            if one.leads_here:
+                continue  # git tells which of its lines are still there; by their looks they would be taken for others
             room -= len(one.record.line_prints)
             for line, (above, below) in one.record.line_prints.items() if room >= 0 else ():
                 key = id(one.record), line

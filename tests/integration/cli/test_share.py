@@ -35,11 +35,11 @@ with start("Fix invoice rounding", by="user:ana") as lead:
 FILE = "invoice.py"
 
 
-def work(clone: Clone, number: int, words: str) -> None:
+def work(clone: Clone, number: int, words: str, path: str = FILE) -> None:
     """Let an agent replace a line, and commit it."""
     environment = surroundings(PATH=os.environ["PATH"], HOME=str(clone.tools))
     subprocess.run(
-        [sys.executable, "-c", WORK, FILE, str(number), words],
+        [sys.executable, "-c", WORK, path, str(number), words],
         cwd=clone.folder,
         env=environment,
         check=True,
@@ -88,6 +88,12 @@ def blamed(clone: Clone, line: int, *more: str) -> dict[str, object]:
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
+def agents(clone: Clone, file: str) -> list[list[str]]:
+    """Return for each line of a file who is said to have written it."""
+    told = json.loads(clone.batonpass("blame", file, "--json").stdout)
+    return [[told["makers"][call]["agent"] for call in line["calls"]] for line in told["lines"]]
+
+
 def test_a_fresh_clone_answers_from_notes(ana: Clone) -> None:
     """Whoever clones and syncs is told who wrote a line, whose relay signed that, and no more than that."""
     clone = fresh(ana)
@@ -130,6 +136,37 @@ def test_a_squash_on_the_server_keeps_the_answer(ana: Clone) -> None:
 
     assert ["editor"] * 2 == [next(iter(blamed(clone, line)["makers"].values()))["agent"] for line in (4, 6)]  # type: ignore[attr-defined]
     assert "" == clone.git("branch", "--remotes", "--list", "origin/topic").stdout
+
+
+def test_lines_of_a_renamed_file_keep_who_wrote_them(ana: Clone) -> None:
+    """Twice renamed, once with an edit, then squashed on a server: with a ledger and in a fresh clone."""
+    ana.git("checkout", "--quiet", "-b", "topic")
+    work(ana, 4, "rate = Decimal('0.19')  # as the tax office says")
+    ana.git("mv", FILE, "bill.py")
+    ana.git("commit", "--quiet", "-m", "a better name")
+    work(ana, 6, "assert rate > 0, 'a rate is never negative'", path="bill.py")
+    (ana.folder / "src").mkdir()
+    ana.git("mv", "bill.py", "src/bill.py")
+    text = (ana.folder / "src/bill.py").read_text(encoding="utf-8")
+    (ana.folder / "src/bill.py").write_text(text.replace("line 8 of it", "typed by a person"), encoding="utf-8")
+    ana.git("commit", "--quiet", "--all", "-m", "moved")
+    ana.git("push", "--quiet", "origin", "topic")
+    here = agents(ana, "src/bill.py")
+    branch = fresh(ana, "branch")
+    branch.git("checkout", "--quiet", "topic")
+    server = fresh(ana, "server", sync=False)
+    server.git("merge", "--quiet", "--squash", "origin/topic")
+    server.git("commit", "--quiet", "-m", "All of it (#1)")
+    server.git("push", "--quiet", "origin", "main", ":topic")
+    clone = fresh(ana)
+    truth = [[], ["editor"], [], ["editor"], [], ["editor"], [], []]
+
+    assert truth == here
+    assert truth == agents(branch, "src/bill.py")
+    assert truth == agents(clone, "src/bill.py")
+    ana.git("checkout", "--quiet", "main")
+    ana.git("pull", "--quiet", "origin", "main")
+    assert truth == agents(ana, "src/bill.py")
 
 
 def test_two_people_who_send_at_the_same_time_lose_nothing(ana: Clone) -> None:
