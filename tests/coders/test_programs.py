@@ -6,6 +6,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.unit.adapters.coders.stories import RULES, maker_of
 
 PLACE: Final = Path(os.environ.get("BATONPASS_CODERS", ""))
 PATIENCE: Final = 300.0
+HOOKS_END: Final = 20.0
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,6 +46,20 @@ def left_behind(home: Path) -> list[int]:
             if entry.name.isdigit() and f"HOME={home}".encode() in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
     return found
+
+
+def wait_for_hooks(home: Path) -> None:
+    """Wait until no hook is under way: Cline's daemon tells the last events after the program ended."""
+    ends = time.monotonic() + HOOKS_END
+    while time.monotonic() < ends:
+        lines = [Path(f"/proc/{pid}/cmdline") for pid in left_behind(home)]
+        under_way = 0
+        for line in lines:
+            with suppress(OSError):
+                under_way += b"hook" in line.read_bytes()
+        if not under_way:
+            return
+        time.sleep(0.2)
 
 
 def a_project(root: Path) -> Path:
@@ -97,6 +113,7 @@ def test_a_session_is_recorded_and_judged(coder: Coder, tmp_path: Path) -> None:
             project,
             {"HOME": str(home), "PATH": os.environ["PATH"], **program.variables(model)},
         )
+    wait_for_hooks(home)
     hooked = Hooked(project)
     for pid in (*hooked.recorders(), *left_behind(home)):
         hooked.kill(pid)
