@@ -8,7 +8,7 @@ from typing import Final
 
 from batonpass.drift.drift import DaySpan, DriftQuestion, find_drift
 from batonpass.drift.evidence import find_evidence
-from batonpass.drift.rollup import keep_up, read_days
+from batonpass.drift.rollup import keep_up, read_weeks
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import Scribe, a_scribe
 from batonpass.testing.clock import FrozenClock
@@ -64,8 +64,9 @@ def reports(store: LedgerStore) -> Act:
     span = DaySpan(first=today - timedelta(days=_DAYS - 1), last=today)
 
     def act() -> None:
-        report = find_drift(read_days(store, span), DriftQuestion(span=span))
+        weeks = read_weeks(store, span)
+        report = find_drift(weeks.days, DriftQuestion(span=span))
         with store.view() as view:
-            find_evidence(view, report)
+            find_evidence(view, report, weeks)
 
     return act

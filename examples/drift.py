@@ -17,7 +17,7 @@ from batonpass import Brief, Constraint, Relay, tool
 from batonpass.drift.drift import DaySpan, DriftQuestion, DriftReport, find_drift
 from batonpass.drift.evidence import find_evidence
 from batonpass.drift.report.drift_text import side_by_side, title_of, told_change, told_index
-from batonpass.drift.rollup import read_days
+from batonpass.drift.rollup import read_weeks
 from batonpass.model.base.ids import AgentId
 from batonpass.testing import FrozenClock
 
@@ -75,9 +75,10 @@ def compare_weeks(ledger: Path) -> DriftReport:
     today = datetime.now(UTC).date()
     span = DaySpan(first=today - (WEEKS * 7 - 1) * DAY, last=today)
     with Relay.open(ledger) as relay:
-        report = find_drift(read_days(relay.store, span), DriftQuestion(span=span, agent=AgentId("analyst")))
+        weeks = read_weeks(relay.store, span)
+        report = find_drift(weeks.days, DriftQuestion(span=span, agent=AgentId("analyst")))
         with relay.store.view() as view:
-            return find_evidence(view, report)
+            return find_evidence(view, report, weeks)
 
 
 def tell_weeks(report: DriftReport, tell: Tell) -> None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from batonpass.accounts.trail.trail_values import Trail
     from batonpass.audit.verification.evidence import Evidence
     from batonpass.credentials import Provider
+    from batonpass.drift.alarms import AlarmCheck
     from batonpass.drift.recall import FleetMemory
     from batonpass.handoff.live.faces import LiveHandoff, LiveRun
     from batonpass.handoff.live.held_call import LiveCall
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from batonpass.policy.policy_table import AnyPolicy
     from batonpass.records.access_token import TokenRecord
     from batonpass.records.recipients.webhook import WebhookRecord
+    from batonpass.records.remarks.alarm import AlarmRecord
     from batonpass.review.finding import Finding
 
 # The use cases are two thirds of the package, so each method imports its own when it is first called. A program that
@@ -667,6 +669,30 @@ class Relay:
         with self._store.view() as view:
             root = view.get_run(self._run(run)).root
         return acknowledge(self._furnished(), root, finding, by=by, reason=reason)
+
+    @property
+    def reads_alarms(self) -> bool:
+        """Return whether a rule of the policy reads alarms, so that somebody should check them from time to time."""
+        return self._furnished().gates.needs_alarms
+
+    def check_alarms(self) -> "AlarmCheck":
+        """Compare the weeks of every agent: raise alarms that are new, and clear those whose cause is over.
+
+        Checking twice changes nothing.
+        """
+        from batonpass.drift.alarms import check_alarms  # noqa: PLC0415 - as above
+
+        return check_alarms(self._furnished())
+
+    def acknowledge_alarm(self, alarm: str, *, by: str, reason: str) -> "AlarmRecord":
+        """Acknowledge an alarm: a person has seen it and lets the agent go on. Return it.
+
+        Name it by the beginning or the end of its key, or by its agent if that has one. Raises `NotPersonError` if
+        `by` is no person, `NotFoundError` and `AmbiguousIdError`.
+        """
+        from batonpass.drift.alarms import acknowledge_alarm  # noqa: PLC0415 - as above
+
+        return acknowledge_alarm(self._furnished(), alarm, by=by, reason=reason)
 
     def recall(
         self, words: str | None = None, *, kind: str | None = None, agent: str | None = None, limit: int = 10

@@ -23,6 +23,7 @@ from batonpass.model.bodies.body import Gate, HandoffInitiated, Kind
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.policy_rules import Policy, Tier
 from batonpass.records.call import CallOutcome, CallRecord, call_of, find_calls
+from batonpass.records.remarks.alarm import alarmed_kinds
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 
@@ -79,11 +80,11 @@ def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
 def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str, tuple[GateDecision, ...]]:
     """Return a handoff's or call's id, and what a policy says about it. Raises `NotFoundError` for other receipts."""
     if isinstance(receipt.body, HandoffInitiated):
-        return receipt.body.handoff, judge_handoff(_handoff_facts(view, receipt.body), policy)
+        return receipt.body.handoff, judge_handoff(_handoff_facts(view, receipt, receipt.body, policy), policy)
     call = find_calls([receipt]).get(call_of(receipt) or CallId(""))
     if call is None or not (call.is_made or call.outcome is CallOutcome.HELD):
         raise NotFoundError("handoff or call of receipt", ending(receipt.id, 6))
-    judged = judge_call(_call_facts(view, call, needs_use=policy.needs_use), policy)
+    judged = judge_call(_call_facts(view, call, policy), policy)
     return call.id, (*judged, *(_judge_by_tables(view, call, policy) if call.is_made else ()))
 
 
@@ -117,7 +118,7 @@ def _find_judged(view: LedgerView) -> Iterator[Receipt]:
             yield read_receipt(stored)
 
 
-def _handoff_facts(view: LedgerView, body: HandoffInitiated) -> HandoffFacts:
+def _handoff_facts(view: LedgerView, receipt: Receipt, body: HandoffInitiated, policy: Policy) -> HandoffFacts:
     baton = read_offer(view, view.get_handoff(body.handoff)).baton
     return HandoffFacts(
         to=body.to,
@@ -125,6 +126,7 @@ def _handoff_facts(view: LedgerView, body: HandoffInitiated) -> HandoffFacts:
         may=baton.brief.may,
         tiers=tiers_of_handoff(baton.brief),
         depth=depth_in(view, body.run) + 1,
+        alarms=alarmed_kinds(view, body.to, receipt.at) if policy.needs_alarms else (),
         missing=body.missing,
         unverified=len(body.unverified),
         has_method=has_method(baton.brief),
@@ -141,16 +143,18 @@ def _used(view: LedgerView, call: CallRecord, target: str | None) -> UsedOn | No
     return None if target is None else names_used((target,))
 
 
-def _call_facts(view: LedgerView, call: CallRecord, *, needs_use: bool) -> CallFacts:
+def _call_facts(view: LedgerView, call: CallRecord, policy: Policy) -> CallFacts:
+    agent = view.get_run(call.run).agent
     target = read_texts(view, call.receipt).get(TARGET)
     return CallFacts(
-        agent=view.get_run(call.run).agent,
+        agent=agent,
         tool=call.tool,
         reads=call.reads,
         target=None if target is None else target.words,
-        used=_used(view, call, None if target is None else target.words) if needs_use else None,
+        used=_used(view, call, None if target is None else target.words) if policy.needs_use else None,
         tiers=tuple(tier for name in call.tiers if (tier := _tier(name)) is not None),
         depth=depth_in(view, call.run),
+        alarms=alarmed_kinds(view, agent, call.at) if policy.needs_alarms else (),
     )
 
 

@@ -100,6 +100,11 @@ class AsyncRelay(Face[Relay]):
         await self.close()
 
     @property
+    def reads_alarms(self) -> bool:
+        """Return whether a rule of the policy reads alarms, so that somebody should check them from time to time."""
+        return self.sync.reads_alarms
+
+    @property
     def store(self) -> LedgerStore:
         """Return the store, for reading. Its methods block."""
         return self.sync.store
@@ -153,6 +158,8 @@ class AsyncRelay(Face[Relay]):
     verify = twin(Relay.verify)
     endorse_file = twin(Relay.endorse_file)
     acknowledge = twin(Relay.acknowledge)
+    check_alarms = twin(Relay.check_alarms)
+    acknowledge_alarm = twin(Relay.acknowledge_alarm)
     recall = twin(Relay.recall)
     prune_session = twin(Relay.prune_session)
     read = twin(Relay.read)

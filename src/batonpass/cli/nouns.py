@@ -20,6 +20,7 @@ _NOUNS: Final = {
     "review": "List what a person should look at after a run.",
     "acknowledge": "Leave a finding of a review as it is, with a reason.",
     "drift": "Show what changed over weeks, agent by agent.",
+    "alarm": "List, check and acknowledge alarms about agents.",
     "recall": "Show what earlier handoffs of a kind came to.",
     "why": "Explain why something was allowed, denied or held.",
     "taint": "Trace content from outside: where it entered, what it reached.",
@@ -50,6 +51,7 @@ _NOUNS: Final = {
 
 _MODULES: Final = {
     "acknowledge": "review.acknowledge",
+    "alarm": "drift.alarm",
     "blame": "blame.command",
     "doctor": "doctor.command",
     "drift": "drift.command",

@@ -177,6 +177,11 @@ class RemoteRelay(Relay):
         said = {"holder": lease.holder, "token": lease.token}
         self._exchange.tell(f"/v1/claims/{lease.handoff}/release", said)
 
+    @property
+    def reads_alarms(self) -> bool:
+        """Return that nobody here has to check alarms: the control plane does."""
+        return False
+
     def sweep(self, *, holder: str = "sweeper") -> int:  # noqa: ARG002 - as of `Relay`
         """Do nothing: the control plane sweeps."""
         return 0

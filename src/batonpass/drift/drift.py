@@ -19,6 +19,7 @@ from batonpass.drift.stability import ALARM_BELOW, FEWEST, Stability, stability
 from batonpass.drift.statistics import jackknife, mutual_information
 from batonpass.model.base.ids import AgentId
 from batonpass.model.ledger.rollup import RolledDay
+from batonpass.records.remarks.alarm import AlarmRecord
 
 IN_A_ROW: Final = 3  # windows until there is an alarm
 BASELINE: Final = 2 * FEWEST  # closed handoffs: every window is compared with these, so they have to be more
@@ -77,6 +78,12 @@ class DriftAlarm:
 
     cause: str  # `index`, or the topic of what is different
     sentence: str
+    plain: str  # the same without the words of any handoff
+
+    @property
+    def code(self) -> str:
+        """Return the cause as receipts name it."""
+        return self.cause.replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +112,13 @@ class AgentDrift:
     windows: tuple[DriftWindow, ...]
     pending: int  # closed handoffs that make no window yet
     replaces: DriftChange | None = None  # the change of configuration with which it began
+    is_over: bool = False  # another configuration began after its last handoff, so it can be in alarm no more
     counts: Counts = field(default_factory=dict, repr=False)  # of the baseline
 
     @property
     def alarms(self) -> tuple[DriftAlarm, ...]:
         """Return the alarms that there are now."""
-        return self.windows[-1].alarms if self.windows else ()
+        return self.windows[-1].alarms if self.windows and not self.is_over else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +128,22 @@ class DriftReport:
     question: DriftQuestion
     agents: tuple[AgentDrift, ...]
     scarce: Mapping[str, int]  # agents and kinds with too few closed handoffs for a baseline, and how many there are
+    recorded: tuple[AlarmRecord, ...] = ()  # the alarms on record that are not over
 
     @property
     def alarmed(self) -> tuple[AgentDrift, ...]:
-        """Return those in alarm."""
-        return tuple(one for one in self.agents if one.alarms)
+        """Return those in alarm, without those whose alarms a person acknowledged."""
+        return tuple(one for one in self.agents if any(self.is_new(one, alarm) for alarm in one.alarms))
+
+    def is_new(self, drift: AgentDrift, alarm: DriftAlarm) -> bool:
+        """Return whether nobody has acknowledged an alarm."""
+        found = self.find_recorded(drift, alarm)
+        return found is None or found.stands
+
+    def find_recorded(self, drift: AgentDrift, alarm: DriftAlarm) -> AlarmRecord | None:
+        """Return the alarm on record that is about the same."""
+        about = (drift.agent, drift.task_kind, drift.config or None, alarm.code)
+        return next((one for one in self.recorded if one.subject == about), None)
 
 
 def find_drift(days: Iterable[DayCounts], question: DriftQuestion) -> DriftReport:
@@ -146,6 +165,9 @@ def find_drift(days: Iterable[DayCounts], question: DriftQuestion) -> DriftRepor
                 scarce[name] = sum(counts.closed(day.counts) for day in each)
                 continue
             told = replace(told, replaces=None if before is None else _reconfigured(before, told))
+            last = max(day.day for day in each)
+            if any(min(day.day for day in later) >= last for other, later in configs.items() if other != config):
+                told = replace(told, is_over=True)
             agents.append(told)
             before = told
     agents.sort(key=lambda one: (not one.alarms, _lowest(one), one.agent, one.task_kind, one.baseline.first))
@@ -286,12 +308,12 @@ def _alarms(windows: Sequence[DriftWindow]) -> tuple[DriftAlarm, ...]:
     if all(value is not None and value < ALARM_BELOW for value in values):
         shown = ", ".join(f"{value:.2f}" for value in values if value is not None)
         sentence = f"the Agent Stability Index is below {ALARM_BELOW} in {IN_A_ROW} windows in a row: {shown}"
-        found.append(DriftAlarm(cause="index", sentence=sentence))
+        found.append(DriftAlarm(cause="index", sentence=sentence, plain=sentence))
     for topic in ChangeTopic:
         if topic not in QUIET and all(any(change.topic == topic for change in window.changes) for window in last):
             change = next(change for change in last[-1].changes if change.topic == topic)
-            sentence = f"{topic}: not as in the baseline in {IN_A_ROW} windows in a row: {change.sentence}"
-            found.append(DriftAlarm(cause=topic.value, sentence=sentence))
+            plain = f"{topic}: not as in the baseline in {IN_A_ROW} windows in a row"
+            found.append(DriftAlarm(cause=topic.value, sentence=f"{plain}: {change.sentence}", plain=plain))
     return tuple(found)
 
 

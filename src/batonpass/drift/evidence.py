@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
@@ -10,6 +10,7 @@ from batonpass.drift.change import ChangeTopic, DriftChange
 from batonpass.drift.closed_handoff import WORD_SLOTS, decode_outcome
 from batonpass.drift.counts import NOTHING
 from batonpass.drift.drift import AgentDrift, DaySpan, DriftReport, DriftWindow
+from batonpass.drift.rollup import RolledWeeks
 from batonpass.drift.shape_of_text import slot, words_in
 from batonpass.model.base.ids import ContentId
 from batonpass.model.ledger.rollup import RolledHandoff, RolledQuery
@@ -21,24 +22,38 @@ _WORDS: Final = 5  # that are named
 _ONE_DAY: Final = timedelta(days=1)
 
 
-def find_evidence(view: LedgerView, report: DriftReport) -> DriftReport:
-    """Return the report with the first handoff of each change, and with the words of those about wording."""
-    return replace(report, agents=tuple(_told(view, one) for one in report.agents))
+def find_evidence(view: LedgerView, report: DriftReport, weeks: RolledWeeks | None = None) -> DriftReport:
+    """Return the report with the first handoff of each change, and with the words of those about wording.
+
+    The handoffs come from where the days of the report came from: from what is kept, or from the receipts alone.
+    Without `weeks`, from what is kept.
+    """
+    known = _Handoffs(view, weeks or RolledWeeks([]))
+    return replace(report, agents=tuple(_told(known, one) for one in report.agents))
 
 
-def _told(view: LedgerView, drift: AgentDrift) -> AgentDrift:
-    known: dict[tuple[str, str, tuple[str, ...]], DriftChange] = {}
+@dataclass(frozen=True, slots=True)
+class _Handoffs:
+    view: LedgerView
+    weeks: RolledWeeks
+
+    def find(self, query: RolledQuery) -> Iterator[RolledHandoff]:
+        return self.weeks.find(self.view, query)
+
+
+def _told(known: _Handoffs, drift: AgentDrift) -> AgentDrift:
+    seen: dict[tuple[str, str, tuple[str, ...]], DriftChange] = {}
     windows = []
     for window in drift.windows:
         changes = []
         for change in window.changes:
-            if change.id not in known:  # it began here; later windows show the same
-                known[change.id] = _located(view, drift, window, change)
-            changes.append(replace(change, first=known[change.id].first, sentence=_sentence(change, known[change.id])))
+            if change.id not in seen:  # it began here; later windows show the same
+                seen[change.id] = _located(known, drift, window, change)
+            changes.append(replace(change, first=seen[change.id].first, sentence=_sentence(change, seen[change.id])))
         windows.append(replace(window, changes=tuple(changes)))
     replaces = drift.replaces
     if replaces is not None:
-        replaces = replace(replaces, first=next(_first(view, drift, drift.baseline, replaces), None))
+        replaces = replace(replaces, first=next(_first(known, drift, drift.baseline, replaces), None))
     return replace(drift, windows=tuple(windows), replaces=replaces)
 
 
@@ -46,13 +61,13 @@ def _sentence(change: DriftChange, first: DriftChange) -> str:
     return first.sentence if change.topic is ChangeTopic.WORDING else change.sentence
 
 
-def _located(view: LedgerView, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DriftChange:
+def _located(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DriftChange:
     if change.topic is ChangeTopic.WORDING:
-        change = replace(change, sentence=_wording(view, drift, window, change))
-    return replace(change, first=next(_first(view, drift, window.span, change), None))
+        change = replace(change, sentence=_wording(known, drift, window, change))
+    return replace(change, first=next(_first(known, drift, window.span, change), None))
 
 
-def _first(view: LedgerView, drift: AgentDrift, span: DaySpan, change: DriftChange) -> Iterator[str]:
+def _first(known: _Handoffs, drift: AgentDrift, span: DaySpan, change: DriftChange) -> Iterator[str]:
     """Yield the handoffs that show a change, the first one first."""
     if not change.gained and change.aspect not in _COMPARED:
         return
@@ -65,7 +80,7 @@ def _first(view: LedgerView, drift: AgentDrift, span: DaySpan, change: DriftChan
         oldest_first=True,
         limit=_LOOKED_AT,
     )
-    for rolled in view.find_rolled(query):
+    for rolled in known.find(query):
         held = decode_outcome(rolled.body)[0].get(change.aspect, NOTHING)
         if rolled.config == drift.config and any(key in held for key in change.gained):
             yield rolled.handoff
@@ -79,9 +94,9 @@ def moment_of(span: DaySpan) -> datetime:
     return datetime.combine(span.first, time(), tzinfo=UTC)
 
 
-def _wording(view: LedgerView, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> str:
+def _wording(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> str:
     """Return which words tasks gained and lost, as far as the tasks are still there."""
-    before, after = (_frequent(view, drift, span) for span in (drift.baseline, window.span))
+    before, after = (_frequent(known, drift, span) for span in (drift.baseline, window.span))
     gained, lost = set(change.gained), set(change.keys) - set(change.gained)
     more = [word for word in after if str(slot(word, WORD_SLOTS)) in gained and after[word] > before.get(word, 0)]
     less = [word for word in before if str(slot(word, WORD_SLOTS)) in lost and before[word] > after.get(word, 0)]
@@ -93,7 +108,7 @@ def _wording(view: LedgerView, drift: AgentDrift, window: DriftWindow, change: D
     return f"tasks are worded differently: {'; '.join(parts)}" if parts else change.sentence
 
 
-def _frequent(view: LedgerView, drift: AgentDrift, span: DaySpan) -> dict[str, float]:
+def _frequent(known: _Handoffs, drift: AgentDrift, span: DaySpan) -> dict[str, float]:
     """Return the words of the tasks of some days, the most frequent first, each with its share of tasks."""
     query = RolledQuery(
         agent=drift.agent,
@@ -102,9 +117,9 @@ def _frequent(view: LedgerView, drift: AgentDrift, span: DaySpan) -> dict[str, f
         until=moment_of(DaySpan(first=span.last + _ONE_DAY, last=span.last + _ONE_DAY)),
         limit=_LOOKED_AT,
     )
-    rolled = [one for one in view.find_rolled(query) if one.config == drift.config]
+    rolled = [one for one in known.find(query) if one.config == drift.config]
     seen: dict[str, int] = {}
-    texts = [*tasks_of(view, rolled).values()]
+    texts = [*tasks_of(known.view, rolled).values()]
     for text in texts:
         for word in words_in(text):
             seen[word] = seen.get(word, 0) + 1

@@ -79,6 +79,7 @@ class FleetMemory:
 
     handoffs: tuple[RememberedHandoff, ...]
     reputations: tuple[Reputation, ...]
+    looked_at: int = 0  # closed handoffs in which it was looked for
 
     def brief(self, marker: str | None = None) -> str:
         """Return it for a model: quoted as data, between lines that its authors could not know."""
@@ -110,12 +111,13 @@ def recall(
 ) -> FleetMemory:
     """Return what earlier handoffs came to, as far as roll-ups go: of a kind, an agent, or with these words.
 
-    With words, the latest 2,000 of them are looked at, and those that share the most words come first; else the latest
-    come first. Raises `InvalidValueError` if nothing is asked for.
+    With words, the latest 2,000 of them are looked at, and those that share the most words with their task, agent and
+    kind come first; else the latest come first. Raises `InvalidValueError` if nothing is asked for.
     """
     if kind is None and agent is None and not words:
         raise InvalidValueError("recall", "say a kind of task, an agent, or words of a task")
-    wanted = words_in(words)
+    # Words that tell nothing (a number, a path) are looked for as they are: asking for them is not asking for all.
+    wanted = words_in(words) or tuple((words or "").lower().split())
     most = LOOKED_AT if wanted else max(limit, COUNTED)
     rolled = [*view.find_rolled(RolledQuery(agent=agent, task_kind=kind, limit=most))]
     outcomes = {one.handoff: decode_outcome(one.body)[1] for one in rolled}
@@ -125,6 +127,7 @@ def recall(
     return FleetMemory(
         handoffs=tuple(_remembered(one, outcomes[one.handoff], texts) for one in shown),
         reputations=tuple(_reputations(chosen[:COUNTED], outcomes)),
+        looked_at=len(rolled),
     )
 
 
@@ -134,11 +137,18 @@ def _best(
     outcomes: Mapping[HandoffId, HandoffOutcome],
     wanted: Sequence[str],
 ) -> list[RolledHandoff]:
-    """Return those whose task shares words, the most first; the latest first among equals."""
+    """Return those that share words, the most first; the latest first among equals.
+
+    Words of the task count, and so do those of the agent's name and of the kind of task: people ask for either.
+    """
     tasks = [outcome.task for outcome in outcomes.values() if outcome.task is not None]
     bodies = {content.id: content.body for content in find_in_chunks(view, tasks)}
+    named = {(one.agent, one.task_kind): {*words_in(f"{one.agent} {one.task_kind}".encode())} for one in rolled}
     shared = {
-        one.handoff: len({*wanted} & {*words_in(bodies.get(outcomes[one.handoff].task or ContentId("")))})
+        one.handoff: len(
+            {*wanted}
+            & {*words_in(bodies.get(outcomes[one.handoff].task or ContentId(""))), *named[one.agent, one.task_kind]}
+        )
         for one in rolled
     }
     return sorted((one for one in rolled if shared[one.handoff]), key=lambda one: -shared[one.handoff])
@@ -223,6 +233,7 @@ def memory_facts(memory: FleetMemory) -> dict[str, Any]:
             }
             for one in memory.handoffs
         ],
+        "looked_at": memory.looked_at,
         "reputations": [
             {
                 "agent": one.agent,

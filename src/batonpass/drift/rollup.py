@@ -5,6 +5,7 @@ it at once, one of them writes, and the others see what it wrote.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from typing import Final
@@ -23,7 +24,7 @@ from batonpass.drift.drift import DayCounts, DaySpan
 from batonpass.errors import StoreReadOnlyError
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId
 from batonpass.model.bodies.body import ContentErased
-from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RollupMark
+from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery, RollupMark
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
@@ -114,8 +115,24 @@ def _rolled(closed: ClosedHandoff) -> RolledHandoff:
     )
 
 
-def read_days(store: LedgerStore, span: DaySpan, *, full: bool = False) -> list[DayCounts]:
-    """Return the sums of some days, up to date. With `full` they are computed from the receipts, and none are kept.
+@dataclass(frozen=True, slots=True)
+class RolledWeeks:
+    """The sums of some days, and the closed handoffs behind them: as they are kept, or computed from the receipts."""
+
+    days: list[DayCounts]
+    computed: Mapping[HandoffId, RolledHandoff] | None = None  # None: those that are kept
+
+    def find(self, view: LedgerView, query: RolledQuery) -> Iterator[RolledHandoff]:
+        """Yield closed handoffs as `LedgerView.find_rolled` does."""
+        if self.computed is None:
+            return view.find_rolled(query)
+        found = [one for one in self.computed.values() if query.selects(one)]
+        ordered = sorted(found, key=lambda one: (one.closed_at, one.handoff), reverse=not query.oldest_first)
+        return islice(ordered, query.limit)
+
+
+def read_weeks(store: LedgerStore, span: DaySpan, *, full: bool = False) -> RolledWeeks:
+    """Return the sums of some days, up to date. With `full` they are computed from the receipts, and none are read.
 
     A ledger that cannot be written has no roll-ups of its own: they are computed too.
     """
@@ -126,13 +143,15 @@ def read_days(store: LedgerStore, span: DaySpan, *, full: bool = False) -> list[
         full = True
     with store.view() as view:
         if not full:
-            return [DayCounts.of(day) for day in view.find_rolled_days(span.first.isoformat(), span.last.isoformat())]
-        _, days = compute_all(view)
-    return [
+            kept = view.find_rolled_days(span.first.isoformat(), span.last.isoformat())
+            return RolledWeeks([DayCounts.of(day) for day in kept])
+        handoffs, days = compute_all(view)
+    found = [
         DayCounts(agent=agent, task_kind=kind, config=config, day=at, counts=held)
         for (agent, kind, config, day), held in sorted(days.items())
         if span.first <= (at := date.fromisoformat(day)) <= span.last
     ]
+    return RolledWeeks(found, handoffs)
 
 
 def compute_all(view: LedgerView) -> tuple[Mapping[HandoffId, RolledHandoff], Mapping[Day, Counts]]:

@@ -170,6 +170,7 @@ _RULE: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "tier": lambda place: place.member(Tier),
     "depth": lambda place: place.integer(1),
     "door": lambda place: place.member(DoorName),
+    "alarm": DocumentPlace.text,
     "approvals": lambda place: place.integer(1),
 }
 _NAMED: Final = {"except": "unless"}  # a word of Python

@@ -8,7 +8,7 @@ from batonpass.model.grants.limits import UNLIMITED
 from batonpass.model.grants.permit import spell_time
 from batonpass.model.policy.policy_rules import Rule
 
-_PATTERNS: Final = ("agent", "tool", "except", "action", "target", "relation", "tier", "depth", "door")
+_PATTERNS: Final = ("agent", "tool", "except", "action", "target", "relation", "tier", "depth", "door", "alarm")
 
 
 def rule_words(rule: Rule) -> str:

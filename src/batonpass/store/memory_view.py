@@ -346,7 +346,7 @@ class MemoryView:
 
     def find_rolled(self, query: RolledQuery) -> Iterator[RolledHandoff]:
         """Yield closed handoffs that are rolled up, the latest first, or the oldest."""
-        found = [rolled for rolled in self._tables.rolled_handoffs.values() if _is_selected(rolled, query)]
+        found = [rolled for rolled in self._tables.rolled_handoffs.values() if query.selects(rolled)]
         ordered = sorted(found, key=lambda one: (one.closed_at, one.handoff), reverse=not query.oldest_first)
         return islice(ordered, query.limit)
 
@@ -431,13 +431,3 @@ def _call_in(receipt: StoredReceipt) -> bytes:
 
 def _by_id(handoff: Handoff) -> HandoffId:
     return handoff.id
-
-
-def _is_selected(rolled: RolledHandoff, query: RolledQuery) -> bool:
-    return (
-        query.agent in {None, rolled.agent}
-        and query.task_kind in {None, rolled.task_kind}
-        and (query.since is None or rolled.closed_at >= query.since)
-        and (query.until is None or rolled.closed_at < query.until)
-        and query.holding in rolled.body
-    )

@@ -1,6 +1,7 @@
 """Builders for tests: a test passes only the arguments that matter to it."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from batonpass.clock import Clock, SystemClock
 from batonpass.ledger.enrolment import Enrolment, found_ledger
@@ -8,10 +9,12 @@ from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.position import Working
 from batonpass.model.base.ids import AgentId, HandoffId, PrincipalId
+from batonpass.model.bodies.body import AlarmRaised
 from batonpass.model.ledger.key import RunKeys, Signer
 from batonpass.signing.keyring import Keyring, RelayIdentity
 from batonpass.signing.runkeys import RunKeysInMemory
 from batonpass.store.port import LedgerStore
+from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import PlainRecording
 
 ANA = PrincipalId("user:ana")
@@ -85,3 +88,17 @@ def a_small_tree(scribe: Scribe, *, calls: int = 2) -> Working:
         scribe.recording.close(child, report=f"{agent} is done")
     scribe.recording.close(lead, report="all done")
     return lead
+
+
+def an_alarm(agent: AgentId, alarm: str, *, cause: str = "constraints") -> AlarmRaised:
+    """Return an alarm about an agent, after a week that is compared with the week before."""
+    week = timedelta(weeks=1)
+    return AlarmRaised(
+        agent=agent,
+        alarm=alarm,
+        cause=cause,
+        window_since=NOON - week,
+        window_until=NOON,
+        compared_since=NOON - 2 * week,
+        compared_until=NOON - week,
+    )

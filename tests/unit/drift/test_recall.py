@@ -58,6 +58,15 @@ def test_words_find_the_tasks_that_share_the_most() -> None:
     assert () == a_fleet().relay.recall("zebra").handoffs
 
 
+def test_words_find_agents_and_kinds_of_task_too() -> None:
+    """Whoever says the name of an agent means it; words that tell nothing find nothing, not everything."""
+    relay = a_fleet().relay
+
+    assert {"checker"} == {one.agent for one in relay.recall("checker").handoffs}
+    assert {"sums"} == {one.task_kind for one in relay.recall("sums").handoffs}
+    assert ((), 5) == ((found := relay.recall("4711")).handoffs, found.looked_at)
+
+
 def test_what_was_erased_is_not_remembered() -> None:
     """The outcome stays, the words are gone."""
     fleet = a_fleet()
@@ -110,6 +119,9 @@ def test_the_command_and_the_asynchronous_relay_remember_the_same(tmp_path: Path
     refused = CliRunner().invoke(cli, ["recall", "--ledger", str(ledger)])
 
     assert facts == asyncio.run(awaited())
+    assert "nothing is remembered: none of 1 closed handoff fits; words are looked for in tasks, agents and" in (
+        nothing.output
+    )
     assert (0, 1, 2) == (said.exit_code, nothing.exit_code, refused.exit_code)
     for words in (
         "Add up page 1",

@@ -1,11 +1,14 @@
 """Reports of drift: the same facts in a terminal, a chart, a page and for programs, and hostile text inert in each."""
 
 import json
+import re
+import sqlite3
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
+from shutil import copytree
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +16,7 @@ from click.testing import CliRunner
 from batonpass.cli.nouns import cli
 from batonpass.drift.drift import DayCounts, DriftReport, find_drift
 from batonpass.drift.report.drift_html import render_html_drift
+from batonpass.drift.report.drift_markdown import render_markdown_drift
 from batonpass.drift.report.drift_svg import render_svg
 from batonpass.drift.report.drift_text import report_facts
 from batonpass.model.base.ids import AgentId
@@ -58,11 +62,23 @@ def hostile_report(text: str) -> DriftReport:
     return find_drift(days, question(5))
 
 
+def live_in(markdown: str) -> list[str]:
+    """Return the lines with something live in them that is not ours: markup, an address, a cell too many."""
+    found = []
+    for line in markdown.splitlines():
+        left = re.sub(r"\\.", "", line).replace("**alarm:**", "")
+        cells = left.count("|") if line.startswith("|") else 0
+        if re.search(r"[<>\[\]`*@&$~]|://|www\\.", left) or cells not in {0, 4, 5}:
+            found.append(line)
+    return found
+
+
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_text_is_inert_in_pages_and_charts(what: str) -> None:
     """No tag, attribute or control character of it gets out."""
     report = hostile_report(HOSTILE[what])
     page = "".join(render_html_drift(report))
+    markdown = "\n".join(render_markdown_drift(report))
     picture = "".join(render_svg(report))
     read = Page()
     read.feed(page)
@@ -73,7 +89,8 @@ def test_hostile_text_is_inert_in_pages_and_charts(what: str) -> None:
     drawn = ET.fromstring(picture)  # noqa: S314 - our own picture
     names = {element.tag.rpartition("}")[2] for element in drawn.iter()}
     assert names <= {"svg", "title", "g", "text", "line", "polyline", "circle"}
-    for shown in (page, picture):
+    assert [] == live_in(markdown)
+    for shown in (page, picture, markdown):
         assert not any(c < " " and c != "\n" for c in shown)
         assert not any(c in shown for c in "\x7f\x9b\u202e\u2066")
 
@@ -115,12 +132,32 @@ def test_all_forms_have_the_same_facts(ledger: Path, tmp_path: Path) -> None:
     codes = [drift(ledger, "--html", "-o", str(page))[0], drift(ledger, "--svg", "-o", str(chart))[0]]
 
     assert ([1, 1], kept) == (codes, full)
+    told_in_markdown = drift(ledger, "--md")[1]
+    assert "**alarm:** constraints: not as in the baseline in 3 windows in a row" in told_in_markdown
+    assert "constraint threshold \\>= 3.0 sigma → \\>= 2.5 sigma" in told_in_markdown
     (told,) = kept["agents"]
     first = next(change["first_handoff"] for window in told["windows"] for change in window["changes"])
     assert first.startswith("handoff_")
     assert all(alarm["sentence"].split(":")[0] in page.read_text() for alarm in told["alarms"])
     assert "<polyline" in chart.read_text()
     assert kept == json.loads(json.dumps(report_facts(compare_weeks(ledger))))
+
+
+@pytest.mark.slow
+def test_the_full_computation_reads_no_roll_up(ledger: Path, tmp_path: Path) -> None:
+    """Whoever changed the rows that are kept changes nothing of it: the first handoffs come from receipts as well."""
+    copied = Path(copytree(ledger.parent, tmp_path / ".batonpass")) / ledger.name
+    before = json.loads(drift(copied, "--json", "--full")[1])
+    with sqlite3.connect(copied) as connection:
+        connection.execute("UPDATE rolled_handoffs SET body = '{}', closed_at = 0")
+        connection.execute("DELETE FROM rolled_days")
+    connection.close()
+
+    after = json.loads(drift(copied, "--json", "--full")[1])
+
+    firsts = [change["first_handoff"] for told in after["agents"] for w in told["windows"] for change in w["changes"]]
+    assert (before, True) == (after, any(firsts))
+    assert before != json.loads(drift(copied, "--json")[1])
 
 
 @pytest.mark.slow

@@ -28,6 +28,9 @@ from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.base.trace import TraceParent
 from batonpass.model.bodies.body import (
+    AlarmAcknowledged,
+    AlarmCleared,
+    AlarmRaised,
     ApproverEnrolled,
     ApproverRevoked,
     Body,
@@ -397,6 +400,19 @@ BODIES: Final[dict[Kind, Body]] = {
         ContentErased(contents=(CONTENT,), by=ANA),
         FileEndorsed(holds=(DIGEST,), by=ANA),
         FindingAcknowledged(root=PARENT, finding="0123456789ab", code="ghost-task", by=ANA),
+        AlarmRaised(
+            agent=EDITOR,
+            alarm="0123456789ab",
+            cause="constraints",
+            window_since=AT,
+            window_until=AT,
+            compared_since=AT,
+            compared_until=AT,
+            first=HANDOFF,
+            configuration="01234567",
+        ),
+        AlarmAcknowledged(agent=EDITOR, alarm="0123456789ab", by=ANA),
+        AlarmCleared(agent=EDITOR, alarm="0123456789ab"),
         SessionPruned(root=PARENT, by=ANA, count=2),
         GrantRevoked(account=StreamId(HANDOFF), by=ANA),
         TokenAdded(
@@ -426,7 +442,7 @@ def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
         case (
-            ("relay" | "approver" | "content" | "grant" | "file" | "finding" | "token" | "webhook", *_)
+            ("relay" | "approver" | "content" | "grant" | "file" | "finding" | "alarm" | "token" | "webhook", *_)
             | ("tool", _, "backed" | "approved" | "refused")
             | ("session", _, "pruned")
         ):

@@ -122,6 +122,7 @@ _ENDED: Final[Wrong] = {
 }
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 _APPROVER: Final[Wrong] = {"principal": (*NOT_PRINCIPALS, "agent:editor"), "public_key": NOT_DIGESTS}
+_ALARM: Final[Wrong] = {"agent": NOT_AGENTS, "alarm": ("", "0123456789AB", "0123456789a", "0123456789abc", None, 12)}
 _DECISION: Final[Wrong] = {
     "hold": NOT_OPTIONAL_DIGESTS,
     "shown": NOT_OPTIONAL_DIGESTS,
@@ -350,6 +351,18 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "code": NOT_CODES,
         "by": NOT_PRINCIPALS,
     },
+    Kind.ALARM_RAISED: {
+        **_ALARM,
+        "cause": NOT_CODES,
+        "window_since": NOT_TIMES,
+        "window_until": NOT_TIMES,
+        "compared_since": NOT_TIMES,
+        "compared_until": NOT_TIMES,
+        "configuration": ("", "0123456", "012345678", "ABCDEF01", 8),
+        "first": NOT_OPTIONAL_IDS,
+    },
+    Kind.ALARM_ACKNOWLEDGED: {**_ALARM, "by": NOT_PRINCIPALS},
+    Kind.ALARM_CLEARED: _ALARM,
     Kind.FILE_ENDORSED: {
         "holds": ((), [DIGEST], (DIGEST, DIGEST), (COMMIT,), None),
         "by": NOT_PRINCIPALS,

@@ -28,6 +28,7 @@ from batonpass.errors import (
 )
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PublicKey, ReceiptId, RunId
 from batonpass.model.bodies.body import (
+    AlarmRaised,
     CheckpointSaved,
     ContentErased,
     HandoffAccepted,
@@ -236,7 +237,7 @@ class Linker:
                 memory.run_keys[body.run] = body.run_key
             case HandoffInitiated() | HandoffAnswered() | HandoffRevised() | SessionResumed() as body:
                 memory.take_baton(body, digest)
-            case ContentErased() | TokenAdded() | WebhookChanged() as body:
+            case ContentErased() | TokenAdded() | WebhookChanged() | AlarmRaised() as body:
                 memory.take_of_relay(body, receipt.id)
             case UnknownBody():
                 self.unknown_kinds += 1

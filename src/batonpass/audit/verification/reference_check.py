@@ -15,6 +15,7 @@ from batonpass.audit.verification.taint_check import Taints
 from batonpass.errors import UnlinkedError
 from batonpass.guard.policy.taint_gate import may_endorse
 from batonpass.model.base.ids import (
+    AgentId,
     CallId,
     ContentId,
     Digest,
@@ -30,6 +31,9 @@ from batonpass.model.base.ids import (
 )
 from batonpass.model.base.kinds import WebhookChange
 from batonpass.model.bodies.body import (
+    AlarmAcknowledged,
+    AlarmCleared,
+    AlarmRaised,
     ApproverEnrolled,
     ApproverRevoked,
     ChildHead,
@@ -87,6 +91,7 @@ class ReceiptMemory(Struct):
     holds: Holds = field(default_factory=Holds)
     tokens: set[TokenId] = field(default_factory=set)  # that were added
     webhooks: set[WebhookId] = field(default_factory=set)  # as above, and not removed
+    alarms: set[tuple[AgentId, str]] = field(default_factory=set)  # that were raised
     whole: bool = True  # False in a bundle: other trees are not available for comparison
 
     def take_call(self, body: ToolRequested | ToolCompleted | ToolFailed) -> None:
@@ -96,10 +101,14 @@ class ReceiptMemory(Struct):
         else:
             self.calls[body.run].discard(body.call)
 
-    def take_of_relay(self, body: ContentErased | TokenAdded | WebhookChanged, receipt: ReceiptId) -> None:
-        """Remember what was erased and by which receipt, and which tokens and webhooks there are."""
+    def take_of_relay(
+        self, body: ContentErased | TokenAdded | WebhookChanged | AlarmRaised, receipt: ReceiptId
+    ) -> None:
+        """Remember what was erased and by which receipt, and which tokens, webhooks and alarms there are."""
         if isinstance(body, TokenAdded):
             self.tokens.add(body.token)
+        elif isinstance(body, AlarmRaised):
+            self.alarms.add((body.agent, body.alarm))
         elif isinstance(body, WebhookChanged):
             if body.change is WebhookChange.REMOVED:
                 self.webhooks.discard(body.webhook)
@@ -273,6 +282,13 @@ def _require_seen(facts: Facts, body: FindingAcknowledged) -> None:
         raise UnlinkedError(f"{body.by} is no person, and acknowledges a finding", field="by")
 
 
+def _require_alarm(facts: Facts, body: AlarmAcknowledged | AlarmCleared) -> None:
+    if facts.memory.whole and (body.agent, body.alarm) not in facts.memory.alarms:
+        raise UnlinkedError(f"no alarm {body.alarm} about {body.agent} was raised", field="alarm")
+    if isinstance(body, AlarmAcknowledged) and not may_endorse(body.by):
+        raise UnlinkedError(f"{body.by} is no person, and acknowledges an alarm", field="by")
+
+
 def _require_rotated(facts: Facts, body: RelayRotated) -> None:
     _require_owner(facts, body.old_key, body.relay)
 
@@ -374,6 +390,8 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     RunAcknowledged: _require_acknowledged,
     SessionPruned: _require_pruned,
     FindingAcknowledged: _require_seen,
+    AlarmAcknowledged: _require_alarm,
+    AlarmCleared: _require_alarm,
     TokenRevoked: _require_added,
     WebhookChanged: _require_webhook,
     HandoffLate: _require_late,

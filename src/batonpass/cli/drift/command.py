@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -15,11 +16,20 @@ from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted
 from batonpass.drift.drift import AgentDrift, DaySpan, DriftQuestion, DriftReport, DriftWindow, find_drift
 from batonpass.drift.evidence import find_evidence
-from batonpass.drift.report.drift_text import INDEX, report_facts, side_by_side, title_of, told_change, told_index
-from batonpass.drift.rollup import read_days
+from batonpass.drift.report.drift_text import (
+    INDEX,
+    report_facts,
+    side_by_side,
+    title_of,
+    told_alarm,
+    told_change,
+    told_index,
+)
+from batonpass.drift.rollup import read_weeks
 from batonpass.model.base.ids import AgentId
+from batonpass.records.remarks.alarm import find_alarms
 
-_FORMS: Final = ("html", "svg")
+_FORMS: Final = ("md", "html", "svg")
 _DAYS: Final = re.compile(r"([1-9][0-9]{0,3})([dw])")
 _ONE: Final = timedelta(days=1)
 
@@ -66,6 +76,7 @@ def _read_span(_: click.Context, __: click.Parameter, given: str | None) -> DayS
     "--baseline", metavar="DAY..DAY", callback=_read_span, help="Compare with these days, not the first ones."
 )
 @click.option("--full", is_flag=True, help="Compute everything from the receipts, without the roll-ups.")
+@click.option("--md", "form", flag_value="md", help="Print Markdown.")
 @click.option("--html", "form", flag_value="html", help="Print one self-contained HTML page.")
 @click.option("--svg", "form", flag_value="svg", help="Print the charts as SVG.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
@@ -117,13 +128,19 @@ def _read(asked: DriftQuestion, *, full: bool) -> DriftReport:
         else DaySpan(first=min(asked.span.first, asked.baseline.first), last=max(asked.span.last, asked.baseline.last))
     )
     with opened_store() as store:
-        report = find_drift(read_days(store, days, full=full), asked)
+        weeks = read_weeks(store, days, full=full)
+        report = find_drift(weeks.days, asked)
         with viewed(store) as view:
-            return find_evidence(view, report)
+            recorded = tuple(one for one in find_alarms(view) if one.cleared_at is None)
+            return replace(find_evidence(view, report, weeks), recorded=recorded)
 
 
 def _drawn(report: DriftReport, form: str) -> Iterator[str]:
     # Loaded on demand: most people want text.
+    if form == "md":
+        from batonpass.drift.report.drift_markdown import render_markdown_drift  # noqa: PLC0415 - as above
+
+        return (f"{line}\n" for line in render_markdown_drift(report))
     if form == "html":
         from batonpass.drift.report.drift_html import render_html_drift  # noqa: PLC0415 - as above
 
@@ -135,7 +152,7 @@ def _drawn(report: DriftReport, form: str) -> Iterator[str]:
 
 def _say(report: DriftReport) -> None:
     for drift in report.agents:
-        _say_agent(drift)
+        _say_agent(report, drift)
         say()
     for name, closed in report.scarce.items():
         table([[paint(f"{name}: too few closed handoffs for a baseline ({closed})", dim=True)]], fold=True)
@@ -147,14 +164,15 @@ def _say(report: DriftReport) -> None:
     say(paint(words, "red" if alarmed else None, bold=True))
 
 
-def _say_agent(drift: AgentDrift) -> None:
+def _say_agent(report: DriftReport, drift: AgentDrift) -> None:
     say(paint(title_of(drift), bold=True))
     about = f"baseline {drift.baseline.words} · {counted(drift.closed, 'closed handoff')}"
     table([[paint(" · ".join([about, *drift.config_words]), dim=True)]], indent="  ", fold=True)
     if drift.replaces is not None:
         table([[told_change(drift.replaces)]], indent="  ", fold=True)
     for alarm in drift.alarms:
-        table([[paint("alarm: ", "red", bold=True), alarm.sentence]], indent="  ", gap="", fold=True)
+        words = told_alarm(report, drift, alarm)
+        table([[paint("alarm: ", "red", bold=True), words]], indent="  ", gap="", fold=True)
     seen: set[tuple[str, str, tuple[str, ...]]] = set()
     for window in drift.windows:
         closed = paint(f" · {counted(window.closed, 'closed handoff')} · {INDEX} ", dim=True)

@@ -7,7 +7,7 @@ from batonpass.cli.input.ledger_access import opened_store, viewed
 from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import paint, say, say_json, table
-from batonpass.cli.output.units import moment
+from batonpass.cli.output.units import counted, moment
 from batonpass.drift.recall import USUAL, FleetMemory, memory_facts
 from batonpass.drift.recall import recall as remember
 from batonpass.drift.rollup import keep_up
@@ -23,7 +23,7 @@ from batonpass.model.base.ids import AgentId
 )
 @ledger_and_json
 def command(words: tuple[str, ...], *, agent: str | None, kind: str | None, limit: int, as_json: bool) -> None:
-    """Show what earlier handoffs came to: by words of their task, by agent, or by kind of task.
+    """Show what earlier handoffs came to: by words of task, agent and kind, by agent, or by kind of task.
 
     Exits with 1 if nothing is remembered.
     """
@@ -56,4 +56,5 @@ def _say(memory: FleetMemory) -> None:
     for known in memory.reputations:
         table([[paint(f"{known.agent} · {known.task_kind}: ", bold=True), known.sentence]], gap="", fold=True)
     if not memory.handoffs:
-        say("nothing is remembered")
+        where = f"none of {counted(memory.looked_at, 'closed handoff')} fits" if memory.looked_at else "no handoff fits"
+        say(f"nothing is remembered: {where}; words are looked for in tasks, agents and kinds of task")

@@ -130,6 +130,7 @@ def serve_ledger(
 
     The page shows files of these repositories, and of no others.
     """
+    from batonpass.dispatch.alarm_watch import AlarmWatch  # noqa: PLC0415 - only servers need it
     from batonpass.dispatch.egress import Egress  # noqa: PLC0415 - only servers need it
     from batonpass.dispatch.egress_rule import EgressRule  # noqa: PLC0415 - as above
     from batonpass.dispatch.webhook_sender import told_beside  # noqa: PLC0415 - as above
@@ -157,7 +158,7 @@ def serve_ledger(
             if grpc is not None:
                 tell(f"  A2A over gRPC:  {grpc.address}")
 
-        with told_beside(relay, egress), _beside(plane.metrics.run_until):
+        with told_beside(relay, egress), _beside(plane.metrics.run_until), AlarmWatch(relay):
             listen(served, place, opened, ready=begin, beside=[a2a])
 
 

@@ -23,7 +23,7 @@ from batonpass.model.base.visible import visible
 from batonpass.model.baton.contradiction import words_of
 from batonpass.model.baton.session import SessionState, Stop, session_of
 from batonpass.records.lineage import Tasks
-from batonpass.records.pruned import mark_of
+from batonpass.records.remarks.pruned import mark_of
 from batonpass.store.port import LedgerView
 
 _SIGNS: Final = {

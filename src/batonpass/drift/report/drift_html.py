@@ -6,7 +6,7 @@ from importlib.resources import files
 from batonpass.accounts.inert_page import CLOSING, PAGE_STYLE, inert_text, opening
 from batonpass.drift.drift import AgentDrift, DriftReport
 from batonpass.drift.report.drift_svg import chart_of
-from batonpass.drift.report.drift_text import INDEX, side_by_side, title_of, told_change, told_index
+from batonpass.drift.report.drift_text import INDEX, side_by_side, title_of, told_alarm, told_change, told_index
 
 _STYLE = PAGE_STYLE + files(__package__).joinpath("drift.css").read_text(encoding="utf-8")
 
@@ -20,20 +20,20 @@ def render_html_drift(report: DriftReport) -> Iterator[str]:
     yield f"<li>{report.question.span.words}</li>\n<li>windows of {report.question.window.days} days</li>\n"
     yield "</ul>\n</header>\n<main>\n"
     for drift in report.agents:
-        yield from _section(drift)
+        yield from _section(report, drift)
     for name, closed in report.scarce.items():
         yield f'<p class="quiet">{inert_text(name)}: too few closed handoffs for a baseline ({closed})</p>\n'
     yield f"</main>\n{CLOSING}"
 
 
-def _section(drift: AgentDrift) -> Iterator[str]:
+def _section(report: DriftReport, drift: AgentDrift) -> Iterator[str]:
     yield '<section class="alarm">\n' if drift.alarms else "<section>\n"
     yield f"<h2><bdi>{inert_text(title_of(drift))}</bdi></h2>\n"
     about = [f"baseline {drift.baseline.words}, {drift.closed} closed handoffs"]
     about += [", ".join(drift.config_words)] if drift.config_words else []
     yield f'<p class="quiet">{inert_text(" · ".join(about))}</p>\n'
     for alarm in drift.alarms:
-        yield f'<p class="bad">alarm: <bdi>{inert_text(alarm.sentence)}</bdi></p>\n'
+        yield f'<p class="bad">alarm: <bdi>{inert_text(told_alarm(report, drift, alarm))}</bdi></p>\n'
     if drift.replaces is not None:
         yield f"<p><bdi>{inert_text(told_change(drift.replaces))}</bdi></p>\n"
     if not drift.windows:

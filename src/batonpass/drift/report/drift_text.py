@@ -5,8 +5,10 @@ from typing import Any
 
 from batonpass.audit.short_ids import ending
 from batonpass.drift.change import DriftChange
-from batonpass.drift.drift import AgentDrift, DaySpan, DriftReport, DriftWindow
+from batonpass.drift.drift import AgentDrift, DaySpan, DriftAlarm, DriftReport, DriftWindow
 from batonpass.drift.stability import GROUPS
+from batonpass.records.remarks.alarm import AlarmRecord
+from batonpass.records.shape import exact
 
 INDEX = "Agent Stability Index"
 
@@ -79,12 +81,12 @@ def report_facts(report: DriftReport) -> dict[str, Any]:
         "until": report.question.span.last.isoformat(),
         "window_days": report.question.window.days,
         "in_alarm": len(report.alarmed),
-        "agents": [_agent_facts(one) for one in report.agents],
+        "agents": [_agent_facts(report, one) for one in report.agents],
         "scarce": dict(report.scarce),
     }
 
 
-def _agent_facts(drift: AgentDrift) -> dict[str, Any]:
+def _agent_facts(report: DriftReport, drift: AgentDrift) -> dict[str, Any]:
     return {
         "agent": drift.agent,
         "task_kind": drift.task_kind,
@@ -92,10 +94,41 @@ def _agent_facts(drift: AgentDrift) -> dict[str, Any]:
         "configuration": list(drift.config_words),
         "baseline": {**_span_facts(drift.baseline), "closed": drift.closed},
         "began_with": None if drift.replaces is None else _change_facts(drift.replaces),
-        "alarms": [{"cause": alarm.cause, "sentence": alarm.sentence} for alarm in drift.alarms],
+        "alarms": [_alarm_now(report, drift, alarm) for alarm in drift.alarms],
         "pending": drift.pending,
         "windows": [_window_facts(drift, window) for window in drift.windows],
     }
+
+
+def _alarm_now(report: DriftReport, drift: AgentDrift, alarm: DriftAlarm) -> dict[str, Any]:
+    found = report.find_recorded(drift, alarm)
+    told = None if found is None else alarm_facts(found)
+    return {"cause": alarm.cause, "sentence": alarm.sentence, "recorded": told}
+
+
+def alarm_facts(one: AlarmRecord) -> dict[str, Any]:
+    """Return an alarm on record for programs."""
+    seen = one.seen
+    return {
+        "alarm": one.key,
+        "agent": one.agent,
+        "task_kind": one.task_kind,
+        "config": one.raised.configuration,
+        "cause": one.cause,
+        "sentence": one.sentence,
+        "first_handoff": one.raised.first,
+        "raised_at": exact(one.at),
+        "stands": one.stands,
+        "acknowledged": None if seen is None else {"by": seen.by, "at": exact(seen.at), "reason": seen.reason},
+        "cleared_at": None if one.cleared_at is None else exact(one.cleared_at),
+        "receipt": one.receipt,
+    }
+
+
+def told_alarm(report: DriftReport, drift: AgentDrift, alarm: DriftAlarm) -> str:
+    """Return an alarm, and what became of it if it is on record."""
+    found = report.find_recorded(drift, alarm)
+    return alarm.sentence if found is None else f"{alarm.sentence} (on record as {found.key}, {found.words})"
 
 
 def _window_facts(drift: AgentDrift, window: DriftWindow) -> dict[str, Any]:

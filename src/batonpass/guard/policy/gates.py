@@ -88,6 +88,7 @@ class CallFacts(Value, frozen=True, kw_only=True):
     leads_to: str | None = None  # the target after links were followed, as a grant sees it; None: not resolved
     tiers: tuple[Tier, ...] = ()
     depth: int = 0  # of the run that makes it: hops below the root
+    alarms: tuple[str | None, ...] = ()  # the kinds of task at which the caller is in alarm, if a rule asks
     arguments: Mapping[str, object] = {}  # arguments that are paths are given as resolved
 
 
@@ -99,6 +100,7 @@ class HandoffFacts(Value, frozen=True, kw_only=True):
     may: tuple[str, ...] = ()
     tiers: tuple[Tier, ...] = ()
     depth: int = 1  # of the receiver
+    alarms: tuple[str | None, ...] = ()  # the kinds of task at which the receiver is in alarm, if a rule asks
     missing: tuple[str, ...] = ()
     unverified: int = 0  # results that it builds on and that nobody verified or accepted
     has_method: bool = True  # somebody can tell whether the result holds
@@ -244,7 +246,16 @@ def _fits_call(rule: Rule, facts: CallFacts) -> bool:
         and _fits_target(rule, facts)
         and (rule.tier is None or rule.tier in facts.tiers)
         and (rule.depth is None or facts.depth >= rule.depth)
+        and _fits_alarm(rule, facts.alarms)
     )
+
+
+def _fits_alarm(rule: Rule, alarms: tuple[str | None, ...]) -> bool:
+    """Return whether an agent is in alarm as a rule says. A kind of task whose name was erased may be any."""
+    if rule.alarm is None:
+        return True
+    # Unknown counts as "yes" for a rule that holds or denies, and as "no" for one that lets go on.
+    return any(rule.gate is not Gate.NONE if kind is None else fits(rule.alarm, kind, across=True) for kind in alarms)
 
 
 def _fits_agent(rule: Rule, agent: AgentId) -> bool:
@@ -295,6 +306,7 @@ def _fits_handoff(rule: Rule, facts: HandoffFacts) -> bool:
         and _asks_for(rule, facts.may)
         and (rule.tier is None or rule.tier in facts.tiers)
         and (rule.depth is None or facts.depth >= rule.depth)
+        and _fits_alarm(rule, facts.alarms)
     )
 
 

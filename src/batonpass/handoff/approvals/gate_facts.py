@@ -1,12 +1,13 @@
-"""Facts that gates of calls and handoffs share: the depth of a run, the end of a hold, and whether it needs a key."""
+"""Facts that gates of calls and handoffs share: depth, alarms, the end of a hold, and whether it needs a key."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from batonpass.guard.policy.gates import GateDecision, opens_unproven
 from batonpass.handoff.history.holds import takes_proof_today
-from batonpass.model.base.ids import RunId
+from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.base.kinds import Gate, Mode
+from batonpass.records.remarks.alarm import alarmed_kinds
 from batonpass.store.port import LedgerView
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ def depth_of(desk: "Desk", holding: "Holding") -> int:
         with desk.store.view() as view:
             holding.depth = depth_in(view, holding.id)
     return holding.depth
+
+
+def alarms_of(desk: "Desk", agent: AgentId) -> tuple[str | None, ...]:
+    """Return the kinds of task at which an agent is in alarm, from the record; none if no rule of the policy asks."""
+    if not desk.gates.needs_alarms:
+        return ()
+    with desk.store.view() as view:
+        return alarmed_kinds(view, agent)
 
 
 def depth_in(view: LedgerView, run: RunId) -> int:

@@ -6,7 +6,7 @@ They are checked after grant, limits and constraints, so that no approver is ask
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.policy.gates import CallFacts, GateDecision, decide, is_silent, judge_call, tiers_of_call
 from batonpass.handoff.approvals.decision import heed, is_void
-from batonpass.handoff.approvals.gate_facts import depth_of, hold_takes_proof, hold_until
+from batonpass.handoff.approvals.gate_facts import alarms_of, depth_of, hold_takes_proof, hold_until
 from batonpass.handoff.calls.pending_call import PendingCall
 from batonpass.handoff.calls.taint_gate import judge_taint
 from batonpass.handoff.runtime.record_gaps import fill_gap
@@ -77,8 +77,9 @@ def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
         return tuple(pending.call.find_refusals())
     leads_to = pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None
     told = pending.call.told_by_door
+    agent = holding.agent if told is None or told.agent is None else told.agent
     facts = CallFacts(
-        agent=holding.agent if told is None or told.agent is None else told.agent,
+        agent=agent,
         tool=declared.name,
         kin=declared.kin,
         door=None if told is None else told.door,
@@ -92,6 +93,7 @@ def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
         arguments=pending.call.judged if pending.tried is None else pending.tried.arguments,
         tiers=tiers,
         depth=depth_of(desk, holding),
+        alarms=alarms_of(desk, agent),
     )
     return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, policy))
 

@@ -22,7 +22,7 @@ from batonpass.model.baton.contradiction import words_of
 from batonpass.model.baton.items import ItemValue
 from batonpass.model.baton.session import Said
 from batonpass.model.bodies.body import SessionPruned
-from batonpass.records.pruned import PRUNED, mark_of
+from batonpass.records.remarks.pruned import PRUNED, mark_of
 from batonpass.store.port import LedgerView
 
 _LEAST: Final = 4  # characters of an id, or of a text

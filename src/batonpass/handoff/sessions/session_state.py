@@ -33,7 +33,7 @@ from batonpass.model.baton.session import (
 )
 from batonpass.model.bodies.body import Carried, ChildHead, SessionResumed, SessionSaved
 from batonpass.model.ledger.receipt_taint import is_made_of_outside
-from batonpass.records.pruned import find_pruned, key_of
+from batonpass.records.remarks.pruned import find_pruned, key_of
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import encode_item

@@ -13,7 +13,7 @@ from batonpass.model.policy.policy_rules import Tier
 if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk
     from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.approvals.gate_facts import depth_of
+from batonpass.handoff.approvals.gate_facts import alarms_of, depth_of
 
 
 def judge_offer(
@@ -41,6 +41,7 @@ def judge_offer(
             may=brief.may,
             tiers=tiers,
             depth=depth_of(desk, holding) + 1,
+            alarms=alarms_of(desk, to),
             missing=missing,
             unverified=unverified,
             has_method=method,

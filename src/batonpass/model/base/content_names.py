@@ -39,4 +39,5 @@ TERMS: Final = "terms"
 CERTIFICATE: Final = "certificate"
 USE: Final = "use"
 URL: Final = "url"  # of a webhook; parts of it are often a secret
+TASK_KIND: Final = "task_kind"  # of an alarm: the kind of task at which the agent changed
 CEILING: Final = "ceiling"  # of a token: what runs that are started with it may use and delegate

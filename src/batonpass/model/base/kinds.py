@@ -81,6 +81,9 @@ class Kind(StrEnum):
     FILE_ENDORSED = "file.endorsed"
     GRANT_REVOKED = "grant.revoked"
     FINDING_ACKNOWLEDGED = "finding.acknowledged"
+    ALARM_RAISED = "alarm.raised"
+    ALARM_ACKNOWLEDGED = "alarm.acknowledged"
+    ALARM_CLEARED = "alarm.cleared"
     TOKEN_ADDED = "token.added"  # noqa: S105 - a kind of receipt
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - as above
     WEBHOOK_CHANGED = "webhook.changed"

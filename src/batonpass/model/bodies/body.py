@@ -64,6 +64,9 @@ from batonpass.model.bodies.handoff_bodies import (
     HandoffInitiated,
 )
 from batonpass.model.bodies.relay_bodies import (
+    AlarmAcknowledged,
+    AlarmCleared,
+    AlarmRaised,
     ApproverEnrolled,
     ApproverRevoked,
     ContentErased,
@@ -106,6 +109,9 @@ from batonpass.model.grants.charge import Charge
 
 __all__ = [
     "AccessRole",
+    "AlarmAcknowledged",
+    "AlarmCleared",
+    "AlarmRaised",
     "ApproverEnrolled",
     "ApproverRevoked",
     "Body",
@@ -263,6 +269,9 @@ Body: TypeAlias = (
     | ContentErased
     | FileEndorsed
     | FindingAcknowledged
+    | AlarmRaised
+    | AlarmAcknowledged
+    | AlarmCleared
     | GrantRevoked
     | TokenAdded
     | TokenRevoked

@@ -1,4 +1,4 @@
-"""The bodies in a relay's own stream: keys, revoked grants, erasures, endorsed files, tokens, webhooks."""
+"""The bodies in a relay's own stream: keys, revoked grants, erasures, endorsed files, alarms, tokens, webhooks."""
 
 from datetime import datetime
 from typing import ClassVar, Final
@@ -18,6 +18,7 @@ from batonpass.model.base.checks import (
 )
 from batonpass.model.base.ids import (
     CONTENT,
+    HANDOFF,
     RELAY,
     RUN,
     TOKEN,
@@ -25,6 +26,7 @@ from batonpass.model.base.ids import (
     AgentId,
     ContentId,
     Digest,
+    HandoffId,
     PrincipalId,
     PublicKey,
     RelayId,
@@ -131,6 +133,59 @@ class FindingAcknowledged(Struct, frozen=True, kw_only=True, omit_defaults=True)
         _FINDING.require("finding", self.finding)
         require_code("code", self.code)
         require_principal("by", self.by)
+
+
+_ALARM: Final = Form(r"[0-9a-f]{12}", "an alarm: twelve hexadecimal digits")
+_CONFIG: Final = Form(r"[0-9a-f]{8}", "a configuration: eight hexadecimal digits")
+
+
+class _OfAlarm(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    agent: AgentId
+    alarm: str  # its key: agent, kind of task, configuration, cause and window, so one alarm has one key
+
+    def __post_init__(self) -> None:
+        require_agent("agent", self.agent)
+        _ALARM.require("alarm", self.alarm)
+
+
+class AlarmRaised(_OfAlarm, frozen=True, kw_only=True):
+    """An agent works differently from its baseline, and has for several windows. The kind of task is content."""
+
+    kind: ClassVar = Kind.ALARM_RAISED
+    cause: str  # `index`, or what is different
+    window_since: datetime  # when the window begins after which it was raised
+    window_until: datetime  # when that window ends
+    compared_since: datetime  # when the baseline begins
+    compared_until: datetime  # when the baseline ends
+    first: HandoffId | None = None  # the first handoff that shows the change, if there is one
+    configuration: str | None = None  # of the agent's model, prompt and tools; None if nobody said it
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_code("cause", self.cause)
+        if self.configuration is not None:
+            _CONFIG.require("configuration", self.configuration)
+        if self.first is not None:
+            require_id("first", self.first, HANDOFF)
+        for name in ("window_since", "window_until", "compared_since", "compared_until"):
+            require_utc(name, getattr(self, name))
+
+
+class AlarmAcknowledged(_OfAlarm, frozen=True, kw_only=True):
+    """A person has seen an alarm and answers for letting the agent go on."""
+
+    kind: ClassVar = Kind.ALARM_ACKNOWLEDGED
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_principal("by", self.by)
+
+
+class AlarmCleared(_OfAlarm, frozen=True, kw_only=True):
+    """The cause of an alarm is over: a later window is as the baseline was, or the agent has another configuration."""
+
+    kind: ClassVar = Kind.ALARM_CLEARED
 
 
 class FileEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,6 +17,9 @@ from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, KeyI
 from batonpass.model.base.lifecycle import HandoffEvent
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.bodies.body import (
+    AlarmAcknowledged,
+    AlarmCleared,
+    AlarmRaised,
     ApproverEnrolled,
     ApproverRevoked,
     ChildHead,
@@ -324,6 +327,10 @@ def _acknowledged(receipt: Receipt, body: FindingAcknowledged, _: Digest) -> Pro
     return Projection(remarks=(Remark(said=RemarkKind.ACKNOWLEDGED, name=str(body.root), receipt=receipt.id),))
 
 
+def _alarm(receipt: Receipt, body: AlarmRaised | AlarmAcknowledged | AlarmCleared, _: Digest) -> Projection:
+    return Projection(remarks=(Remark(said=RemarkKind.ALARM, name=body.agent, receipt=receipt.id),))
+
+
 def _token(receipt: Receipt, body: TokenAdded | TokenRevoked, _: Digest) -> Projection:
     return Projection(remarks=(Remark(said=RemarkKind.TOKEN, name=body.token, receipt=receipt.id),))
 
@@ -429,6 +436,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     ContentErased: _content_erased,
     FileEndorsed: _endorsed,
     FindingAcknowledged: _acknowledged,
+    **dict.fromkeys((AlarmRaised, AlarmAcknowledged, AlarmCleared), _alarm),
     GrantRevoked: _grant_revoked,
     SessionPruned: _pruned,
     TokenAdded: _token,

@@ -35,6 +35,9 @@ from batonpass.model.base.ids import (
 )
 from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import (
+    AlarmAcknowledged,
+    AlarmCleared,
+    AlarmRaised,
     ApproverEnrolled,
     ApproverRevoked,
     Body,
@@ -121,6 +124,9 @@ _OF_RELAY: Final = frozenset(
         GrantRevoked,
         FileEndorsed,
         FindingAcknowledged,
+        AlarmRaised,
+        AlarmAcknowledged,
+        AlarmCleared,
         SessionPruned,
         ApproverEnrolled,
         ApproverRevoked,

@@ -3,7 +3,7 @@
 A file's bytes, a source and a commit are named by others: by a digest, or by an id. Before a call, the relay asks
 whether a tainted run wrote them, whether a person endorsed them, and whether a recorded call made them. Before an
 offer, it asks which results of the tree were refuted, and before a session what people took out of the one before;
-a review asks which findings of a tree somebody has acknowledged.
+a review asks which findings of a tree somebody has acknowledged, and a rule of the policy which agents are in alarm.
 Whoever comes in through a server sends a token, which is looked up. Remarks are rows that are found by name, so the
 answer is fast however long the ledger is.
 """
@@ -25,6 +25,7 @@ class RemarkKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"  # a person acknowledged a finding in this tree; the name is the root run
     PRUNED = "pruned"  # a person took things out of what this root leaves to the next session; the name is the root run
     RULED = "ruled"  # somebody ruled on what was held; the name is who
+    ALARM = "alarm"  # an alarm about an agent was raised, acknowledged or cleared; the name is the agent
     TOKEN = "token"  # noqa: S105 - a token was added or revoked; the name is its id
 
 

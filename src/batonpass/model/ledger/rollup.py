@@ -73,3 +73,13 @@ class RolledQuery(Struct, frozen=True, kw_only=True):
     holding: bytes = b""  # these bytes are in its body
     oldest_first: bool = False
     limit: int | None = None
+
+    def selects(self, rolled: RolledHandoff) -> bool:
+        """Return whether a closed handoff matches; order and limit aside."""
+        return (
+            self.agent in {None, rolled.agent}
+            and self.task_kind in {None, rolled.task_kind}
+            and (self.since is None or rolled.closed_at >= self.since)
+            and (self.until is None or rolled.closed_at < self.until)
+            and self.holding in rolled.body
+        )

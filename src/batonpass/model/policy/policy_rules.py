@@ -123,6 +123,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     tier: Tier | None = None
     depth: int | None = None  # matches from this many hops below the root
     door: DoorName | None = None  # through which the call comes
+    alarm: str | None = None  # matches an agent in alarm at such a kind of task; `*`: at any
     approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
     line: int | None = None  # its line in the policy file
 
@@ -134,7 +135,7 @@ class Rule(Struct, frozen=True, kw_only=True):
             raise InvalidValueError("name", f"{self.name!r} is taken; a name begins with none of {_listed(RESERVED)}")
         require_member("on", self.on, Subject)
         require_member("gate", self.gate, Gate)
-        for name in ("action", "target"):
+        for name in ("action", "target", "alarm"):
             if (given := getattr(self, name)) is not None:
                 require_text(name, given)
         for name, found in (("agent", self.agents), ("tool", self.tools)):
@@ -316,6 +317,11 @@ class Policy(Struct, frozen=True, kw_only=True):
     def needs_use(self) -> bool:
         """Return whether any rule depends on what a tool is used on. Finding that out means reading commands."""
         return any(pattern.of is not None for rule in self.rules for pattern in (*rule.tools, *rule.excepted))
+
+    @property
+    def needs_alarms(self) -> bool:
+        """Return whether any rule depends on alarms. Finding those of an agent costs a look into the ledger."""
+        return bool(self.rules) and any(rule.alarm is not None for rule in self.rules)
 
     def minimum(self, relation: Relation) -> tuple[str, ...]:
         """Return the parts that are reported if a handoff of this kind lacks them."""

@@ -2,9 +2,12 @@
 
 from batonpass.audit.verification.verify import verify_ledger
 from batonpass.ledger.position import Working
-from batonpass.model.base.ids import Digest, ReceiptId, new_call_id, new_token_id
+from batonpass.model.base.ids import AgentId, Digest, ReceiptId, new_call_id, new_token_id
 from batonpass.model.base.kinds import AccessRole
 from batonpass.model.bodies.body import (
+    AlarmAcknowledged,
+    AlarmCleared,
+    AlarmRaised,
     Body,
     Changed,
     FileEndorsed,
@@ -21,10 +24,20 @@ from batonpass.model.ledger.content import new_content
 from batonpass.model.ledger.entry import Touch
 from batonpass.model.ledger.remark import Remark, RemarkKind
 from batonpass.store.port import LedgerStore
-from batonpass.testing.builders import ANA, Scribe
+from batonpass.testing.builders import ANA, Scribe, an_alarm
 from batonpass.testing.conformance.support import NOW, WithScribe
 
 ONE, OTHER = Digest("ab" * 32), Digest("cd" * 32)
+_OF_RELAY = (
+    AlarmRaised,
+    AlarmAcknowledged,
+    AlarmCleared,
+    FileEndorsed,
+    FindingAcknowledged,
+    SessionPruned,
+    TokenAdded,
+    TokenRevoked,
+)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -55,7 +68,7 @@ def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = Tru
 
 def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
     """Record something in a run's stream, or in the relay's own, and return its receipt."""
-    if isinstance(body, FileEndorsed | FindingAcknowledged | SessionPruned | TokenAdded | TokenRevoked):
+    if isinstance(body, _OF_RELAY):
         return scribe.recording.note(body).receipt.id
     return scribe.recording.record(working, body).receipt.id
 
@@ -118,6 +131,19 @@ class Remarks(WithScribe):
         assert [Remark(said=RemarkKind.ACKNOWLEDGED, name=root.run.id, receipt=seen[0])] == remarks(
             scribe.store, RemarkKind.ACKNOWLEDGED, root.run.id
         )
+        verify_ledger(scribe.store)
+
+    def test_an_alarm_is_found_by_its_agent(self, scribe: Scribe) -> None:
+        """With what became of it, the latest first; alarms about others are not read."""
+        root, key = scribe.start(), 12 * "0"
+        one, other = AgentId("editor"), AgentId("drafter")
+        raised = [recorded(scribe, root, an_alarm(agent, key)) for agent in (one, other)]
+        seen = recorded(scribe, root, AlarmAcknowledged(agent=one, alarm=key, by=ANA))
+        over = recorded(scribe, root, AlarmCleared(agent=one, alarm=key))
+
+        found = [remark.receipt for remark in remarks(scribe.store, RemarkKind.ALARM, one)]
+        assert [over, seen, raised[0]] == found
+        assert 4 == len(remarks(scribe.store, RemarkKind.ALARM))
         verify_ledger(scribe.store)
 
     def test_what_a_person_took_out_is_found_by_its_root(self, scribe: Scribe) -> None:

@@ -63,6 +63,8 @@ class HandoffConformance:
         try:
             opened = door.open(stage)
             try:
+                for agent in handing.alarms:
+                    stage.alarm(agent)
                 for ask in handing.steps:
                     if ask.revoked:
                         stage.revoke()

@@ -53,6 +53,7 @@ class Handing:
     may: tuple[str, ...] = ()
     may_delegate: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    alarms: tuple[str, ...] = ()  # agents that are in alarm
 
 
 HELPER: Final = Delegate("helper")
@@ -97,6 +98,29 @@ HANDOFFS: Final = (
         name="a rule holds a handoff",
         policy=a_rule("ask-first", "approve"),
         steps=(near(OTHER), Ask(HELPER, Offered(("would_hold.ask-first",)), Waits("ask-first"))),
+    ),
+    Handing(
+        name="a rule holds handoffs to an agent in alarm",
+        policy='[[rules]]\nname = "ask-first"\non = "handoff"\ngate = "approve"\nalarm = "analy*"\n',
+        alarms=("helper",),
+        steps=(near(OTHER), Ask(HELPER, Offered(("would_hold.ask-first",)), Waits("ask-first"))),
+    ),
+    Handing(
+        name="a rule denies handoffs to an agent in alarm",
+        policy='[[rules]]\nname = "not-now"\non = "handoff"\ngate = "deny"\nalarm = "*"\n',
+        alarms=("helper",),
+        steps=(
+            near(OTHER),
+            Ask(
+                HELPER,
+                Offered(("would_deny.not-now",)),
+                Refused(
+                    "handoff.refused",
+                    "a {relation} handoff to helper; rule not-now says deny, so it is refused (rule not-now, "
+                    "{where[not-now]}); ask for something else, or have the policy changed",
+                ),
+            ),
+        ),
     ),
     Handing(
         name="the chain is too deep",

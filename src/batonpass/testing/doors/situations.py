@@ -84,6 +84,11 @@ class Revoke:
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """Somebody finds that the agent works differently from its baseline: another relay raises an alarm."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Time passes."""
 
@@ -109,7 +114,7 @@ class Again:
     """The attempt fails, and another one starts."""
 
 
-Step: TypeAlias = Try | Approve | Revoke | Wait | Break | Interrupt | Again
+Step: TypeAlias = Try | Approve | Revoke | Alarm | Wait | Break | Interrupt | Again
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,11 @@ RULES: Final = (
         name="a rule denies an agent",
         policy=a_rule("not-you", "deny", agent="{agent}", action="write") + a_rule("not-me", "deny", agent="x{agent}"),
         steps=(near(KNOWN), _denied_by_rule(A, "not-you")),
+    ),
+    Situation(
+        name="a rule holds the calls of an agent in alarm",
+        policy=a_rule("ask-first", "approve", agent="{agent}", action="write", alarm="*"),
+        steps=(near(B), Alarm(), near(KNOWN), held(A, "ask-first", _ASKED)),
     ),
     Situation(
         name="a rule holds a tool",

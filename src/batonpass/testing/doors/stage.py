@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from batonpass.clock import Clock
 from batonpass.handoff.live.faces import LiveHandoff
-from batonpass.model.base.ids import CallId
+from batonpass.model.base.content_names import REASON, TASK_KIND
+from batonpass.model.base.ids import AgentId, CallId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.baton.baton import Budget
 from batonpass.model.baton.brief_request import BriefRequest
@@ -23,6 +24,7 @@ from batonpass.signing.runkeys import RunKeysInFiles
 from batonpass.store.home import HOME_NAME
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.testing.builders import an_alarm
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write, WriteAll
 from batonpass.wire.codec import decode_receipt
@@ -235,6 +237,12 @@ class Stage:
         """Revoke the grant, as a person in another relay."""
         of = self.handoff.id if self.handoff is not None else self.bodies(RunStarted)[-1].run
         self.office.revoke_grant(of, by=PERSON, reason="enough")
+
+    def alarm(self, agent: str) -> None:
+        """Raise an alarm about an agent, in another relay, as a check does that finds a lasting change."""
+        desk = self.office._furnished()  # noqa: SLF001 - a check needs weeks of handoffs
+        raised = an_alarm(AgentId(agent), 12 * "0")
+        desk.recording.note(raised, (desk.text(REASON, "constraints"), desk.text(TASK_KIND, "analysis")))
 
     def retry(self) -> None:
         """Retry the handoff after a failed attempt, as a person."""

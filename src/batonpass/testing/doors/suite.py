@@ -37,6 +37,7 @@ from batonpass.testing.doors.offers import HANDOFFS, Handing
 from batonpass.testing.doors.situations import (
     SITUATIONS,
     Again,
+    Alarm,
     Approve,
     Break,
     Denied,
@@ -193,14 +194,8 @@ def play(door: Door, situation: Situation, stage: Stage, monkeypatch: pytest.Mon
             match step:
                 case Try():
                     _try(door, stage, opened, step)
-                case Approve() if stage.bodies(ToolHeld):
-                    stage.approve()
-                case Approve():
-                    pass
-                case Revoke():
-                    stage.revoke()
-                case Wait(duration=duration):
-                    stage.wait(duration)
+                case Approve() | Revoke() | Alarm() | Wait():
+                    _act_elsewhere(stage, step)
                 case Break(what=what):
                     _break(stage, what, monkeypatch)
                 case Interrupt(act=act):
@@ -209,6 +204,21 @@ def play(door: Door, situation: Situation, stage: Stage, monkeypatch: pytest.Mon
                     opened.again()
     finally:
         opened.close()
+
+
+def _act_elsewhere(stage: Stage, step: Approve | Revoke | Alarm | Wait) -> None:
+    """Let something happen that is not the door's doing."""
+    match step:
+        case Approve() if stage.bodies(ToolHeld):
+            stage.approve()
+        case Approve():
+            pass
+        case Revoke():
+            stage.revoke()
+        case Alarm():
+            stage.alarm(stage.agent)
+        case Wait(duration=duration):
+            stage.wait(duration)
 
 
 def _break(stage: Stage, what: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from batonpass.errors import UnlinkedError
 from batonpass.handoff.transfer.attempt_receipts import Acceptance, close_out
 from batonpass.ledger.position import Working, child_head
 from batonpass.model.base.ids import (
+    AgentId,
     CallId,
     ContentId,
     Digest,
@@ -29,6 +30,8 @@ from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Method, P
 from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import (
+    AlarmAcknowledged,
+    AlarmCleared,
     Body,
     CheckpointSaved,
     ChildHead,
@@ -59,7 +62,7 @@ from batonpass.model.bodies.body import (
     WebhookChanged,
 )
 from batonpass.model.bodies.reasoning import ReasoningPointer
-from batonpass.testing.builders import ANA
+from batonpass.testing.builders import ANA, an_alarm
 from batonpass.testing.clock import NOON
 from tests.unit.audit.forging import Forger
 from tests.unit.model.examples import DIGEST, EDITOR, an_id
@@ -202,6 +205,25 @@ def acknowledges_as_an_agent(hand: Hand) -> None:
     hand.forger.scribe.recording.note(
         FindingAcknowledged(root=root.run.id, finding="0123456789ab", code="loop", by=PrincipalId("agent:lead"))
     )
+
+
+def acknowledges_an_alarm_of_nobody(hand: Hand) -> None:
+    """Acknowledge an alarm that was raised about somebody else."""
+    note = hand.forger.scribe.recording.note
+    note(an_alarm(EDITOR, 12 * "0"))
+    note(AlarmAcknowledged(agent=AgentId("drafter"), alarm=12 * "0", by=ANA))
+
+
+def clears_an_alarm_of_nobody(hand: Hand) -> None:
+    """Clear an alarm that nobody raised."""
+    hand.forger.scribe.recording.note(AlarmCleared(agent=EDITOR, alarm=12 * "0"))
+
+
+def acknowledges_an_alarm_as_an_agent(hand: Hand) -> None:
+    """Acknowledge an alarm, and be no person."""
+    note = hand.forger.scribe.recording.note
+    note(an_alarm(EDITOR, 12 * "0"))
+    note(AlarmAcknowledged(agent=EDITOR, alarm=12 * "0", by=PrincipalId("agent:editor")))
 
 
 def takes_the_offer_though_it_was_answered(hand: Hand) -> None:
@@ -528,6 +550,9 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a webhook that is added twice": (adds_a_webhook_twice, Kind.WEBHOOK_CHANGED, "webhook"),
     "a finding of a child's tree": (acknowledges_what_is_no_root, Kind.FINDING_ACKNOWLEDGED, "root"),
     "an agent that acknowledges": (acknowledges_as_an_agent, Kind.FINDING_ACKNOWLEDGED, "by"),
+    "an alarm about somebody else": (acknowledges_an_alarm_of_nobody, Kind.ALARM_ACKNOWLEDGED, "alarm"),
+    "an alarm that nobody raised": (clears_an_alarm_of_nobody, Kind.ALARM_CLEARED, "alarm"),
+    "an agent that lets itself go on": (acknowledges_an_alarm_as_an_agent, Kind.ALARM_ACKNOWLEDGED, "by"),
     "an agent that prunes": (prunes_as_an_agent, Kind.SESSION_PRUNED, "by"),
     "a baton revised with a gap": (revises_with_a_gap, Kind.HANDOFF_REVISED, "revision"),
     "an acceptance of the unrevised offer": (takes_the_offer_though_it_was_revised, Kind.HANDOFF_ACCEPTED, "baton"),

@@ -240,6 +240,10 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.APPROVER_REVOKED: Projection(key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.REVOKED)),
     Kind.CONTENT_ERASED: Projection(erased=(CONTENT,)),
     Kind.FILE_ENDORSED: Projection(remarks=(remark(RemarkKind.ENDORSED, DIGEST),)),
+    **dict.fromkeys(
+        (Kind.ALARM_RAISED, Kind.ALARM_ACKNOWLEDGED, Kind.ALARM_CLEARED),
+        Projection(remarks=(remark(RemarkKind.ALARM, "editor"),)),
+    ),
     Kind.WEBHOOK_CHANGED: NOTHING,
     Kind.TOKEN_ADDED: Projection(remarks=(remark(RemarkKind.TOKEN, TOKEN),)),
     Kind.TOKEN_REVOKED: Projection(remarks=(remark(RemarkKind.TOKEN, TOKEN),)),

@@ -22,7 +22,7 @@ from batonpass.adapters.importer.receipt_words import as_code, within_limit
 from batonpass.adapters.tool_kinds import Coder, ToolKind, find_form
 from batonpass.errors import CallError, CallOutcomeError
 from batonpass.guard.policy.gates import CallFacts, GateDecision, judge_call
-from batonpass.handoff.approvals.gate_facts import depth_of
+from batonpass.handoff.approvals.gate_facts import alarms_of, depth_of
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.finish import fail_call, finish_call, keep_late
@@ -103,6 +103,7 @@ class Pen:
             door=told.door,
             used=told.used,
             depth=depth_of(self.desk, track.holding),
+            alarms=alarms_of(self.desk, told.agent or track.holding.agent),
         )
         return next(iter(judge_call(facts, self.desk.gates)), None) if self.desk.gates.rules else None
 

@@ -1,0 +1,1 @@
+"""What receipts of the relay say about things with names of their own, found by remarks."""
