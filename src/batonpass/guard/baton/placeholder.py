@@ -7,10 +7,11 @@ there is nothing says so where it can be seen: `none=["question"]`.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from batonpass.guard.baton.text_memory import remembered
 from batonpass.model.base.kinds import Part
@@ -73,7 +74,6 @@ _APOSTROPHES: Final = "’‘"  # noqa: RUF001 - the marks that people type
 _DELETED: Final = f"{_AROUND}{_APOSTROPHES}{''.join(filter(str.isspace, map(chr, range(0x3001))))}"
 _DELETED_ASCII: Final = "".join(filter(str.isascii, _DELETED)).encode()
 _ANY_DELETED: Final = re.compile(f"[{re.escape(_DELETED)}]+")  # of long texts, twice as fast as `str.translate`
-_BETWEEN_TEXTS: Final = "\0"
 _HELD_DOWN: Final = 3  # "xxx"
 _LONGEST: Final = 32  # characters; no phrase above is longer
 
@@ -93,24 +93,42 @@ def is_placeholder(text: str, task: str = "") -> bool:
 def find_placeholders(texts: Iterable[str], task: str) -> list[str]:
     """Return the texts that say nothing about their part.
 
-    Most texts say something, and cost no call: a placeholder is short, or a template, or has no words, or has all words
-    of the task, also the first.
+    Most texts say something: a placeholder is short, or a template, or has no words, or has all words of the task,
+    also the first.
     """
-    first = _WORDS.search(task.casefold())
+    return _find_placeholders([*map(_read_alone, texts)], task)
+
+
+def _find_placeholders(texts: Sequence["_TextAlone"], task: str) -> list[str]:
+    # If the first word is longer than what is looked at here, then its beginning is in such a text as well.
+    first = _WORDS.search(task[:_LONGEST].casefold()) or _WORDS.search(task.casefold())
     found = []
-    for text in texts:
-        stripped = text.strip()
-        verdict = None
-        if len(stripped) <= _LONGEST or stripped[0] in _TEMPLATES or _WORDS.search(stripped) is None:
-            verdict = _is_placeholder_alone(stripped)
-        if verdict is None and first is not None and first[0] in stripped.casefold():
-            verdict = _repeats(stripped, task)
-        if verdict:
+    for text, verdict, folded, _ in texts:
+        if verdict or (verdict is None and first is not None and first[0] in folded and _repeats(text.strip(), task)):
             found.append(text)
     return found
 
 
+class _TextAlone(NamedTuple):
+    """What can be said about a text, whatever the task is."""
+
+    text: str
+    verdict: bool | None  # whether it says nothing; None if that depends on the task
+    folded: str
+    told_apart: int  # two texts that are the same for `_plain` have the same number
+
+
 @remembered
+def _read_alone(text: str) -> _TextAlone:
+    if text.isascii():  # then there is nothing to normalise, and bytes are several times as fast
+        folded = text.lower()
+        bare = folded.encode().translate(None, _DELETED_ASCII).decode()
+    else:
+        folded = text.casefold()
+        bare = _ANY_DELETED.sub("", unicodedata.normalize("NFKC", text).casefold())
+    return _TextAlone(text, _is_placeholder_alone(text.strip()), folded, hash(bare))
+
+
 def _is_placeholder_alone(stripped: str) -> bool | None:
     """Return whether a text says nothing, whatever the task is; None if that depends on the task."""
     if len(stripped) <= _LONGEST and (_plain(stripped) in _SAYS_TOO_LITTLE or _is_one_key(stripped)):
@@ -161,16 +179,10 @@ _TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
 def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> frozenset[str]:
     """Return the parts of which every text is a placeholder, or the same sentence that stands in the other parts."""
     said = _texts(brief, values)
-    everything = [*chain.from_iterable(said.values())]
-    placeholders = {*find_placeholders(everything, task)}
-    # Most batons say something in every part, and in each something else. A call for each text would cost more.
-    joined = _BETWEEN_TEXTS.join(everything)
-    if joined.isascii():  # then there is nothing to normalise, and bytes are several times as fast
-        joined = joined.lower().encode().translate(None, _DELETED_ASCII).decode()
-    else:
-        joined = _ANY_DELETED.sub("", unicodedata.normalize("NFKC", joined).casefold())
-    told_apart = joined.split(_BETWEEN_TEXTS)
-    if not placeholders and len({*told_apart}) == len(told_apart):
+    everything = [*map(_read_alone, chain.from_iterable(said.values()))]
+    placeholders = {*_find_placeholders(everything, task)}
+    # Most batons say something in every part, and in each something else.
+    if not placeholders and len({*map(_TOLD_APART, everything)}) == len(everything):
         return frozenset()
     plain = {part: {_plain(text) for text in texts} for part, texts in said.items()}
     often = Counter(chain.from_iterable(plain.values()))
@@ -184,6 +196,7 @@ def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> 
     )
 
 
+_TOLD_APART: Final = attrgetter("told_apart")
 _IN_EACH_FIELD: Final = 3  # parts with the same sentence
 
 

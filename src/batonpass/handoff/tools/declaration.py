@@ -23,6 +23,7 @@ from batonpass.handoff.tools.arguments import PATHS, SCALARS, copy_arguments, is
 from batonpass.handoff.tools.json_values import FLAT, describe_call, is_as_described, plain, readable
 from batonpass.model.base.checks import as_member, require_code, require_instance, require_texts
 from batonpass.model.base.ids import PrincipalId, require_agent
+from batonpass.model.base.kept_property import kept_property
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.bodies.effect import EffectKind
 from batonpass.model.grants.call import Opaque
@@ -206,7 +207,7 @@ class ToolCall(Generic[Result]):
         named = self._bind(args, kwargs)
         return tuple(named[name] for name in self.declared.fills if name in named)
 
-    @cached_property
+    @kept_property
     def described(self) -> bytes:
         """Return tool and arguments in one form, to be recorded and to be compared with other calls."""
         return describe_call(self.declared.name, self.arguments)

@@ -66,10 +66,10 @@ _RANDOM: Final = 13  # characters; an id takes two bits of the first, and the ot
 # Random characters are drawn ahead. A system call for each id takes longer than spelling the id, and it releases the
 # interpreter lock.
 _DRAWN: Final[list[str]] = []
-# The last millisecond in which an id was made, and its spelling: several ids are made in one millisecond.
+# The last 1,024 milliseconds in which an id was made, and their spelling: many ids are made in a second.
 _MOMENT: Final[list[tuple[int, str]]] = [(-1, "")]
-_SECONDS_OF_DAY: Final = 24 * 60 * 60
 _MILLISECOND: Final = timedelta(milliseconds=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _VERSION_7: Final = 7 << 6  # the version, at its place in the ten bits after the time
 _VARIANT: Final = 0b10 << 2  # the variant, at its place in the next ten bits
 
@@ -97,25 +97,21 @@ def _draw() -> str:
 os.register_at_fork(after_in_child=_DRAWN.clear)
 
 
-def _spell_moment(millis: int, at: datetime) -> str:
-    if not 0 <= millis < 1 << 48:
+def _spell_moment(second: int, at: datetime) -> str:
+    """Return the first eight characters of an id; a second has 1,024 milliseconds here."""
+    if not 0 <= second < 1 << 38:
         raise InvalidValueError("at", f"{at.isoformat()} does not fit into an identifier")
-    spelled = (
-        f"{_PAIRS[millis >> 40]}{_PAIRS[millis >> 30 & 1023]}{_PAIRS[millis >> 20 & 1023]}"
-        f"{_PAIRS[millis >> 10 & 1023]}{_PAIRS[millis & 1023]}"
-    )
-    _MOMENT[0] = millis, spelled
+    spelled = f"{_PAIRS[second >> 30]}{_PAIRS[second >> 20 & 1023]}{_PAIRS[second >> 10 & 1023]}{_PAIRS[second & 1023]}"
+    _MOMENT[0] = second, spelled
     return spelled
 
 
 def new_id(prefix: str, at: datetime) -> str:
     """Return a fresh id that sorts by its time."""
-    since = at - _EPOCH
-    micros = since.microseconds
-    millis = (since.days * _SECONDS_OF_DAY + since.seconds) * 1000 + micros // 1000
+    millis, micros = divmod((at - _EPOCH) // _MICROSECOND, 1000)
     known, moment = _MOMENT[0]
-    if millis != known:
-        moment = _spell_moment(millis, at)
+    if (second := millis >> 10) != known:
+        moment = _spell_moment(second, at)
     try:
         drawn = _DRAWN.pop()  # atomic: no two threads get the same element
     except IndexError:
@@ -123,9 +119,9 @@ def new_id(prefix: str, at: datetime) -> str:
     # UUIDv7, part by part. The first ten characters are 48 bits of time. The next four are version, fraction, variant
     # and two random bits. The rest is random. RFC 9562, method 3: the fraction of the millisecond replaces random bits,
     # so that the ids of one process sort by time.
-    fraction = micros % 1000 * 4096 // 1000
+    fraction = micros * 4096 // 1000
     return (
-        f"{prefix}_{moment}{_PAIRS[_VERSION_7 | fraction >> 6]}"
+        f"{prefix}_{moment}{_PAIRS[millis & 1023]}{_PAIRS[_VERSION_7 | fraction >> 6]}"
         f"{_PAIRS[(fraction & 63) << 4 | _VARIANT | _VALUE_OF[drawn[0]] & 3]}{drawn[1:]}"
     )
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,10 +21,11 @@ from batonpass.model.base.checks import (
     require_utc,
 )
 from batonpass.model.base.ids import CONTENT, AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId, require_id
+from batonpass.model.base.kept_property import kept_property
 from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.fate import KnownFate
 from batonpass.model.baton.items import (
-    TEXT_FIELDS,
+    TEXT_READERS,
     Artifact,
     Assumption,
     Claim,
@@ -84,6 +85,22 @@ class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 require_integer(f"budget.{name}", given)
 
 
+_LIST_NAMES: Final = (
+    "criteria",
+    "inputs",
+    "expects",
+    "stop_when",
+    "verify_by",
+    "needs_tools",
+    "needs_skills",
+    "may",
+)
+_NOTHING: Final = ()
+_TEXT_NAMES: Final = ("serves", "rationale", "role", "phase")
+_LISTS: Final = attrgetter(*_LIST_NAMES)
+_TEXTS: Final = attrgetter(*_TEXT_NAMES)
+
+
 class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that the sender says about a task besides the task itself."""
 
@@ -106,20 +123,20 @@ class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
     none: tuple[str, ...] = ()  # parts that are empty on purpose, as the sender says
 
     def __post_init__(self) -> None:
-        for name in ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "may"):
-            given = getattr(self, name)
-            if type(given) is not tuple or given:  # most are empty, and need no check
+        for name, given in zip(_LIST_NAMES, _LISTS(self), strict=True):
+            if given is not _NOTHING:  # most are empty, and need no check
                 force_setattr(self, name, require_texts(name, given))
-        for name in ("serves", "rationale", "role", "phase"):
-            if (given := getattr(self, name)) is not None:
+        for name, given in zip(_TEXT_NAMES, _TEXTS(self), strict=True):
+            if given is not None:
                 require_text(name, given)
         if self.budget is not None:
             require_instance("budget", self.budget, Budget)
         if self.reasoning is not None:
             require_id("reasoning", self.reasoning, CONTENT)
-        for name in ("instructions", "config"):
-            if (given := getattr(self, name)) is not None:
-                require_digest(name, given)
+        if self.instructions is not None:
+            require_digest("instructions", self.instructions)
+        if self.config is not None:
+            require_digest("config", self.config)
         if type(self.none) is not tuple or self.none:
             force_setattr(self, "none", _require_parts(self.none))
 
@@ -263,7 +280,7 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
         """Return the reports of the sender's children. They are unverified unless they say otherwise."""
         return self.by_kind.get(Report, ())
 
-    @cached_property
+    @kept_property
     def by_kind(self) -> Mapping[type, tuple[Any, ...]]:
         """Return the values of the items by their class, those in reports too.
 
@@ -279,19 +296,23 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
                 by_kind[type(value)].append(value)
         return {kind: tuple(values) for kind, values in by_kind.items()}
 
-    @cached_property
+    @kept_property
     def told(self) -> tuple[str, ...]:
         """Return the texts of all items, in their order, those in reports too."""
-        told: list[str] = []
+        told: list[str | None] = []
         for item in self.items:
             value = item.value
             for each in value.within if isinstance(value, Report) else (value,):
-                for name in TEXT_FIELDS[type(each)] if each is not None else ():
-                    if text := getattr(each, name):
-                        told.append(text)  # noqa: PERF401 - a comprehension is a call, for each item
+                if each is None or (read := TEXT_READERS[type(each)]) is None:
+                    continue
+                said = read(each)
+                if type(said) is tuple:
+                    told += said
+                else:
+                    told.append(said)
                 if isinstance(each, Decision):
                     told += each.conditions
-        return tuple(told)
+        return tuple(filter(None, told))
 
 
 def place_of(item: Item) -> str:

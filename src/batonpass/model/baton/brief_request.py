@@ -1,6 +1,7 @@
 """A brief as callers write it: the fields of the recorded brief, the relation, and free text."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import Struct
@@ -39,8 +40,8 @@ class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         recorded = self.__dict__["made"] = self._made()
-        for name in _LISTS:
-            if (checked := getattr(recorded, name)) is not getattr(self, name):
+        for name, given, checked in zip(_LIST_NAMES, _LISTS(self), _LISTS(recorded), strict=True):
+            if checked is not given:
                 force_setattr(self, name, checked)  # a tuple in place of the caller's list, which could still change
         if type(self.relation) is not Relation:
             force_setattr(self, "relation", as_member("relation", self.relation, Relation))
@@ -55,7 +56,7 @@ class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
         return replace(made, may=may, criteria=criteria or self.criteria) if may or criteria else made
 
     def _made(self) -> Brief:
-        said: dict[str, Any] = {name: getattr(self, name) for name in _RECORDED}
+        said: dict[str, Any] = dict(zip(_RECORDED_NAMES, _RECORDED(self), strict=True))
         if self.reasoning is not None:
             require_instance("reasoning", self.reasoning, (Item, ReasoningPlace))
             said["reasoning"] = self.reasoning.id if isinstance(self.reasoning, Item) else None
@@ -67,5 +68,7 @@ class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
         return Thought(place=self.reasoning) if isinstance(self.reasoning, ReasoningPlace) else None
 
 
-_RECORDED: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in Brief.__struct_fields__)
-_LISTS: Final = ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "none")
+_RECORDED_NAMES: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in Brief.__struct_fields__)
+_RECORDED: Final = attrgetter(*_RECORDED_NAMES)
+_LIST_NAMES: Final = ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "none")
+_LISTS: Final = attrgetter(*_LIST_NAMES)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, get_args
 
@@ -326,20 +327,21 @@ ItemValue: TypeAlias = (
 
 VALUE_TYPES: Final[tuple[type[ItemValue], ...]] = get_args(ItemValue)
 
-# The text fields of each kind of value. What an artifact contains is data and no text of the baton.
-TEXT_FIELDS: Final[Mapping[type[ItemValue], tuple[str, ...]]] = MappingProxyType(
+# Read the text fields of each kind of value: one text, or a tuple of several. What an artifact contains is data and no
+# text of the baton.
+TEXT_READERS: Final[Mapping[type[ItemValue], "attrgetter[Any] | None"]] = MappingProxyType(
     {
-        Statement: ("text",),
-        Constraint: ("text",),
-        Exclusion: ("text",),
-        WorkItem: ("what", "how", "evidence"),
-        OpenQuestion: ("text",),
-        RejectedPath: ("what", "why"),
-        Decision: ("what", "why"),
-        Assumption: ("what",),
-        Claim: ("what",),
-        Artifact: (),
-        Report: (),
+        Statement: attrgetter("text"),
+        Constraint: attrgetter("text"),
+        Exclusion: attrgetter("text"),
+        WorkItem: attrgetter("what", "how", "evidence"),
+        OpenQuestion: attrgetter("text"),
+        RejectedPath: attrgetter("what", "why"),
+        Decision: attrgetter("what", "why"),
+        Assumption: attrgetter("what"),
+        Claim: attrgetter("what"),
+        Artifact: None,
+        Report: None,
     },
 )
 

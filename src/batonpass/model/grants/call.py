@@ -1,7 +1,6 @@
 """Calls as a grant sees them: an action, a resource and arguments."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -9,6 +8,7 @@ from msgspec.structs import replace
 
 from batonpass.model.base.checks import require_instance, require_text
 from batonpass.model.base.ids import require_agent
+from batonpass.model.base.kept_property import kept_property
 from batonpass.model.grants.pattern import require_action
 from batonpass.model.grants.resource import Resource, read_resource
 
@@ -40,7 +40,7 @@ class Call(Struct, frozen=True, dict=True):
         require_text("resource", self.resource)
         require_instance("arguments", self.arguments, Mapping)
 
-    @cached_property
+    @kept_property
     def place(self) -> Resource:
         """Return the resource in the form that is compared. Raises `InvalidValueError` if it is ambiguous."""
         return read_resource("resource", self.resource)

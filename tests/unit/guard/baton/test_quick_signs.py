@@ -187,6 +187,15 @@ def test_sentences_from_anywhere_are_read_alike_with_and_without_signs(seed: int
     assert [] == differing
 
 
+def test_which_digits_a_text_has_makes_no_difference_to_its_signs() -> None:
+    """So tasks that differ only in their numbers are looked through once, and each is still compared by its figures."""
+    others = str.maketrans("0123456789", "7894561230")
+    texts = [text for text in (*SENTENCES, *[text for _, text in EXAMPLES]) if text.translate(others) != text]
+
+    assert len(texts) > 100
+    assert [find_signs(text) for text in texts] == [find_signs(text.translate(others)) for text in texts]
+
+
 @pytest.mark.parametrize(("check", "text"), EXAMPLES)
 def test_every_alternative_of_a_pattern_has_its_sign(check: str, text: str) -> None:
     """A pattern that gets one more alternative needs a sign that it cannot do without."""

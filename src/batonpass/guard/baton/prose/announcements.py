@@ -137,7 +137,6 @@ _PROMISING: Final = WordSign(
 SIGN_WORDS: Final = _ANNOUNCING.words | _PROMISING.words | _POINTING.keys() | {_BELOW_WORD}
 _WHAT: Final = attrgetter("what")
 _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XX", "NN", "$", "{")
-_MARK_CHARACTERS: Final = ("_", "?", "{", "<", "[", "$", "X")  # each mark has one of these, or TB, or NN
 
 
 def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
@@ -178,10 +177,18 @@ def find_signs(forms: TextForms) -> int:
     if _PROMISING.is_in(forms):
         signs |= PROMISES
     text = forms.text
-    # One character is found at once, and two take as long as all of these together.
-    marked = any(map(text.__contains__, _MARK_CHARACTERS))
-    marked = marked or ("B" in text and "TB" in text) or ("N" in text and "NN" in text)
-    if marked and any(map(text.__contains__, _MARKS)):
+    # Each mark has one of these. One character is found at once, and two take as long as all of them together.
+    if (
+        "_" in text
+        or "?" in text
+        or "{" in text
+        or "<" in text
+        or "[" in text
+        or "$" in text
+        or "X" in text
+        or ("B" in text and "TB" in text)
+        or ("N" in text and "NN" in text)
+    ) and any(map(text.__contains__, _MARKS)):
         signs |= BLANKS
     return signs
 

@@ -146,7 +146,6 @@ _COUNTED: Final = re.compile(
     re.IGNORECASE,
 )
 # What comes right before the list, and a number before that: each is quicker to look for than the whole.
-_ANNOUNCED: Final = (b"s of ", b"s in ", b"s for ")
 _LONGEST_ANNOUNCED: Final = 32  # characters up to the colon
 _LONGEST_COUNT: Final = 160  # characters from the number to the colon
 _SEPARATOR: Final = re.compile(r",? and |, | or ")
@@ -191,7 +190,7 @@ _WITH_UNIT: Final = re.compile(
     rb"|m|met(?:er|re)s?|mi|miles?|ft|feet|yd|ms|s|sec|seconds?|min|minutes?|h|hours?|days?|weeks?|months?|years?|units?"
     rb"|euros?|eur|usd|dollars?|gbp|chf|nok|sek|dkk|pln|czk|huf|jpy|cny|inr|%|percent|c|f|kb|mb|gb|tb|kib|mib|gib)(?![a-z])"
 )
-_MONEY_SIGNS: Final = ("\u20ac", "$", "\u00a3", "\u00a5")
+_MONEY_SIGNS: Final = ("\u20ac", "\u00a3", "\u00a5")  # and the dollar, which is in ASCII
 
 
 _ANY_FIGURE: Final = DATES | SUMS | SHARES | COUNTS | HOURS | IMPOSSIBLE
@@ -209,21 +208,28 @@ def find_signs(forms: TextForms) -> int:
     if b"0" not in figures:
         return signs  # only a count can be spelled
     signs |= DIGITS
-    search = methodcaller("search", figures)
     if (b"-00-0" in figures or not words.isdisjoint(_MONTH_WORDS)) and may_have_date(figures):
         signs |= DATES
-    for word, pattern in _SUM_AND_FIGURE:
-        if word in words and pattern.search(figures):
-            signs |= SUMS
+    if not words.isdisjoint(_SUMS) and _may_have_sum(figures, words):
+        signs |= SUMS
     if b"%" in figures:
         signs |= SHARES
     if b"from" in words and (b"hour" in words or b"hours" in words):
         signs |= HOURS
-    if b"0:00" in figures or (not words.isdisjoint(_BOUNDED) and any(map(search, _BOUNDED_FIGURES))):
+    if b"0:00" in figures or (
+        not words.isdisjoint(_BOUNDED) and any(map(methodcaller("search", figures), _BOUNDED_FIGURES))
+    ):
         signs |= IMPOSSIBLE
-    if _WITH_UNIT.search(figures) or any(map(forms.lowered.__contains__, _MONEY_SIGNS)):
+    lowered = forms.lowered
+    of_money = "$" in lowered or (not lowered.isascii() and any(map(lowered.__contains__, _MONEY_SIGNS)))
+    if of_money or _WITH_UNIT.search(figures):
         signs |= MEASURES
     return signs
+
+
+def _may_have_sum(figures: bytes, words: AbstractSet[bytes]) -> bool:
+    """Return whether a figure follows a word for a sum."""
+    return any(word in words and pattern.search(figures) is not None for word, pattern in _SUM_AND_FIGURE)
 
 
 def may_have_date(figures: bytes | None) -> bool:
@@ -246,13 +252,12 @@ def _may_have_count(figures: bytes, words: AbstractSet[bytes]) -> bool:
     for mark in (b": ", b" (") if b"(" in figures else (b": ",):
         place = figures.find(mark)
         while place >= 0:
-            if spelled or figures.find(b"0", max(0, place - _LONGEST_COUNT), place) >= 0:
-                if figures.endswith(b"s", 0, place):
-                    return True
-                first = max(0, place - _LONGEST_ANNOUNCED)
-                for announced in _ANNOUNCED:
-                    if figures.find(announced, first, place) >= 0:
-                        return True
+            before = figures[place - _LONGEST_ANNOUNCED if place > _LONGEST_ANNOUNCED else 0 : place]
+            # What counts things ends with the things, or with "of", "in" or "for" and what they belong to.
+            if (before[-1:] == b"s" or b"s of " in before or b"s in " in before or b"s for " in before) and (
+                spelled or figures.find(b"0", max(0, place - _LONGEST_COUNT), place) >= 0
+            ):
+                return True
             place = figures.find(mark, place + 1)
     return False
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from batonpass.guard.baton.prose import announcements, contradictions, figures, quantities, references, sources
 from batonpass.guard.baton.prose.prose import Prose
-from batonpass.guard.baton.prose.signs import TextForms, read_forms
+from batonpass.guard.baton.prose.signs import ZEROS, TextForms, read_forms
 from batonpass.guard.baton.text_memory import LONGEST_REMEMBERED, MOST_REMEMBERED
 from batonpass.model.baton.baton import Baton
 
@@ -53,14 +53,18 @@ _recall_told_signs: Final = lru_cache(maxsize=MOST_REMEMBERED)(find_told_signs)
 
 def read_prose(baton: Baton) -> Prose:
     """Return the words of a baton, and their signs."""
-    orders = [baton.task, *baton.brief.criteria]
-    if baton.brief.rationale is not None:
-        orders.append(baton.brief.rationale)
+    brief = baton.brief
+    orders = [baton.task, *brief.criteria]
+    if brief.rationale is not None:
+        orders.append(brief.rationale)
     told = baton.told
     signs: dict[str, int] = {}
     order_signs = told_signs = 0
     for text in orders:
-        signs[text] = found = _recall_signs(text) if len(text) <= LONGEST_REMEMBERED else find_signs(text)
+        # Which digits a figure has makes no difference to a sign. So tasks that differ only in their numbers, as those
+        # of a lead that hands out one invoice after the other, are looked through once.
+        shape = text.encode().translate(ZEROS).decode()
+        signs[text] = found = _recall_signs(shape) if len(text) <= LONGEST_REMEMBERED else find_signs(shape)
         order_signs |= found
     for text in told:
         found = _recall_told_signs(text) if len(text) <= LONGEST_REMEMBERED else find_told_signs(text)

@@ -138,7 +138,8 @@ def find_signs(forms: TextForms) -> int:
     """Return the signs of the checks below that a text has, besides those of `figures`."""
     signs = 0 if forms.words.isdisjoint(_SPELLED_WORDS) else GIVEN | SPELLED
     # A number in digits after a word by which it is taken for given.
-    if forms.figures is None or any(map(forms.figures.__contains__, _GIVEN_DIGITS)):
+    figures = forms.figures
+    if figures is None or (b" 0" in figures and any(map(figures.__contains__, _GIVEN_DIGITS))):
         signs |= GIVEN
     if not forms.words.isdisjoint(_SUMS):
         signs |= TOTALS
@@ -172,7 +173,7 @@ def _find_given(text: str) -> Iterator["re.Match[str]"]:
     # Digits are rare: the pattern is tried only where a digit follows one of its first words.
     place = figures.find(b" 0")
     while place >= 0:
-        for word in _GIVEN:
+        for word in _GIVEN if figures.endswith(_GIVEN, 0, place) else ():
             if figures.endswith(word, 0, place) and (found := _THE_COUNT.match(text, place - len(word))):
                 yield found
         place = figures.find(b" 0", place + 1)
@@ -266,17 +267,20 @@ def _limits(text: str) -> dict[str, _Limit]:
 
 def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
     """Yield a number of things that the orders take for given, and of which an item says another."""
+    signs = prose.signs
+    # What is carried was read before, and mostly counts nothing. Then the orders, which are new, need not be read.
+    told = [text for text in prose.told if signs[text] & (DIGITS | SPELLED) and _count_now(text)]
+    if not told:
+        return
     found: list[re.Match[str]] = []
     for text in prose.orders:
-        if prose.signs[text] & GIVEN:
-            found += _THE_COUNT.finditer(text) if prose.signs[text] & SPELLED else _find_given(text)
+        if signs[text] & GIVEN:
+            found += _THE_COUNT.finditer(text) if signs[text] & SPELLED else _find_given(text)
     ordered = _count(found) if found else {}
     if not ordered:
         return
     done = {work.what for work in baton.completed}
-    for text in prose.told:
-        if not prose.signs[text] & (DIGITS | SPELLED) or not any(map(text.casefold().__contains__, ordered)):
-            continue
+    for text in told:
         for what, said in _count_now(text).items():
             number = ordered.get(what, said)
             less_so_far = said < number and text in done

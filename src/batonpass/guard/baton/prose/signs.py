@@ -48,13 +48,17 @@ USUAL: Final = 1 << 29
 FULL_NAMES: Final = 1 << 30
 
 _ASCII: Final = bytes(range(128))
-_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _DIGIT: Final = re.compile(r"\d")
 # Everything but ASCII letters is a space: a quotation mark or a dash beside a word must not hide it.
 _SPACED: Final = bytes(code if code in b"abcdefghijklmnopqrstuvwxyz" else 32 for code in range(256))
 _CAPITALS: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ" + bytes(range(97, 123)), b"A" * 26 + b"a" * 26)
 _LONGEST_BEFORE: Final = 130  # characters: a word, the word for "number", and the path up to its first slash
 _NUMBER_WORDS: Final = frozenset({b"no", b"no.", b"number", b"#"})
+
+
+# What an alternative needs besides the word by which it was found: one word of each set, and one text of each list.
+_Rest = tuple[list[frozenset[bytes]], list[list[str]]]
 
 
 class TextForms(Value, frozen=True):
@@ -66,41 +70,61 @@ class TextForms(Value, frozen=True):
     figures: bytes | None  # in small letters, with a 0 for each digit; None if it has digits of other scripts
 
 
+# Words that stand in most texts. Which of the others a text has is asked first.
+_COMMON: Final = frozenset(
+    b"a about all an and are as at be been by can do each for from get give given has have he i if in is it its know"
+    b" let ll make may must next no not of on one open or other our say see send set she should tell that the their"
+    b" them then there they this to up use used was way we what when where which will with yet you your".split()
+)
+
+
 class WordSign:
     """Words of which some must be in a text: one of each group, in one of the alternatives."""
 
-    __slots__ = ("_alternatives", "words")
+    __slots__ = ("_by_word", "_rare", "words")
 
     def __init__(self, *alternatives: str) -> None:
         """Take alternatives such as `will|shall & send|give`: one of the first two words, and one of the others.
 
         Words that stand in many texts are given with what is beside them, in quotes: `'has not '|'have not '`.
         """
-        self._alternatives = [
-            (
-                [frozenset(group.encode().replace(b" ", b"").split(b"|")) for group in groups if "'" not in group],
-                [group.strip().strip("'").split("'|'") for group in groups if "'" in group],
-            )
-            for groups in (alternative.split("&") for alternative in alternatives)
-        ]
-        self.words = frozenset(word for groups, _ in self._alternatives for group in groups for word in group)
+        # Each alternative is found by the words of that group which is in the fewest texts: most texts have none of
+        # these, and then nothing else is asked.
+        by_word: dict[bytes, list[_Rest]] = {}
+        words: set[bytes] = set()
+        for alternative in alternatives:
+            groups = alternative.split("&")
+            needed = [frozenset(group.encode().replace(b" ", b"").split(b"|")) for group in groups if "'" not in group]
+            words.update(*needed)
+            rarest = min(needed, key=lambda group: len(group & _COMMON) / len(group))
+            needed.remove(rarest)
+            rest = needed, [group.strip().strip("'").split("'|'") for group in groups if "'" in group]
+            for word in rarest:
+                by_word.setdefault(word, []).append(rest)
+        self._by_word = by_word
+        self._rare = frozenset(by_word)
+        self.words = frozenset(words)
 
     def is_in(self, forms: TextForms) -> bool:
         """Return whether a text has what one of the alternatives needs."""
-        words, lowered = forms.words, forms.lowered
-        for groups, literals in self._alternatives:
-            for group in groups:
-                if words.isdisjoint(group):
-                    break
-            else:
-                for pieces in literals:
-                    for piece in pieces:
-                        if piece in lowered:
-                            break
-                    else:
+        words = forms.words
+        if words.isdisjoint(self._rare):
+            return False
+        lowered = forms.lowered
+        for word in self._rare & words:
+            for groups, literals in self._by_word[word]:
+                for group in groups:
+                    if words.isdisjoint(group):
                         break
                 else:
-                    return True
+                    for pieces in literals:
+                        for piece in pieces:
+                            if piece in lowered:
+                                break
+                        else:
+                            break
+                    else:
+                        return True
         return False
 
 
@@ -117,7 +141,7 @@ def read_forms(text: str, wanted: frozenset[bytes]) -> TextForms:
     """Return the forms of a text, with those of its words that are wanted."""
     lowered = fold(text)
     encoded = lowered.encode()
-    figures: bytes | None = encoded.translate(_ZEROS)
+    figures: bytes | None = encoded.translate(ZEROS)
     if len(encoded) != len(lowered) and _DIGIT.search(encoded.translate(None, _ASCII).decode()):
         figures = None
     return TextForms(text, lowered, wanted.intersection(encoded.translate(_SPACED).split()), figures)
@@ -129,7 +153,7 @@ def mark_figures(lowered: str) -> bytes | None:
     others = b"" if lowered.isascii() else encoded.translate(None, _ASCII)
     if others and _DIGIT.search(others.decode()):
         return None
-    return encoded.translate(_ZEROS)
+    return encoded.translate(ZEROS)
 
 
 def may_name_people(text: str) -> bool:
