@@ -1,8 +1,5 @@
 """A real server in a process of its own: it says where it is, answers, drains and ends."""
 
-import http.client
-import json
-import os
 import signal
 import socket
 import subprocess
@@ -11,51 +8,11 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from batonpass.relay import Relay
-
-PATIENCE = 60
-PROGRAM = str(Path(sys.executable).with_name("batonpass"))
-
-
-class Served:
-    """A server that was started, and how to ask it."""
-
-    def __init__(self, directory: Path, *options: str) -> None:
-        self.directory = directory
-        self.address = directory / "address"
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--port", "0", "--address-file", "address", *options],
-            cwd=directory,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "USER": "ana"},
-        )
-        until = time.monotonic() + PATIENCE
-        while not (self.address.exists() and self.address.read_text()):
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < until
-            time.sleep(0.02)
-        self.port = int(self.address.read_text().rpartition(":")[2])
-
-    def get(self, path: str, token: str | None) -> tuple[int, Any]:
-        """Ask it, and return the status and the answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        try:
-            connection.request("GET", path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            connection.close()
-
-    def end(self) -> tuple[int, str]:
-        """Ask it to end; return its exit code and all that it said."""
-        self.process.send_signal(signal.SIGTERM)
-        _, said = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, said
+from tests.integration.server_process import PATIENCE, PROGRAM, Served
 
 
 @pytest.fixture
@@ -63,9 +20,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     """Start a server in an empty directory."""
     server = Served(tmp_path)
     yield server
-    if server.process.poll() is None:
-        server.process.kill()
-        server.process.communicate()
+    server.kill()
 
 
 @pytest.mark.slow
