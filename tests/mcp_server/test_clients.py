@@ -19,7 +19,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from batonpass.relay import Relay
-from tests.integration.test_serve import Served
+from tests.integration.server_process import Served
 from tests.unit.server.mcp.talk import MODES, Person, Talk, run
 
 pytestmark = pytest.mark.slow

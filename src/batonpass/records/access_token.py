@@ -13,7 +13,7 @@ from batonpass.model.base.kinds import AccessRole
 from batonpass.model.bodies.body import TokenAdded, TokenRevoked
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.remark import RemarkKind
-from batonpass.records.text import Text, read_receipt, read_texts
+from batonpass.records.text import Text, read_receipt_again, read_texts
 from batonpass.store.port import LedgerView
 
 
@@ -42,7 +42,7 @@ class TokenRecord(Struct, frozen=True, kw_only=True):
 
 def get_token(view: LedgerView, token: TokenId) -> TokenRecord:
     """Return a token. Raises `NotFoundError`."""
-    receipts = [read_receipt(view.get_receipt(one.receipt)) for one in view.find_remarks(RemarkKind.TOKEN, token)]
+    receipts = [read_receipt_again(view.get_receipt(one.receipt)) for one in view.find_remarks(RemarkKind.TOKEN, token)]
     added = next((one for one in receipts if isinstance(one.body, TokenAdded) and one.body.token == token), None)
     if added is None:
         raise NotFoundError("token", token)

@@ -20,7 +20,7 @@ from batonpass.model.base.ids import AgentId
 from batonpass.relay import Relay
 from tests.integration.a2a.world import DAY, PATIENCE
 from tests.integration.certificates import make_certificate
-from tests.integration.test_serve import PROGRAM, Served
+from tests.integration.server_process import PROGRAM, Served
 
 APP = """
 from pathlib import Path

@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 
+from batonpass.model.base.ids import HandoffId
 from batonpass.model.base.kinds import AccessRole
 from batonpass.model.bodies.body import Gate
+from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
+from batonpass.server.answer import JSON
+from batonpass.store.sqlite.view import SqliteView
 from tests.unit.server.conftest import ANA, BEN, DAY, House, a_house
 from tests.unit.server.visitor import Answered, Visitor
 
@@ -213,6 +217,29 @@ def test_operators_retry_cancel_and_revoke(house: House) -> None:
     assert ("offered", "cancelled", "grant.revoked") == (again["state"], gone["state"], after.code)
 
 
+def test_taking_a_handoff_costs_the_same_however_many_there_are(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other handoffs of the run are not read."""
+    lead, root = begun(house)
+    read: list[str] = []
+    get = SqliteView.get_handoff
+
+    def noted(view: SqliteView, one: HandoffId) -> Handoff:
+        read.append(one)
+        return get(view, one)
+
+    monkeypatch.setattr(SqliteView, "get_handoff", noted)
+    counts = []
+    for number in range(12):
+        said = {"to": "editor", "task": f"Task {number}", "may": ["read:src/a"]}
+        handoff = done(lead.post(f"/v1/runs/{root}/handoffs", said))["id"]
+        read.clear()
+        done(lead.post(f"/v1/handoffs/{handoff}/attempts", {}))
+        counts.append((len(read), set(read) == {handoff}))
+
+    assert [counts[0]] * 12 == counts
+    assert counts[0][1]
+
+
 def test_auditors_verify_and_administrators_seal(house: House) -> None:
     """Each as the role says."""
     begun(house)
@@ -235,6 +262,19 @@ def test_the_same_request_with_the_same_key_is_done_once(house: House) -> None:
     assert (first.body, "true") == (again.body, again.headers["idempotent-replayed"])
     assert (409, "http.key_reused") == (other.status, other.code)
     assert (1, ["run.started", "tool.requested"]) == (len(calls), kinds(house, run))
+
+
+@pytest.mark.parametrize("how", ["its length", "chunks"])
+def test_a_body_is_read_whichever_way_it_comes(house: House, how: str) -> None:
+    """Whoever is not let in is told that and nothing else, also if the body is wrong as well."""
+    sent = {"transfer_encoding": "chunked"} if how == "chunks" else {}
+    agent, nobody = house.visitor("agent"), house.visitor()
+    begun = agent.post("/v1/runs", {"intent": "Fix it"}, **sent)
+    wrong = [agent.send("POST", "/v1/runs", b"{", **sent, content_type=kind).status for kind in ("text/plain", JSON)]
+    told = [nobody.send("POST", "/v1/runs", b"{", **sent, content_type=kind).status for kind in ("text/plain", JSON)]
+    auditor = house.visitor("auditor").send("POST", "/v1/runs", b"{", **sent, content_type="text/plain")
+
+    assert (201, [415, 400], [401, 401], 403) == (begun.status, wrong, told, auditor.status)
 
 
 def test_the_key_of_a_start_outlives_the_server(house: House) -> None:

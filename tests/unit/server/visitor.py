@@ -53,6 +53,8 @@ class Visitor:
     def send(self, method: str, target: str, body: bytes = b"", **headers: str) -> Answered:
         """Send any request. An underscore in the name of a header is a dash."""
         given = {"host": HERE, **self.sent, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        if body and "transfer-encoding" not in given:
+            given.setdefault("content-length", str(len(body)))
         if self.token is not None:
             given.setdefault("authorization", f"Bearer {self.token}")
         if self.proof is not None:

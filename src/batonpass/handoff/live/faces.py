@@ -777,9 +777,11 @@ class LiveRun(RunCalls):
         Name it by its id, the end of its id, or its agent. Raises `NotFoundError` and `AmbiguousIdError`.
         """
         holding = self._holding
+        # What an earlier attempt, or an earlier process, handed off is its own too.
+        made = holding.handed_off.union(child.id for child in holding.resumption.children)
+        if handoff in made:  # a whole id is that of one handoff: the others need not be read
+            return self._made(HandoffId(handoff))
         with self._desk.store.view() as view:
-            # What an earlier attempt, or an earlier process, handed off is its own too.
-            made = holding.handed_off.union(child.id for child in holding.resumption.children)
             own = [view.get_handoff(one) for one in sorted(made)]
             own += [one for root in self._earlier_roots(view) for one in view.find_handoffs(parent=root)]
         found = [one for one in own if one.to == handoff or (handoff and one.id.endswith(handoff))]
@@ -788,8 +790,12 @@ class LiveRun(RunCalls):
         if len(found) > 1:
             raise AmbiguousIdError("handoff", handoff, tuple(one.id for one in found))
         if found[0].id in made:
-            holding.handed_off.add(found[0].id)
+            return self._made(found[0].id)
         return LiveHandoff(self._desk, found[0].id, self._open, runners=self._runners, parent=holding)
+
+    def _made(self, handoff: HandoffId) -> LiveHandoff:
+        self._holding.handed_off.add(handoff)
+        return LiveHandoff(self._desk, handoff, self._open, runners=self._runners, parent=self._holding)
 
     def _earlier_roots(self, view: LedgerView) -> Iterable[RunId]:
         """Return the roots that this one goes on from: all of its session, or else those whose state it inherited."""
