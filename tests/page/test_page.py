@@ -31,6 +31,7 @@ def addresses(server: ServedPage) -> list[str]:
         f"/handoffs/{server.handoffs['scout']}?part=briefing",
         f"/handoffs/{server.handoffs['biller']}?part=calls",
         f"/handoffs/{server.handoffs['biller']}/retry",
+        "/passkey",
         "/approvals",
         f"/approvals/{server.handoffs['mailer']}",
         f"/questions/{server.handoffs['printer']}",

@@ -11,8 +11,8 @@ from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
 from batonpass.handoff.runtime.membership import has_one
-from batonpass.model.base.checks import require_digest
 from batonpass.model.base.ids import PrincipalId, PublicKey, is_user, require_principal
+from batonpass.model.base.passkey import find_passkey, require_approver_key
 from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
 from batonpass.model.ledger.projection import key_id
 from batonpass.signing.approver_key import (
@@ -79,10 +79,13 @@ def add(name: str) -> None:
 
 @command.command()
 @click.argument("name", callback=checked(_principal))
-@click.argument("public_key", callback=checked(lambda given: require_digest("public_key", given)))
+@click.argument("public_key", callback=checked(lambda given: require_approver_key("public_key", PublicKey(given))))
 @ledger_option
 def enroll(name: str, public_key: str) -> None:
-    """Enrol a person's key. Needs the root key; `batonpass approver add` elsewhere prints both arguments."""
+    """Enrol a person's key. Needs the root key.
+
+    `batonpass approver add` elsewhere prints both arguments; so does the page, to somebody who makes a passkey there.
+    """
     with opened_relay() as relay:
         relay.admin.enroll_approver(name, PublicKey(public_key))
     tell(f"enrolled {name} with key {key_id(PublicKey(public_key))[:16]}")
@@ -105,7 +108,7 @@ def list_(*, as_json: bool) -> None:
                 str(key.principal),
                 paint(key.status, _COLOURS[key.status]),
                 key.id[:16],
-                "← here" if key.id in here else "",
+                "← here" if key.id in here else _site(key),
             ]
             for key in keys
         ],
@@ -154,6 +157,11 @@ def _made(principal: PrincipalId) -> ApproverFile:
     made = make_approver(find_approvers_home(), principal, new_passphrase(principal))
     tell(f"made a key for {principal} in {made.path}")
     return made
+
+
+def _site(key: Key) -> str:
+    passkey = find_passkey(key.public_key)
+    return "" if passkey is None else f"a passkey at {passkey.site}"
 
 
 def _is_here(key: Key) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from batonpass.attribution.changes.change import FileChange
 from batonpass.attribution.changes.change_document import decode_change
@@ -22,6 +22,7 @@ from batonpass.model.bodies.body import (
     Changed,
     HandoffAccepted,
     HandoffInitiated,
+    PasskeyAnswer,
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
@@ -34,14 +35,16 @@ from batonpass.model.bodies.body import (
     VerificationRepeated,
 )
 from batonpass.model.ledger.content import StoredContent, content_digest
+from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.receipt import Receipt, SignedReceipt, StoredReceipt
 from batonpass.model.ledger.ruling import ruling_of
 from batonpass.model.ledger.stream import StreamKind
-from batonpass.notes.trusted_keys import TrustedKey, key_id, read_receipt_line
+from batonpass.notes.trusted_keys import TrustedKey, read_receipt_line
 from batonpass.records.call import CallRecord
 from batonpass.records.hold import CallLeave
 from batonpass.records.text import read_receipt
 from batonpass.signing.ed25519 import is_signed
+from batonpass.signing.ruling_proof import find_objection
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import encode_typed, read_base64, write_base64
 from batonpass.wire.codec import encode_envelope, signing_bytes
@@ -62,6 +65,7 @@ class _RulingLine(Struct):
     key: str
     ruling: str
     sig: str
+    passkey: PasskeyAnswer | None = None
 
 
 class _RulingPredicate(Struct):
@@ -123,9 +127,10 @@ def write_call_proof(
             proof = approval.body.proof
             if proof is not None:
                 ruling = encode_ruling(ruling_of(LedgerId(ledger), leave.hold.hold, approval.body, proof.at))
-                lines.append(
-                    encode_typed({"key": proof.key, "ruling": write_base64(ruling), "sig": proof.signature}).decode()
-                )
+                line: dict[str, object] = {"key": proof.key, "ruling": write_base64(ruling), "sig": proof.signature}
+                if proof.passkey is not None:
+                    line["passkey"] = structs.asdict(proof.passkey)
+                lines.append(encode_typed(line).decode())
     return lines
 
 
@@ -246,12 +251,9 @@ def _approved(lines: Iterable[str], key: Digest | None, approvers: Iterable[Trus
         pinned = known.get(KeyId(read.key))
         if pinned is None or pinned.owner != said.by or pinned.objection(said.at) is not None:
             continue
-        if said.decision == _RULED and said.key == key and _has_signed(pinned, ruling, signature):
+        is_ours = said.decision == _RULED and said.key == key
+        if is_ours and find_objection(pinned.key, ruling, signature, read.passkey) is None:
             yield pinned.owner
-
-
-def _has_signed(pinned: TrustedKey, ruling: bytes, signature: bytes) -> bool:
-    return is_signed(bytes.fromhex(pinned.key), signing_bytes(ruling), signature)
 
 
 def _change_in(content: StoredContent, call: CallId, run: RunId, ended: Receipt) -> FileChange | None:

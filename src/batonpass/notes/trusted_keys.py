@@ -7,11 +7,10 @@ whoever can add lines to it could add a key as well.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -20,17 +19,20 @@ from batonpass.attribution.git.git_process import GitSilentError
 from batonpass.errors import InvalidValueError, KeyRefusedError, VerificationError
 from batonpass.model.base.ids import KeyId, PrincipalId, PublicKey, require_principal
 from batonpass.model.bodies.body import RelayEnrolled, RelayRevoked, RelayRotated
+from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.receipt import SignedReceipt
 from batonpass.notes.note_store import NoteRepository
 from batonpass.signing.approver_key import find_approvers_home
 from batonpass.signing.ed25519 import is_signed, require_strong
+from batonpass.signing.ruling_proof import require_usable
 from batonpass.wire.codec import decode_envelope, signing_bytes
 
 KEYS_FILE: Final = "batonpass-keys.toml"
 _OWN_FILE: Final = "keys.toml"
 _LARGEST: Final = 1024 * 1024
 _FIELDS: Final = frozenset({"owner", "key", "since", "until", "revoked"})
-_TABLES: Final = ("relay", "approver")
+_Check: TypeAlias = Callable[[PublicKey], PublicKey]
+_TABLES: Final[Mapping[str, _Check]] = {"relay": require_strong, "approver": require_usable}
 _DEFAULTS: Final = ("HEAD", "main", "master")
 
 
@@ -143,11 +145,6 @@ class _ReceiptLine(Struct):
 _RECEIPTS: Final = msgspec.json.Decoder(_ReceiptLine)
 
 
-def key_id(key: PublicKey) -> KeyId:
-    """Return the id of a public key."""
-    return KeyId(sha256(bytes.fromhex(key)).hexdigest())
-
-
 def find_trusted(repository: NoteRepository) -> TrustedKeys:
     """Return the keys that count here: those of the default branch as it was fetched, and the reader's own."""
     own = find_approvers_home(repository.environment).parent / _OWN_FILE
@@ -192,7 +189,7 @@ def _tables(data: bytes) -> tuple[tuple[TrustedKey, ...], ...]:
     document = tomllib.loads(data.decode())
     if unknown := set(document) - set(_TABLES):
         raise InvalidValueError(min(unknown), "is not a table of this file")
-    return tuple(_keys(document.get(table, [])) for table in _TABLES)
+    return tuple(_keys(document.get(table, []), require) for table, require in _TABLES.items())
 
 
 def _own(path: Path) -> bytes | None:
@@ -202,13 +199,13 @@ def _own(path: Path) -> bytes | None:
         return None
 
 
-def _keys(tables: Sequence[Mapping[str, Any]]) -> tuple[TrustedKey, ...]:
+def _keys(tables: Sequence[Mapping[str, Any]], require: _Check) -> tuple[TrustedKey, ...]:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidValueError("keys", "are not in tables of the form [[relay]]")
-    return tuple(_key(table) for table in tables)
+    return tuple(_key(table, require) for table in tables)
 
 
-def _key(table: Mapping[str, Any]) -> TrustedKey:
+def _key(table: Mapping[str, Any], require: _Check) -> TrustedKey:
     if unknown := set(table) - _FIELDS:
         raise InvalidValueError(min(unknown), "is not a field of a key")
     key = table.get("key")
@@ -217,7 +214,7 @@ def _key(table: Mapping[str, Any]) -> TrustedKey:
         raise InvalidValueError("key", "is a public key in hexadecimal, and `revoked` says why in words")
     return TrustedKey(
         owner=require_principal("owner", PrincipalId(table.get("owner", ""))),
-        key=PublicKey(require_strong(PublicKey(key))),
+        key=require(PublicKey(key)),
         since=_moment("since", table.get("since")),
         until=_moment("until", table.get("until")),
         revoked=revoked,

@@ -421,6 +421,16 @@ class SheetShape(Struct, frozen=True, kw_only=True):
     people: int
 
 
+class PreparedShape(Struct, frozen=True, kw_only=True):
+    """A ruling that a passkey has to sign: its text, the digest that is the challenge, and which passkey."""
+
+    ruling: str
+    challenge: str
+    at: str
+    site: str
+    credential: str
+
+
 class VerifiedShape(Struct, frozen=True, kw_only=True):
     """What was verified."""
 

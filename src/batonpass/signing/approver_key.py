@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +22,13 @@ from nacl.utils import random
 from batonpass.errors import InvalidValueError, KeyFailedError, KeyMissingError, KeyRefusedError
 from batonpass.model.base.checks import require_digest
 from batonpass.model.base.ids import KeyId, PrincipalId, PublicKey, require_principal
-from batonpass.model.bodies.body import RulingProof
+from batonpass.model.bodies.body import PasskeyAnswer, RulingProof
 from batonpass.model.ledger.key import Signer
 from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.ruling import Ruling
-from batonpass.signing.ed25519 import Ed25519Signer, is_signed
+from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyfile import read_private, write_private
+from batonpass.signing.ruling_proof import find_objection
 from batonpass.wire.codec import signing_bytes
 from batonpass.wire.ruling import encode_ruling
 
@@ -75,6 +77,8 @@ class Approver:
 
     principal: PrincipalId
     signer: Signer = field(repr=False)
+    at: datetime | None = field(default=None, repr=False)  # when a passkey was asked, which has signed
+    answer: PasskeyAnswer | None = field(default=None, repr=False)  # of a passkey
 
     def __post_init__(self) -> None:
         require_principal("principal", self.principal)
@@ -82,7 +86,7 @@ class Approver:
     def prove(self, ruling: Ruling) -> RulingProof:
         """Return the proof of a ruling: its signature with this key."""
         signature = self.signer.sign(signing_bytes(encode_ruling(ruling)))
-        return RulingProof(key=self.signer.key, at=ruling.at, signature=signature.hex())
+        return RulingProof(key=self.signer.key, at=ruling.at, signature=signature.hex(), passkey=self.answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +188,8 @@ def path_of(directory: Path, key: KeyId) -> Path:
 
 def is_proof(proof: RulingProof, ruling: Ruling, public_key: PublicKey) -> bool:
     """Return whether a key signed exactly this ruling."""
-    message = signing_bytes(encode_ruling(ruling))
-    return is_signed(bytes.fromhex(public_key), message, bytes.fromhex(proof.signature))
+    payload = encode_ruling(ruling)
+    return find_objection(public_key, payload, bytes.fromhex(proof.signature), proof.passkey) is None
 
 
 def _box(passphrase: str, salt: bytes, cost: Cost) -> SecretBox:

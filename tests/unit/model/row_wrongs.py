@@ -79,7 +79,12 @@ WRONG: Final[Sequence[tuple[Struct, Wrong]]] = (
     ),
     (
         PROOF,
-        {"key": NOT_DIGESTS, "at": NOT_TIMES, "signature": ("", "ab" * 63, "AB" * 64, "g" * 128, b"ab" * 64, None)},
+        {
+            "key": NOT_DIGESTS,
+            "at": NOT_TIMES,
+            "signature": ("", "ab" * 63, "ab" * 65, "AB" * 64, "g" * 128, b"ab" * 64, None),
+            "passkey": ({}, "passkey", 7),
+        },
     ),
     (HELD_CALL, {"call": NOT_IDS, "run": NOT_IDS, "receipt": NOT_IDS}),
     (DECIDED_CALL, {"call": NOT_IDS, "run": NOT_IDS, "receipt": NOT_IDS, "approved": NOT_FLAGS}),
@@ -158,7 +163,7 @@ WRONG: Final[Sequence[tuple[Struct, Wrong]]] = (
 )
 # A value that others hold says whose field it is.
 NAMES: Final[Mapping[tuple[str, str], str]] = {
-    **{("RulingProof", name): f"proof.{name}" for name in ("key", "at", "signature")},
+    **{("RulingProof", name): f"proof.{name}" for name in ("key", "at", "signature", "passkey")},
     **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
     **{("Label", name): f"label.{name}" for name in ("integrity", "readers")},
     **{("ScanFound", name): f"found.{name}" for name in ("place", "rule", "count", "score")},

@@ -39,6 +39,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "settleCall": {"settlement": "skip"},
     "judgeResult": {"holds": True, "words": "seen"},
     "rule": {"approved": True},
+    "prepareRuling": {"approved": True, "shown": "0" * 64},
     "revokeGrant": {"reason": "stop"},
     "seal": {},
     "acknowledgeFinding": {"run": RUN, "reason": "known"},

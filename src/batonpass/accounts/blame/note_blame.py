@@ -28,13 +28,14 @@ from batonpass.model.base.content_names import TASK
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, KeyId, PrincipalId, PublicKey, ReceiptId, RunId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.ledger.content import ContentRef
+from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.notes.call_proof import ProvenCall, prove_call
 from batonpass.notes.line_claims import ClaimedLine, ClaimReader, LineClaim, proof_key, words_key
 from batonpass.notes.note_record import NotedCall, NotedRun
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.notes.shared_words import find_words
-from batonpass.notes.trusted_keys import find_trusted, key_id
+from batonpass.notes.trusted_keys import find_trusted
 from batonpass.records.handoff import Standing
 from batonpass.records.hold import CallLeave, Leave
 from batonpass.records.source import Source

@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from batonpass.errors import BatonpassError, NotFoundError
+from batonpass.model.base.passkey import public_bytes
 from batonpass.model.ledger.content import Place, content_digest
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.text import read_receipt
@@ -59,7 +60,7 @@ def _signature(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> Rec
     key = next((one.public_key for one in view.find_keys() if one.id == receipt.relay_key), None)
     if key is None:
         return _step("signature", f"no key {receipt.relay_key[:16]} was enrolled", holds=False)
-    right = is_signed(bytes.fromhex(key), signing_bytes(stored.payload), stored.relay_signature)
+    right = is_signed(public_bytes(key), signing_bytes(stored.payload), stored.relay_signature)
     second = ", and the run’s beside it" if stored.cosignature is not None else ""
     return _step("signature", f"by relay key {receipt.relay_key[:16]}{second}", holds=right)
 

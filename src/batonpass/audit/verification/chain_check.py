@@ -27,6 +27,7 @@ from batonpass.errors import (
     VerificationError,
 )
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PublicKey, ReceiptId, RunId
+from batonpass.model.base.passkey import public_bytes
 from batonpass.model.bodies.body import (
     AlarmRaised,
     CheckpointSaved,
@@ -245,7 +246,7 @@ class Linker:
             self._know(change.key_added.public_key)
 
     def _know(self, public_key: PublicKey) -> bytes:
-        raw = bytes.fromhex(public_key)
+        raw = public_bytes(public_key)
         self._memory.public_keys[key_id(public_key)] = raw
         return raw
 

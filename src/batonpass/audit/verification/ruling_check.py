@@ -4,10 +4,11 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from batonpass.errors import RevokedKeyError, UnknownKeyError, UnlinkedError
+from batonpass.errors import RevokedKeyError, SignatureError, UnknownKeyError, UnlinkedError
 from batonpass.guard.policy.gates import may_let_go_on
 from batonpass.model.base.ids import CallId, Digest, HandoffId, LedgerId, PrincipalId
 from batonpass.model.base.lifecycle import State
+from batonpass.model.base.passkey import find_passkey, public_bytes
 from batonpass.model.bodies.body import (
     Gate,
     HandoffApproved,
@@ -33,6 +34,7 @@ from batonpass.model.ledger.ruling import (
     is_approval,
     ruling_of,
 )
+from batonpass.signing.ruling_proof import find_objection
 from batonpass.store.fold import Derived
 from batonpass.wire.ruling import encode_ruling
 
@@ -153,11 +155,20 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
 
 
 def find_signed(ledger: LedgerId, holds: Holds, derived: Derived, body: Decided) -> tuple[Signed, ...]:
-    """Return the bytes that an approver's key must have signed to prove a ruling; nothing if it claims no proof."""
+    """Return the bytes that an approver's key must have signed to prove a ruling; nothing if it claims no proof.
+
+    What a passkey signed is checked here, and returns nothing: it signed more than the ruling. Raises `SignatureError`.
+    """
     if body.proof is None or body.proof.key not in derived.keys:
         return ()
     if isinstance(body, CallDecided) and body.call not in holds.open_calls:
         return ()
     ruling = ruling_of(ledger, holds.get(body), body, body.proof.at)
-    public_key = bytes.fromhex(derived.keys[body.proof.key].public_key)
-    return ((encode_ruling(ruling), ((public_key, bytes.fromhex(body.proof.signature)),)),)
+    payload, signature = encode_ruling(ruling), bytes.fromhex(body.proof.signature)
+    public_key = derived.keys[body.proof.key].public_key
+    if body.proof.passkey is None and find_passkey(public_key) is None:
+        return ((payload, ((public_bytes(public_key), signature),)),)
+    objection = find_objection(public_key, payload, signature, body.proof.passkey)
+    if objection is not None:
+        raise SignatureError(objection, field="proof")
+    return ()

@@ -28,6 +28,7 @@ from batonpass.handoff.approvals.decision_sheet import Material
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.handoff.live.held_call import LiveCall
 from batonpass.model.base.lifecycle import State
+from batonpass.model.base.passkey import find_passkey
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.hold import find_decision
 from batonpass.signing.approver_key import Approver
@@ -134,7 +135,9 @@ def _show_and_ask(
     if file is not None:
         return material, looked_ms, unlock(file)
     if key is not None:
-        tell(paint(f"the key of {by} is not on this machine, so nothing proves who decided", "yellow"))
+        site = find_passkey(key.public_key)
+        where = "not on this machine" if site is None else f"a passkey, which signs on the page at {site.site}"
+        tell(paint(f"the key of {by} is {where}, so nothing proves who decided", "yellow"))
     return material, looked_ms, by
 
 

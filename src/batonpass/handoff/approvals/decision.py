@@ -5,7 +5,7 @@ A ruling is about exactly one hold, and names its receipt. A run that makes its 
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -25,7 +25,14 @@ from batonpass.errors import (
 from batonpass.guard.policy.gates import GateDecision, is_for_approvers
 from batonpass.handoff.approvals.decision_sheet import Material
 from batonpass.handoff.approvals.entitlement import is_enough, require_entitled
-from batonpass.handoff.history.holds import approvers_of, has_expired, is_proven, needs_proof, require_opened
+from batonpass.handoff.history.holds import (
+    approvers_of,
+    find_last_counter,
+    has_expired,
+    is_proven,
+    needs_proof,
+    require_opened,
+)
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.ledger.position import standing
 from batonpass.model.base.content_names import REASON
@@ -48,6 +55,9 @@ from batonpass.records.hold import find_backers, find_decision, find_hold, get_h
 from batonpass.records.wait import find_wait
 from batonpass.signing.approver_key import Approver
 from batonpass.store.port import LedgerView
+
+PASSKEY_WAITS: Final = timedelta(minutes=10)  # so long the answer of a passkey can be recorded
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)
 
 UNPROVEN: Final = "approval.unproven"  # a flag: no key proves who approved
 
@@ -238,11 +248,39 @@ def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: d
             f"key {by.signer.key[:16]} of {by.principal} is {status} in this ledger, so it proves nothing here; "
             f"`batonpass approver add {by.principal}` enrols one"
         )
-    proven = replace(said, proof=by.prove(ruling_of(view.info().id, hold, said, at)))
+    if by.at is not None:
+        _require_fresh(by.at, at)
+    proven = replace(said, proof=by.prove(ruling_of(view.info().id, hold, said, by.at or at)))
     # The key may be in another process or on a device, and may answer with anything. So verify what it signed.
     if not is_proven(view, hold, proven):
         raise KeyRefusedError(f"what key {known.id[:16]} signed is not what was decided; nothing was recorded")
+    _require_counted(view, proven)
     return proven
+
+
+def _require_fresh(asked_at: datetime, now: datetime) -> None:
+    """Refuse what a passkey signed long ago, or in the future: it has to be decided now."""
+    if not -_CLOCKS_DIFFER <= now - asked_at <= PASSKEY_WAITS:
+        raise KeyRefusedError(
+            f"the passkey was asked at {asked_at:%Y-%m-%d %H:%M:%S}Z, and its answer counts for "
+            f"{int(PASSKEY_WAITS.total_seconds()) // 60} minutes; load the page again"
+        )
+
+
+def _require_counted(view: LedgerView, decided: Decided) -> None:
+    """Refuse an authenticator that has counted further before: somebody has a copy of it.
+
+    Only here, and not in the verifier: two answers may be recorded in another order than they were given.
+    """
+    proof = decided.proof
+    if proof is None or proof.passkey is None or not proof.passkey.counter:
+        return  # passkeys that are on several devices do not count
+    before = find_last_counter(view, proof.key)
+    if proof.passkey.counter <= before:
+        raise KeyRefusedError(
+            f"the authenticator of {decided.by} counts {proof.passkey.counter} signatures, and it has counted {before} "
+            "before: somebody may have a copy of it; nothing was recorded"
+        )
 
 
 def _require_undecided(view: LedgerView, call: CallId) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Final
 
 from batonpass.errors import ApprovalExpiredError, FourEyesError, UnprovenError
 from batonpass.guard.policy.gates import opens_unproven, takes_proof
-from batonpass.model.base.ids import StreamId
+from batonpass.model.base.ids import KeyId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate, HandoffApproved, HandoffInitiated, Kind
@@ -14,8 +15,18 @@ from batonpass.model.ledger.ruling import Decided, Hold, hold_of_offer, ruling_o
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.policy_rules import Policy
 from batonpass.records.hold import find_backers, find_held_receipt
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
+
+_RULINGS: Final = (
+    Kind.HANDOFF_BACKED,
+    Kind.HANDOFF_APPROVED,
+    Kind.HANDOFF_DENIED,
+    Kind.TOOL_BACKED,
+    Kind.TOOL_APPROVED,
+    Kind.TOOL_REFUSED,
+)
 
 
 def is_opened(view: LedgerView, hold: Hold, approvals: Iterable[Decided]) -> bool:
@@ -103,6 +114,13 @@ def require_proven(view: LedgerView, handoff: Handoff, offer: HandoffInitiated, 
         require_opened(view, hold, first)
     if handoff.attempt == 0 and first.expires is not None and first.expires <= at:
         raise ApprovalExpiredError(handoff.id, first.by, first.expires)
+
+
+def find_last_counter(view: LedgerView, key: KeyId) -> int:
+    """Return how far an authenticator has counted in the rulings that it signed; 0 if it does not count."""
+    bodies = (read_receipt(stored).body for kind in _RULINGS for stored in view.find_receipts(ReceiptQuery(kind=kind)))
+    proofs = (body.proof for body in bodies if isinstance(body, Decided))
+    return max((one.passkey.counter for one in proofs if one and one.passkey and one.key == key), default=0)
 
 
 def approvers_of(view: LedgerView, principal: str) -> Iterator[Key]:

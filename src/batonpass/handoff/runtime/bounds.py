@@ -20,6 +20,7 @@ from batonpass.handoff.history.offers import read_brief
 from batonpass.model.base.content_names import TERMS
 from batonpass.model.base.ids import AgentId, HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
+from batonpass.model.base.passkey import public_bytes
 from batonpass.model.baton.baton import Brief, Budget
 from batonpass.model.bodies.body import HandoffInitiated, RunStarted
 from batonpass.model.grants.charge import MILLION
@@ -215,7 +216,7 @@ def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
     terms = decode_part(stored, Terms)
     key = next((key for key in view.find_keys() if key.id == terms.said.key), None)
     message = signing_bytes(terms.payload)
-    signed = key is not None and is_signed(bytes.fromhex(key.public_key), message, terms.signature)
+    signed = key is not None and is_signed(public_bytes(key.public_key), message, terms.signature)
     if terms.digest != body.terms or key is None or not signed:
         raise GrantIntegrityError(
             f"the terms of {receipt.id} are not what a relay signed; run `batonpass ledger verify`"

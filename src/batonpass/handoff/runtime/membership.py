@@ -20,6 +20,7 @@ from batonpass.model.ledger.key import Key, KeyRole, KeyStatus, Signer
 from batonpass.model.ledger.projection import key_id
 from batonpass.signing.ed25519 import require_strong
 from batonpass.signing.keyring import Keyring, RelayIdentity
+from batonpass.signing.ruling_proof import require_usable
 from batonpass.store.port import LedgerStore
 
 
@@ -88,7 +89,7 @@ class Membership:
 
         Raises `KeyRefusedError` if the key is weak or known here already, or if the person has an active key.
         """
-        require_strong(public_key)
+        require_usable(public_key)
         root = self.root()
         for key in self.keys():
             if key.principal == principal and key.status is KeyStatus.ACTIVE:

@@ -30,6 +30,30 @@ from batonpass.model.base.ids import (
 from batonpass.model.base.kinds import Kind
 
 _SIGNATURE_DIGITS: Final = 128
+_LONGEST_SIGNATURE_DIGITS: Final = 1024
+_LONGEST_CLIENT_DATA: Final = 4096
+_AUTHENTICATOR_BYTES: Final = (37, 1024)
+
+
+class PasskeyAnswer(Struct, frozen=True, kw_only=True):
+    """What a browser and an authenticator say about the signature of a passkey: the signed bytes are made of it."""
+
+    client_data: str  # the browser's JSON, as it made it: what it asked the passkey to sign, and at which site
+    authenticator_data: str  # in lower-case hexadecimal: the digest of the site, whether somebody was there, a counter
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.client_data, str) or not 0 < len(self.client_data) <= _LONGEST_CLIENT_DATA:
+            raise InvalidValueError("proof.passkey.client_data", f"has 1 to {_LONGEST_CLIENT_DATA} characters")
+        given, (least, most) = self.authenticator_data, _AUTHENTICATOR_BYTES
+        if not isinstance(given, str) or len(given) % 2 or given.strip("0123456789abcdef"):
+            raise InvalidValueError("proof.passkey.authenticator_data", "is not lower-case hexadecimal")
+        if not least <= len(given) // 2 <= most:
+            raise InvalidValueError("proof.passkey.authenticator_data", f"has {least} to {most} bytes")
+
+    @property
+    def counter(self) -> int:
+        """Return how often the authenticator has signed; 0 if it does not count."""
+        return int.from_bytes(bytes.fromhex(self.authenticator_data)[33:37])
 
 
 class RulingProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,14 +61,20 @@ class RulingProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     key: KeyId
     at: datetime  # when the approver decided, by the clock of the machine that signed
-    signature: str  # 64 bytes in lower-case hexadecimal
+    signature: str  # 64 bytes in lower-case hexadecimal; of an RSA passkey more
+    passkey: PasskeyAnswer | None = None  # if the key is a passkey
 
     def __post_init__(self) -> None:
         require_digest("proof.key", self.key)
         require_utc("proof.at", self.at)
         given = self.signature
-        if not isinstance(given, str) or len(given) != _SIGNATURE_DIGITS or given.strip("0123456789abcdef"):
+        most = _SIGNATURE_DIGITS if self.passkey is None else _LONGEST_SIGNATURE_DIGITS
+        if not isinstance(given, str) or given.strip("0123456789abcdef") or len(given) % 2:
+            raise InvalidValueError("proof.signature", f"{shorten(given)} is not lower-case hexadecimal digits")
+        if not _SIGNATURE_DIGITS <= len(given) <= most:
             raise InvalidValueError("proof.signature", f"{shorten(given)} is not 128 lower-case hexadecimal digits")
+        if self.passkey is not None:
+            require_instance("proof.passkey", self.passkey, PasskeyAnswer)
 
 
 class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):

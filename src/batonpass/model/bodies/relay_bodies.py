@@ -39,6 +39,7 @@ from batonpass.model.base.ids import (
     require_principal,
 )
 from batonpass.model.base.kinds import AccessRole, Kind, WebhookChange
+from batonpass.model.base.passkey import require_approver_key
 from batonpass.model.grants.charge import require_account, whole_of
 
 
@@ -88,7 +89,7 @@ class _OfApprover(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_principal("principal", self.principal)
         if self.principal.startswith("agent:"):
             raise InvalidValueError("principal", f"{self.principal} is an agent, and no agent approves")
-        require_digest("public_key", self.public_key)
+        require_approver_key("public_key", self.public_key)
 
 
 class ApproverEnrolled(_OfApprover, frozen=True, kw_only=True):

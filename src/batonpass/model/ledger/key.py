@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from batonpass.model.base.checks import require_digest, require_member
 from batonpass.model.base.ids import RELAY, KeyId, PrincipalId, PublicKey, RelayId, RunId, require_id, require_principal
+from batonpass.model.base.passkey import require_approver_key
 
 
 class KeyRole(StrEnum):
@@ -37,7 +38,8 @@ class Key(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         require_digest("id", self.id)
-        require_digest("public_key", self.public_key)
+        check = require_approver_key if self.role is KeyRole.APPROVER else require_digest
+        check("public_key", self.public_key)
         require_member("role", self.role, KeyRole)
         require_member("status", self.status, KeyStatus)
         if self.relay is not None:

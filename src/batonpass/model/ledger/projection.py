@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
 from batonpass.model.base.lifecycle import HandoffEvent
+from batonpass.model.base.passkey import public_bytes
 from batonpass.model.base.trusted import unchecked_maker
 from batonpass.model.bodies.body import (
     AlarmAcknowledged,
@@ -150,7 +151,7 @@ _OUTCOMES = {
 @lru_cache(maxsize=4096)
 def key_id(public_key: PublicKey) -> KeyId:
     """Return the id of a public key."""
-    return KeyId(sha256(bytes.fromhex(public_key)).hexdigest())
+    return KeyId(sha256(public_bytes(public_key)).hexdigest())
 
 
 def project(receipt: Receipt, digest: Digest) -> Projection:

@@ -1,25 +1,39 @@
 """What people decide: approvals, revocations, seals, and whether the ledger holds."""
 
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
-from batonpass.errors import HoldChangedError, NotFoundError
+from batonpass.errors import HoldChangedError, InvalidValueError, KeyRefusedError, NotFoundError
 from batonpass.handoff.approvals.decision_sheet import Material, material_of_call, material_of_handoff
+from batonpass.handoff.approvals.passkey_request import find_own_passkey, request_signature
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.handoff.live.held_call import LiveCall
+from batonpass.model.base.checks import require_utc
 from batonpass.model.base.ids import CALL, HANDOFF, CallId, HandoffId, PrincipalId
+from batonpass.model.bodies.body import PasskeyAnswer
 from batonpass.records.shape import Shape
 from batonpass.relay import desk_of
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name
 from batonpass.server.endpoint import ADMINS, AUDITORS, DECIDERS, PEOPLE, ApiRequest, Endpoint
 from batonpass.server.resources.ledger import seal_shape
-from batonpass.server.shape_types import DoneShape, SealShape, SheetShape, VerifiedShape
+from batonpass.server.shape_types import DoneShape, PreparedShape, SealShape, SheetShape, VerifiedShape
 from batonpass.signing.approver_key import Approver
 from batonpass.signing.keys_elsewhere import ElsewhereSigner, signature_source
+from batonpass.signing.ruling_proof import PasskeySigner, challenge_of, read_signature
 
 _CREATED: Final = 201
+
+
+class PasskeyMessage(Struct, frozen=True, kw_only=True):
+    """What a passkey answered when it was asked to sign a ruling."""
+
+    at: datetime  # when it was asked, as the answer to `prepareRuling` says
+    client_data: str  # the browser's JSON, as it made it
+    authenticator_data: str  # in hexadecimal
+    signature: str  # as the authenticator made it, in hexadecimal
 
 
 class RulingMessage(Struct, frozen=True, kw_only=True):
@@ -29,7 +43,16 @@ class RulingMessage(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     shown: str | None = None  # the digest of the sheet that was read
     looked_ms: int | None = None
+    passkey: PasskeyMessage | None = None
     by: str | None = None
+
+
+class PrepareMessage(Struct, frozen=True, kw_only=True):
+    """A ruling that a passkey is to sign."""
+
+    approved: bool
+    shown: str  # the digest of the sheet that was read
+    looked_ms: int | None = None
 
 
 class RevokeMessage(Struct, frozen=True, kw_only=True):
@@ -72,13 +95,40 @@ def _sheet_again(asked: ApiRequest, held: str) -> Material:
         return material_of_call(view, CallId(held), desk.gates)
 
 
+def _read_sheet(asked: ApiRequest, held: str, digest: str) -> Material:
+    """Return the sheet that somebody has read. Raises `HoldChangedError` if it is another one by now."""
+    shown = _sheet_again(asked, held)
+    if shown.digest != digest:
+        raise HoldChangedError(held)
+    return shown
+
+
+def prepare(asked: ApiRequest) -> Shape:
+    """Return the ruling that the caller's passkey has to sign, before they are asked for it. Nothing is recorded."""
+    said: PrepareMessage = asked.body
+    held = _held(asked)
+    made = request_signature(
+        desk_of(asked.plane.relay),
+        held.id,
+        approved=said.approved,
+        by=asked.caller.principal,
+        shown=_read_sheet(asked, held.id, said.shown),
+        looked_ms=said.looked_ms,
+    )
+    return {
+        "ruling": made.ruling.decode(),
+        "challenge": challenge_of(made.ruling).hex(),
+        "at": made.at,
+        "site": made.passkey.site,
+        "credential": made.passkey.credential,
+    }
+
+
 def rule(asked: ApiRequest) -> Shape:
     """Approve or deny something that is held. A sheet that has changed since it was read is not ruled on."""
     said: RulingMessage = asked.body
-    held, by = _held(asked), _ruler(asked, said.by)
-    shown = None if said.shown is None else _sheet_again(asked, held.id)
-    if shown is not None and shown.digest != said.shown:
-        raise HoldChangedError(held.id)
+    held, by = _held(asked), _ruler(asked, said)
+    shown = None if said.shown is None else _read_sheet(asked, held.id, said.shown)
     if said.approved:
         held.approve(by=by, reason=said.reason, shown=shown, looked_ms=said.looked_ms)
     else:
@@ -86,12 +136,29 @@ def rule(asked: ApiRequest) -> Shape:
     return {"done": True}
 
 
-def _ruler(asked: ApiRequest, given: str | None) -> str | Approver:
+def _ruler(asked: ApiRequest, said: RulingMessage) -> str | Approver:
     """Return who rules: with their key if it is at their client, which is asked to sign; else by name alone."""
-    name, source = in_whose_name(asked, given), signature_source()
+    name, source = in_whose_name(asked, said.by), signature_source()
+    if said.passkey is not None:
+        return _by_passkey(asked, PrincipalId(name), said.passkey)
     if source is None or source.new_key is None:
         return name
     return Approver(PrincipalId(name), ElsewhereSigner(source.new_key, source))
+
+
+def _by_passkey(asked: ApiRequest, name: PrincipalId, said: PasskeyMessage) -> Approver:
+    """Return somebody with what their passkey has signed. Whether it signed this ruling is checked with the ruling."""
+    with asked.plane.relay.store.view() as view:
+        own = find_own_passkey(view, name)
+    if own is None:
+        raise KeyRefusedError(f"{name} has no active passkey in this ledger, so it proves nothing here")
+    try:
+        signature = read_signature(own[1].algorithm, bytes.fromhex(said.signature))
+    except ValueError:
+        raise InvalidValueError("passkey.signature", "is no signature of such a passkey in hexadecimal") from None
+    answer = PasskeyAnswer(client_data=said.client_data, authenticator_data=said.authenticator_data)
+    signer = PasskeySigner(own[0].id, own[0].public_key, signature)
+    return Approver(name, signer, require_utc("passkey.at", said.at), answer)
 
 
 def revoke(asked: ApiRequest) -> Shape:
@@ -133,6 +200,16 @@ ENDPOINTS: Final = (
         answers=DoneShape,
         body=RulingMessage,
         signed=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/approvals/{held}/ruling",
+        name="prepareRuling",
+        about="Make the ruling that the caller's passkey has to sign.",
+        roles=DECIDERS,
+        act=prepare,
+        answers=PreparedShape,
+        body=PrepareMessage,
     ),
     Endpoint(
         method="POST",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.bodies.body import Settlement
 from batonpass.model.policy.offer_options import ChangedInputs
 from batonpass.records.shape import in_json
-from batonpass.server.acts.decision_acts import RevokeMessage, RulingMessage
+from batonpass.server.acts.decision_acts import PasskeyMessage, PrepareMessage, RevokeMessage, RulingMessage
 from batonpass.server.acts.handoff_acts import AnswerMessage, CancelMessage, NoMessage, RetryMessage, VerdictMessage
 from batonpass.server.acts.recovery_acts import ReplaceMessage, SettleMessage
 from batonpass.server.answer import json_bytes
@@ -60,14 +61,35 @@ def _rule(fields: Fields) -> RulingMessage:
     decision = fields.get("decision")
     if decision not in {"approved", "denied"}:
         raise InvalidValueError("decision", "is approved or denied")
-    looked = fields.get("looked_ms", "")
     return RulingMessage(
         approved=decision == "approved",
         reason=_required(fields, "reason"),
         # A page that shows nothing cannot be approved from: what was on the screen is part of the ruling. Denying is
         # always possible.
         shown=_required(fields, "shown") if decision == "approved" else _optional(fields, "shown"),
-        looked_ms=int(looked) if looked.isascii() and looked.isdecimal() and len(looked) < len(str(2**53)) else None,
+        looked_ms=_looked(fields),
+        passkey=_passkey(fields),
+    )
+
+
+def _looked(fields: Fields) -> int | None:
+    looked = fields.get("looked_ms", "")
+    return int(looked) if looked.isascii() and looked.isdecimal() and len(looked) < len(str(2**53)) else None
+
+
+def _passkey(fields: Fields) -> PasskeyMessage | None:
+    """Return what a passkey answered; None if none was asked."""
+    if not fields.get("passkey_signature"):
+        return None
+    try:
+        at = datetime.fromisoformat(fields.get("passkey_at", ""))
+    except ValueError:
+        raise InvalidValueError("passkey_at", "is no time") from None
+    return PasskeyMessage(
+        at=at,
+        client_data=fields.get("passkey_client", ""),
+        authenticator_data=fields.get("passkey_authenticator", ""),
+        signature=fields["passkey_signature"],
     )
 
 
@@ -197,6 +219,19 @@ def perform(name: str, asked: PageRequest, fields: Fields) -> str:
 
     asked.plane.answers.once(asked.visitor.caller.token.id, f"page {key}", said, act)
     return deed.to.format(**asked.names)
+
+
+def prepare(asked: PageRequest, fields: Fields) -> bytes:
+    """Return the ruling that the visitor's passkey has to sign, for the script of the page. Raises what the act raises.
+
+    Nothing is recorded. The page has checked that what stands on the screen is the sheet, and so does the act.
+    """
+    operation = _OPERATIONS["prepareRuling"]
+    asked.visitor.caller.require_role(operation.roles)
+    said = PrepareMessage(
+        approved=fields.get("decision") == "approved", shown=_required(fields, "shown"), looked_ms=_looked(fields)
+    )
+    return json_bytes(operation.act(asked.as_api(body=said)))
 
 
 def _settled(fields: Fields, settlement: Settlement) -> tuple[str, ...]:

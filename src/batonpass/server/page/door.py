@@ -14,17 +14,19 @@ from starlette.routing import BaseRoute, Route
 
 from batonpass.errors import BatonpassError, NoSuchRouteError, SessionEndedError, UnknownTokenError
 from batonpass.model.base.ids import TokenId
-from batonpass.server.answer import status_of, told_error
+from batonpass.server.answer import JSON, status_of, told_error
 from batonpass.server.app import in_thread
+from batonpass.server.boundary import refused
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.event_stream import LAST_EVENT, resumed_after
-from batonpass.server.page.deed import DEEDS, perform
+from batonpass.server.page.deed import DEEDS, perform, prepare
 from batonpass.server.page.fleet_counts import FleetCounts
 from batonpass.server.page.form import read_form, require_own
 from batonpass.server.page.frame import policy, render, static_files
 from batonpass.server.page.ledger_check import LedgerCheck
 from batonpass.server.page.live import LiveNews
 from batonpass.server.page.need_count import count_waiting
+from batonpass.server.page.passkey import make_passkey
 from batonpass.server.page.request import PageMoved, PageRequest, PageView, Shown
 from batonpass.server.page.session import LASTS, PageSessions, PageVisitor
 from batonpass.server.page.shown_files import ShownFiles
@@ -53,6 +55,8 @@ def _routes(door: "PageDoor") -> Sequence[BaseRoute]:
         Route("/session/end", door.leave, methods=["POST"]),
         Route("/static/{digest}/{name}", door.send_file),
         Route("/events", door.stream),
+        Route("/passkey", door.make_passkey, methods=["POST"]),
+        Route("/approvals/{held}/ruling", door.prepare_ruling, methods=["POST"]),
         *(Route(view.path, door.look_at(view)) for view in VIEWS),
         *(Route(view.path, door.ask_with_form(view), methods=["POST"]) for view in VIEWS if view.takes_form),
         *(Route(deed.path, door.do(deed.name), methods=["POST"]) for deed in DEEDS),
@@ -151,6 +155,42 @@ class PageDoor:
             return self._refuse(request, visitor, error, back=local_path(fields.get("back", "")))
         return RedirectResponse(to, _SEE_OTHER)
 
+    async def make_passkey(self, request: Request) -> Response:
+        """Show the public half of a passkey that a browser has just made. Nothing is recorded or kept."""
+
+        def answer(fields: dict[str, str]) -> Response:
+            visitor = self._visitor(request)
+            try:
+                visitor.require_form(fields.get("form", ""))
+                shown = make_passkey(self._asked(request, visitor), fields)
+            except BatonpassError as error:
+                return self._refuse(request, visitor, error, back="/passkey")
+            return self._answer(request, visitor, "passkey.html", {"view": "", **shown})
+
+        try:
+            require_own(request.headers)
+            fields = await read_form(request)
+            answered: Response = await in_thread(self._threads, partial(answer, fields))
+        except BatonpassError as error:
+            return self._refuse(request, None, error)
+        return answered
+
+    async def prepare_ruling(self, request: Request) -> Response:
+        """Answer the script of the page with the ruling that a passkey has to sign, or with why there is none."""
+
+        def answer(fields: dict[str, str]) -> bytes:
+            visitor = self._visitor(request)
+            visitor.require_form(fields.get("form", ""))
+            return prepare(self._asked(request, visitor), fields)
+
+        try:
+            require_own(request.headers)
+            fields = await read_form(request)
+            made: bytes = await in_thread(self._threads, partial(answer, fields))
+        except BatonpassError as error:
+            return refused(error)
+        return Response(made, media_type=JSON)
+
     async def stream(self, request: Request) -> Response:
         """Tell a page that something changed, without saying what."""
         try:
@@ -227,6 +267,7 @@ class PageDoor:
             query=dict(request.query_params),
             check=self._check,
             counts=self._counts,
+            origin=f"{request.url.scheme}://{request.url.netloc}",
             files=self._files,
             fields=fields,
             is_refresh="hx-request" in request.headers,

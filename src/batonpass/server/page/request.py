@@ -29,6 +29,7 @@ class PageRequest(Struct, frozen=True, kw_only=True, eq=False):
     query: Mapping[str, str]
     check: LedgerCheck
     counts: FleetCounts
+    origin: str  # of this server, as the browser names it
     files: tuple[ShownFiles, ...] = ()  # that whoever started the server lets it show
     fields: Mapping[str, str] = {}  # of a form that only asks
     is_refresh: bool = False  # the page asks again by itself, and nobody has just come to look

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from batonpass.server.page import passkey
 from batonpass.server.page.request import PageView
 from batonpass.server.page.views import (
     agents,
@@ -44,6 +45,7 @@ VIEWS: Final[tuple[PageView, ...]] = (
     PageView(path="/policy", name="Agents", template="policy.html", make=policy.show_policy),
     PageView(path="/policy/try", name="Agents", template="policy_try.html", make=policy.try_policy, takes_form=True),
     PageView(path="/find", name="", template="find.html", make=finder.find),
+    PageView(path="/passkey", name="", template="passkey.html", make=passkey.show_passkey),
     PageView(path="/keys", name="", template="keys.html", make=finder.show_keys),
     PageView(path="/approvals", name="Approvals", template="approvals.html", make=approvals.list_approvals),
     PageView(path="/approvals/{held}", name="Approvals", template="decide.html", make=approvals.decide),

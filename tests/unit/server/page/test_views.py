@@ -64,6 +64,7 @@ class Scene:
             f"/handoffs/{self.handoffs['mailer']}",
             f"/handoffs/{self.handoffs['scout']}",
             f"/handoffs/{self.handoffs['biller']}?part=calls",
+            "/passkey",
             "/approvals",
             f"/approvals/{self.handoffs['mailer']}",
             f"/questions/{self.handoffs['printer']}",

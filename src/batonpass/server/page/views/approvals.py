@@ -14,14 +14,18 @@ from batonpass.audit.meant_ids import find_ended, get_handoff
 from batonpass.briefing.decision_sheet import LABEL_WIDTH
 from batonpass.errors import HandoffEndedError, NotFoundError
 from batonpass.handoff.approvals.decision_sheet import Material, material_of_call, material_of_handoff
+from batonpass.handoff.approvals.passkey_request import find_own_passkey
+from batonpass.handoff.history.holds import approvers_of
 from batonpass.model.base.ids import CALL, HANDOFF, CallId, HandoffId
 from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.key import KeyStatus
 from batonpass.records.call import CallRecord, call_asked
 from batonpass.records.hold import HoldRecord, find_call_hold, find_handoff_holds, find_held_receipt
 from batonpass.records.lineage import read_task
 from batonpass.relay import desk_of
 from batonpass.server.endpoint import DECIDERS
+from batonpass.server.page.passkey import site_of
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
 from batonpass.store.port import LedgerView
 
@@ -99,10 +103,21 @@ def decide(asked: PageRequest) -> Shown:
             "queue": len(queue),
             "next": next((one for one in queue if one != held), None),
             "may_decide": asked.visitor.may(DECIDERS),
+            "own_key": _own_key(view, asked),
             "until": None if hold is None else hold.until,
             "live_root": root,
             "handoff": held if held.startswith(f"{HANDOFF}_") else None,
         }
+
+
+def _own_key(view: LedgerView, asked: PageRequest) -> str:
+    """Return how the visitor can prove what they decide: `here` by a passkey, `elsewhere`, in a `file`, or `none`."""
+    principal = asked.visitor.caller.principal
+    own = find_own_passkey(view, principal)
+    if own is not None:
+        return "here" if own[1].site == site_of(asked.origin) else own[1].site
+    has_file = any(key.status is KeyStatus.ACTIVE for key in approvers_of(view, principal))
+    return "file" if has_file else "none"
 
 
 def show_question(asked: PageRequest) -> Shown:
