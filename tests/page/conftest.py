@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from batonpass.relay import Relay
-from tests.page.scene import play
+from tests.page.scene import POLICY, play
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
 # As root, in a container, without anything that a browser does for itself.
@@ -29,14 +29,22 @@ FLAGS: Final = (
 )
 PROGRAM: Final = str(Path(sys.executable).with_name("batonpass"))
 PATIENCE: Final = 30.0
+TWO: Final = """
+[[rules]]
+name = "two-for-mail"
+on = "call"
+gate = "approve"
+tool = "send_mail"
+approvals = 2
+"""
 
 
 class ServedPage:
     """A server over a task that was just played, and who may come in."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, policy: str = POLICY) -> None:
         self.directory = directory
-        play(directory, stores=8)
+        play(directory, stores=8, policy=policy)
         self.relay = self._relay()
         self.tokens = {
             role: self.relay.admin.add_token(f"user:{role}", role, by="user:ana", lasts=timedelta(hours=1)).text
@@ -90,6 +98,15 @@ def served(tmp_path: Path, chromium: Browser) -> Iterator[ServedPage]:
     """Return a server of its own for a test that changes something."""
     del chromium  # without a browser nothing has to be played
     server = ServedPage(tmp_path)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def four_eyes(tmp_path: Path, chromium: Browser) -> Iterator[ServedPage]:
+    """Return a server of its own where mail takes two people."""
+    del chromium
+    server = ServedPage(tmp_path, POLICY + TWO)
     yield server
     server.end()
 

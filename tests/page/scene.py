@@ -30,9 +30,9 @@ def fetch(store: int) -> int:
     return store * 17
 
 
-def play(directory: Path, stores: int = STORES) -> None:
+def play(directory: Path, stores: int = STORES, policy: str = POLICY) -> None:
     """Record it in a new directory."""
-    (directory / "batonpass.toml").write_text(POLICY, encoding="utf-8")
+    (directory / "batonpass.toml").write_text(policy, encoding="utf-8")
     home = directory / ".batonpass"
     with Relay.open(
         home / "ledger.db", home=home, policy=directory / "batonpass.toml", work_tree=directory, keys_in_files=True

@@ -22,6 +22,7 @@ from batonpass.attribution.changes.change import digest_of
 from batonpass.attribution.changes.mark import squeezed
 from batonpass.attribution.changes.sides import hunks_of
 from batonpass.attribution.git.file_history import Committed
+from batonpass.briefing.edit_lines import EDIT_NAMES
 from batonpass.model.base.content_names import ARGUMENTS, TARGET
 from batonpass.model.base.ids import CallId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
@@ -57,11 +58,6 @@ _SHELLS: Final = frozenset(
     }
 )
 _REPLACED: Final = ("old", "before")  # an editor's arguments with these prefixes are what it removes
-# What an editor takes out and puts in, as agents name it.
-_EDITS: Final = (
-    *(("old_string", "new_string"), ("old_str", "new_str"), ("oldString", "newString")),
-    *(("old_text", "new_text"), ("before", "after")),
-)
 _EVERYWHERE: Final = ("replace_all", "replaceAll", "allow_multiple", "change_all")
 
 
@@ -223,7 +219,9 @@ def _is_bare(recorded: RecordedChange) -> bool:
 
 def _edited(before: bytes, given: dict[str, Any]) -> bytes | None:
     """Return the text after an edit; None if it does not fit exactly once."""
-    old, new = next(((given[one], given[other]) for one, other in _EDITS if one in given and other in given), ("", ""))
+    old, new = next(
+        ((given[one], given[other]) for one, other in EDIT_NAMES if one in given and other in given), ("", "")
+    )
     if not isinstance(old, str) or not isinstance(new, str) or not old:
         return None
     taken, put = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")

@@ -5,6 +5,7 @@ A ruling names the digest of the sheet, so that everybody can check later what t
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from hashlib import sha256
 from typing import Final
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.briefing.decision_sheet import SheetFact, decision_sheet
+from batonpass.briefing.edit_lines import edit_lines
 from batonpass.briefing.sections import describe_budget
 from batonpass.errors import HandoffEndedError, NotFoundError
 from batonpass.handoff.history.holds import needs_proof
@@ -26,6 +28,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.ruling import Hold
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.model.policy.policy_rules import Policy
+from batonpass.records.call import call_asked
 from batonpass.records.hold import find_backers, find_held_receipt, find_hold, get_held_call
 from batonpass.records.lineage import find_ancestors
 from batonpass.records.text import Text, read_texts
@@ -38,6 +41,7 @@ _GATES: Final = {
     Gate.APPROVE: "a person has to approve it",
     Gate.DENY: "nobody can approve it",
 }
+_UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _GONE: Final = "the words are no longer here"
 
 
@@ -81,7 +85,8 @@ def material_of_handoff(view: LedgerView, handoff: HandoffId, policy: Policy) ->
     hold = replace(hold, proven=needs_proof(view, policy, hold))
     call = find_held_receipt(view, hold)
     what = "a call of its attempt" if call is not None else "its first attempt"
-    return _sheet(f"{known.to} {handoff[-4:]} waits before {what}", _handoff_facts(view, known, hold, call), hold)
+    facts = _handoff_facts(view, known, hold, call, policy)
+    return _sheet(f"{known.to} {handoff[-4:]} waits before {what}", facts, hold)
 
 
 def material_of_call(view: LedgerView, call: CallId, policy: Policy) -> Material:
@@ -92,26 +97,30 @@ def material_of_call(view: LedgerView, call: CallId, policy: Policy) -> Material
     if run.handoff is not None:
         known = view.get_handoff(run.handoff)
         title = f"{run.agent} {run.id[-4:]}, which goes on meanwhile, waits before a call"
-        return _sheet(title, _handoff_facts(view, known, hold, receipt), hold)
+        return _sheet(title, _handoff_facts(view, known, hold, receipt, policy), hold)
     root = view.get_run(run.root)
     said = [statement_item(stated, view.get_content(stated.item)) for stated in view.find_statements(root.id)]
     facts = [
         *_asked_by(view, root, [item.value for item in said if isinstance(item.value, Statement)]),
         *_call_facts(view, receipt),
-        *_gate_facts(view, hold),
+        *_gate_facts(view, hold, policy),
+        *_consequences(hold, receipt, policy),
         *_bounds(_bounds_of_root(view, root)),
     ]
     return _sheet(f"{root.agent} {root.id[-4:]}, a root run, waits before a call", facts, hold)
 
 
-def _handoff_facts(view: LedgerView, known: Handoff, hold: Hold, call: Receipt | None) -> list[SheetFact]:
+def _handoff_facts(
+    view: LedgerView, known: Handoff, hold: Hold, call: Receipt | None, policy: Policy
+) -> list[SheetFact]:
     baton = read_offer(view, known).baton
     return [
         SheetFact(label="task", texts=[baton.task or _GONE]),
         SheetFact(label="to", texts=[f"{known.to} · {baton.relation}"]),
         *_asked_by(view, view.get_run(known.parent), baton.intent),
         *(() if call is None else _call_facts(view, call)),
-        *_gate_facts(view, hold),
+        *_gate_facts(view, hold, policy),
+        *_consequences(hold, call, policy),
         *_bounds([item for item in baton.items if item.part in {Part.CONSTRAINT, Part.EXCLUSION}]),
         *_terms(baton),
     ]
@@ -138,26 +147,61 @@ def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[SheetFact]:
     yield SheetFact(label="tool", texts=[f"{body.tool} · {changes}"])
     if (target := texts.get("target")) is not None:
         yield SheetFact(label="on", texts=[_words(target)])
-    yield SheetFact(label="with", texts=[_arguments(texts.get(ARGUMENTS))])
+    given = texts.get(ARGUMENTS)
+    yield SheetFact(label="with", texts=[_arguments(given)])
+    yield SheetFact(label="diff", texts=[*edit_lines(_read_arguments(given))])
     if (reason := texts.get("reason")) is not None:
         yield SheetFact(label="because", texts=[_words(reason)])
 
 
-def _gate_facts(view: LedgerView, hold: Hold) -> Iterator[SheetFact]:
+def _gate_facts(view: LedgerView, hold: Hold, policy: Policy) -> Iterator[SheetFact]:
     rule = "held by whoever handed it off" if hold.rule is None else f"rule {hold.rule}"
     who = "a person has to approve it with their key" if hold.proven else _GATES[hold.gate]
     if hold.approvals > 1:
         keys = ", with their keys," if hold.proven else ""
         who = f"{hold.approvals} people{keys} have to approve it, and {hold.principal} cannot be one of them"
     yield SheetFact(label="gate", texts=[f"{rule} · {who}"])
+    yield SheetFact(label="written", texts=[] if hold.rule is None else [policy.where(hold.rule)])
     yield SheetFact(label="approved", texts=[f"by {body.by}" for body in find_backers(view, hold)])
     if hold.until is not None:
         yield SheetFact(label="until", texts=[f"{hold.until:%Y-%m-%d %H:%M:%S} UTC, then it is denied"])
 
 
+def _consequences(hold: Hold, call: Receipt | None, policy: Policy) -> Iterator[SheetFact]:
+    """Yield what follows from either decision."""
+    lasts = _in_words(policy.approval_lasts)
+    if hold.handoff is None:
+        approved, denied = f"this call may be made once, within {lasts}", "it is refused for good; its run goes on"
+    elif hold.call is None:
+        approved, denied = f"the handoff may begin, within {lasts}", "the handoff ends here"
+    else:
+        approved = f"the handoff goes on, and may make this call once, within {lasts}"
+        denied = "the handoff ends here; what it finished stays"
+    yield SheetFact(label="if yes", texts=[approved])
+    yield SheetFact(label="if no", texts=[denied])
+    asked = None if call is None else call_asked(call)
+    if asked is not None and not asked.reads and not asked.reversible:
+        is_known = "irreversible" in asked.tiers
+        yield SheetFact(
+            label="undo", texts=["it cannot be undone" if is_known else "nobody says that it can be undone"]
+        )
+
+
+def _in_words(duration: timedelta) -> str:
+    """Return a duration by its largest unit that fits: 1 day, 36 hours, 90 minutes."""
+    seconds = int(duration.total_seconds())
+    name, size = next(((name, size) for name, size in _UNITS if seconds >= size and seconds % size == 0), ("second", 1))
+    return f"{seconds // size} {name}{'s' * (seconds != size)}"
+
+
 def _bounds(items: Sequence[Item]) -> Iterator[SheetFact]:
     yield SheetFact(
-        label="bound by", texts=[item.value.sentence for item in items if isinstance(item.value, Constraint)]
+        label="bound by",
+        texts=[
+            f"{item.value.sentence} · {'nothing checks it' if item.value.binds_to is None else 'checked'}"
+            for item in items
+            if isinstance(item.value, Constraint)
+        ],
     )
     yield SheetFact(label="excluded", texts=[item.value.text for item in items if isinstance(item.value, Exclusion)])
 
@@ -202,11 +246,18 @@ def _arguments(text: Text | None) -> str:
     """Return all arguments of a call, one name on each line."""
     if text is None or text.words is None:
         return _GONE
-    try:
-        read = json.loads(text.words)
-    except (ValueError, RecursionError):
+    given = _read_arguments(text)
+    if given is None:
         return text.words
-    given = read.get(ARGUMENTS, read) if isinstance(read, dict) else read
     if not isinstance(given, dict):
         return json.dumps(given, ensure_ascii=False)
     return "\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in given.items()) or "nothing"
+
+
+def _read_arguments(text: Text | None) -> object:
+    """Return the arguments of a call; None if they were erased or cannot be read."""
+    try:
+        read = None if text is None or text.words is None else json.loads(text.words)
+    except (ValueError, RecursionError):
+        return None
+    return read.get(ARGUMENTS, read) if isinstance(read, dict) else read

@@ -196,7 +196,11 @@ def test_what_is_shown_of_a_call_is_all_that_is_material(
         "on        prod\\x1b[2J\\u202e",
         'place = "prod\\u001b[2J\\u202e"',
         "gate      rule tier.irreversible · a person has to approve it",
-        "bound by  never on Fridays",
+        "written   the shipped policy",
+        "if yes    this call may be made once, within 1 day",
+        "if no     it is refused for good; its run goes on",
+        "undo      it cannot be undone",
+        "bound by  never on Fridays · nothing checks it",
     ):
         assert part in shown
     assert "\x1b[2J" not in shown

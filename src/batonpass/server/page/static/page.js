@@ -1,6 +1,8 @@
 // The page's own script: keys, the state of the connection, times of this place. Everything else comes from the server.
 const $ = (selector, from = document) => from.querySelector(selector);
 const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+// After a lost connection it waits a few seconds at most, and not a minute, until it asks again.
+htmx.config.sse = { ...htmx.config.sse, reconnectMaxDelay: 3000 };
 const tell = (words) => { $("#said").textContent = words; };
 
 // Times are UTC in what the server sends, and of this place on the screen.

@@ -31,8 +31,9 @@ from batonpass.store.port import LedgerView
 
 _SECTIONS: Final = (
     ("Who wants it", frozenset({"task", "to", "asked by", "who wants"})),
-    ("What will happen", frozenset({"tool", "on", "with"})),
-    ("Why it waits", frozenset({"because", "gate", "approved", "until"})),
+    ("What will happen", frozenset({"tool", "on", "with", "diff"})),
+    ("Why it waits", frozenset({"because", "gate", "written", "approved", "until"})),
+    ("What follows", frozenset({"if yes", "if no", "undo"})),
     ("What was agreed", frozenset({"bound by", "excluded", "may", "changes", "budget", "rationale", "outside"})),
 )
 
