@@ -1,7 +1,7 @@
 """ECDSA over P-256 with SHA-256, checking only: the signatures of most passkeys.
 
 Nothing here is secret. It has a public key, a message and a signature, so how long it takes tells nobody anything, and
-it never makes a signature. ADR 104 says why it is here and not in a library.
+it never makes a signature. ADR 106 says why it is here and not in a library.
 """
 
 from hashlib import sha256
