@@ -313,6 +313,7 @@ class FindingShape(Struct, frozen=True, kw_only=True):
     root: str
     subject: str
     agent: str
+    person: str | None  # whose habit it is, if it is one
     at: Moment
     sentence: str
     matters: str
