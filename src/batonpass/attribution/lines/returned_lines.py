@@ -127,7 +127,7 @@ class Search:
                 self._look_for(index, times)
         # What a change wrote at an unknown place arrives once. Seen again, somebody may have typed a part of it again.
         for fragment in self._arrived.values():
-            fragment.held_by, fragment.is_seen = max(fragment.held_by, 1), True
+            fragment.held_by, fragment.is_seen = 1, True
         for index, claims in self._claims.items():
             self._settle(index, claims)
         for index, marks in self._doubts.items():
@@ -183,7 +183,8 @@ class Search:
                 continue
             if first <= here <= last:
                 self._claims[here].append((above + below, matched(mark)))
-                self._arrived[id(fragment)] = fragment
+                if fragment.held_by == 0:
+                    self._arrived[id(fragment)] = fragment
             else:
                 self._hints[here].append(matched(mark))
         self._done[id(fragment), place - index] = index + below
