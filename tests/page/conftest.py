@@ -42,6 +42,8 @@ approvals = 2
 class ServedPage:
     """A server over a task that was just played, and who may come in."""
 
+    options: tuple[str, ...] = ()  # of the command
+
     def __init__(self, directory: Path, policy: str = POLICY) -> None:
         self.directory = directory
         play(directory, stores=8, policy=policy)
@@ -62,7 +64,7 @@ class ServedPage:
     def _start(self) -> "subprocess.Popen[bytes]":
         file = self.directory / "address"
         process = subprocess.Popen(
-            [PROGRAM, "serve", "--port", "0", "--address-file", "address"],
+            [PROGRAM, "serve", "--port", "0", "--address-file", "address", *self.options],
             cwd=self.directory,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "USER": "ana"},

@@ -24,7 +24,7 @@ from batonpass.model.base.content_names import (
     TARGET,
     TASK,
 )
-from batonpass.model.base.ids import AgentId
+from batonpass.model.base.ids import RUN, RunId
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.records.receipt_shape import receipt_shape
 from batonpass.records.shape import in_json
@@ -36,7 +36,7 @@ from batonpass.wire.codec import encode_envelope
 
 PAGE: Final = 50
 _WINDOW: Final = 400  # positions that are looked at together
-_MOST_SCANNED: Final = 6_000  # for one page; whoever filters goes on with the next
+_MOST_SCANNED: Final = 4_000  # for one page; whoever filters goes on with the next
 _LONGEST_FILTER: Final = 128
 # Which of its contents says best what a receipt is about.
 _TELLING: Final = (TASK, INTENT, TARGET, REASON, QUESTION, ANSWER, REPORT, MESSAGE, COMMAND, ITEM)
@@ -65,8 +65,8 @@ def list_receipts(asked: PageRequest) -> Shown:
         start = (
             min(last, int(before) - 1) if before.isascii() and before.isdecimal() and len(before) <= _DIGITS else last
         )
-        wanted = ReceiptQuery(kind=kind or None, agent=AgentId(agent) if agent else None, since=since)
-        found, reached = _newest(view, start, wanted, words.casefold())
+        wanted = ReceiptQuery(kind=kind or None, since=since)
+        found, reached = _newest(view, start, wanted, _Filter(view, agent, words.casefold()))
         rows = [(stored, read_receipt(stored)) for stored in found]
         lines = {receipt.id: _line(view, stored) for stored, receipt in rows}
         seal = max((one.size for one in view.find_seals()), default=0)
@@ -88,15 +88,40 @@ def list_receipts(asked: PageRequest) -> Shown:
     }
 
 
-def _newest(view: LedgerView, start: int, wanted: ReceiptQuery, words: str) -> tuple[list[StoredReceipt], int]:
+class _Filter:
+    """What somebody looks for besides the kind and the day.
+
+    A store finds all receipts of an agent, by its runs. In a window of positions there are few, so each is looked at.
+    """
+
+    def __init__(self, view: LedgerView, agent: str, words: str) -> None:
+        self._view, self._agent, self._words = view, agent, words
+        self._agents: dict[str, str] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._agent and not self._words
+
+    def passes(self, stored: StoredReceipt) -> bool:
+        if self._agent and self._of(stored.stream) != self._agent:
+            return False
+        return not self._words or self._words in _text(self._view, stored)
+
+    def _of(self, stream: str) -> str:
+        if stream not in self._agents:
+            is_run = stream.startswith(f"{RUN}_")
+            self._agents[stream] = self._view.get_run(RunId(stream)).agent if is_run else ""
+        return self._agents[stream]
+
+
+def _newest(view: LedgerView, start: int, wanted: ReceiptQuery, looked_for: _Filter) -> tuple[list[StoredReceipt], int]:
     """Return receipts from a position backwards, and the position down to which was looked."""
     found: list[StoredReceipt] = []
-    upper, window = start, _WINDOW if wanted.kind or wanted.agent or words else PAGE
+    upper, window = start, PAGE if looked_for.is_empty and not wanted.kind else _WINDOW
     while upper > 0 and len(found) < PAGE and start - upper < _MOST_SCANNED:
         lower = max(1, upper - window + 1)
         query = replace(wanted, first=lower, last=upper)
-        part = [one for one in view.find_receipts(query) if not words or words in _text(view, one)]
-        found += part[::-1]
+        found += [one for one in view.find_receipts(query) if looked_for.passes(one)][::-1]
         upper = lower - 1
     shown = found[:PAGE]
     return shown, (shown[-1].position or 1) if len(found) > PAGE else upper + 1

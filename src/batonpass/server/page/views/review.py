@@ -1,8 +1,8 @@
 """Review: what a person should look at, with the receipts that prove it; and the checklist for printing."""
 
 from datetime import timedelta
-from itertools import islice
 from typing import Final
+from urllib.parse import urlencode
 
 from batonpass.audit.meant_ids import get_run
 from batonpass.model.base.ids import RunId
@@ -11,31 +11,39 @@ from batonpass.review.review import Review, review_roots
 from batonpass.server.endpoint import DECIDERS
 from batonpass.server.page.request import PageRequest, Shown
 
-MOST_TREES: Final = 12
+MOST_TREES: Final = 5  # on one page
+MOST_FINDINGS: Final = 100
 _DAYS: Final = 7
 
 
 def show_review(asked: PageRequest) -> Shown:
     """Return the findings of one task, or of the latest ones."""
     kind, agent, severity, root = (asked.asked(name) for name in ("kind", "agent", "severity", "root"))
+    before = asked.asked("before")
     with asked.looking() as view:
         if root:
             roots = [get_run(view, root).root]
-            is_cut = False
+            next_page = None
         else:
-            recent = [*islice(view.find_runs(roots=True, limit=MOST_TREES + 1), MOST_TREES + 1)]
             since = asked.now - timedelta(days=_DAYS)
-            roots = [run.id for run in recent[:MOST_TREES] if run.started_at >= since]
+            older = RunId(before) if before else None
+            found = view.find_runs(roots=True, before=older, limit=MOST_TREES + 1)
+            recent = [run.id for run in found if run.started_at >= since]
+            roots = recent[:MOST_TREES]
             is_cut = len(recent) > MOST_TREES
+            next_page = f"/review?{urlencode({**asked.query, 'before': roots[-1]})}" if is_cut else None
         review: Review = review_roots(view, [RunId(one) for one in roots], asked.now)
-    found = [
+    told = [
         one
         for one in review.findings
         if kind in {"", one.kind.code} and agent in {"", one.agent} and severity in {"", str(one.severity)}
     ]
     return {
         "review": review,
-        "findings": found[:200],
+        "findings": told[:MOST_FINDINGS],
+        "more": max(0, len(told) - MOST_FINDINGS),
+        "next": next_page,
+        "is_first": not before,
         "acknowledged": [pair for one in review.roots for pair in one.acknowledged],
         "shows_acknowledged": asked.asked("acknowledged") == "yes",
         "kinds": sorted({(one.kind.code, one.kind.title) for one in review.findings}),
@@ -44,9 +52,7 @@ def show_review(asked: PageRequest) -> Shown:
         "agent": agent,
         "severity": severity,
         "root": roots[0] if root else "",
-        "is_cut": is_cut,
         "trees": len(roots),
-        "most": MOST_TREES,
         "all_kinds": len(KINDS),
         "may_decide": asked.visitor.may(DECIDERS),
     }
