@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from batonpass.audit.session_roots import find_roots
 from batonpass.model.base.content_names import INTENT
-from batonpass.model.base.ids import HandoffId, PrincipalId, ReceiptId, RunId, SessionId
+from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, SessionId
 from batonpass.model.ledger.run import Run
 from batonpass.records.source import run_between
 from batonpass.review.acknowledged import Acknowledgement, find_acknowledged
 from batonpass.review.catalogue import find_all
 from batonpass.review.checklist import ChecklistRow, find_rows
+from batonpass.review.earlier_grants import EarlierGrants
 from batonpass.review.finding import Finding, Severity
 from batonpass.review.reviewed_tree import ReviewedTree
 from batonpass.store.port import LedgerView
@@ -59,9 +60,9 @@ class Review(Struct, frozen=True, kw_only=True):
         return replace(self, roots=tuple(kept))
 
 
-def review_root(view: LedgerView, root: RunId, now: datetime) -> ReviewedRoot:
-    """Review one tree. Raises `NotFoundError`."""
-    return review_tree(ReviewedTree(view, view.get_run(root).root), now)
+def review_root(view: LedgerView, root: RunId, now: datetime, earlier: EarlierGrants | None = None) -> ReviewedRoot:
+    """Review one tree. What happened before it may be known from other trees. Raises `NotFoundError`."""
+    return review_tree(ReviewedTree(view, view.get_run(root).root, earlier), now)
 
 
 def review_tree(tree: ReviewedTree, now: datetime) -> ReviewedRoot:
@@ -82,7 +83,8 @@ def review_tree(tree: ReviewedTree, now: datetime) -> ReviewedRoot:
 
 def review_roots(view: LedgerView, roots: Iterable[RunId], now: datetime) -> Review:
     """Review several trees."""
-    return Review(at=now, roots=_with_habits_once([review_root(view, root, now) for root in roots]))
+    earlier = EarlierGrants(view)
+    return Review(at=now, roots=_with_habits_once([review_root(view, root, now, earlier) for root in roots]))
 
 
 def _with_habits_once(roots: list[ReviewedRoot]) -> tuple[ReviewedRoot, ...]:
@@ -141,8 +143,3 @@ def find_reviewed(view: LedgerView, since: datetime) -> Iterator[RunId]:
 def review_session(view: LedgerView, session: SessionId, now: datetime) -> Review:
     """Review all trees of a session, the oldest first."""
     return review_roots(view, (root.id for root in find_roots(view, session)), now)
-
-
-def evidence_of(review: Review) -> frozenset[ReceiptId]:
-    """Return the receipts that prove the findings."""
-    return frozenset(receipt for finding in review.findings for receipt in finding.receipts)

@@ -24,6 +24,7 @@ from batonpass.records.handoff import Judged, ResultVerdict
 from batonpass.records.hold import HoldRecord, find_call_hold, find_handoff_holds
 from batonpass.records.source import timed
 from batonpass.records.text import find_in_chunks, read_receipt
+from batonpass.review.earlier_grants import EarlierGrants
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief, decode_item, decode_report
@@ -48,9 +49,10 @@ class Closing(Struct, frozen=True):
 class ReviewedTree:
     """A tree with everything that its receipts say, and the words behind them as far as somebody asks for them."""
 
-    def __init__(self, view: LedgerView, root: RunId) -> None:
+    def __init__(self, view: LedgerView, root: RunId, earlier: EarlierGrants | None = None) -> None:
         found = timed(view, [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))])
         self.view = view
+        self.earlier = earlier or EarlierGrants(view)
         self.root = root
         self.mark = found.mark  # set if a part of it was imported, and so is unsigned
         self.receipts = found.receipts

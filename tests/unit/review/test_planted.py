@@ -20,9 +20,14 @@ from batonpass import (
     WorkItem,
     tool,
 )
+from batonpass.model.grants.grant import Terms
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.records.grant import terms_in
 from batonpass.relay import desk_of
+from batonpass.review import earlier_grants
 from batonpass.review.finding import Finding, Severity
 from batonpass.review.review import review_roots
+from batonpass.store.port import LedgerView
 from batonpass.testing.clock import FrozenClock
 from tests.unit.review.reviews import review_of
 
@@ -366,3 +371,20 @@ def test_a_question_that_was_asked_is_no_finding(stage: Stage) -> None:
                 writer.report(f"draft {number}")
 
     assert () == review_of(stage.relay).findings
+
+
+def test_the_past_of_an_agent_is_read_once_for_all_trees(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of trees has its past in common: each earlier grant is read once, not once for each tree after it."""
+    read: list[str] = []
+
+    def counted(view: LedgerView, offer: Receipt) -> Terms | None:
+        read.append(offer.id)
+        return terms_in(view, offer)
+
+    monkeypatch.setattr(earlier_grants, "terms_in", counted)
+    weekly(stage, ["write:**"])
+    with stage.relay.store.view() as view:
+        roots = [run.id for run in view.find_runs() if run.parent is None]
+        review_roots(view, roots, stage.clock.now())
+
+    assert (5, 5) == (len(read), len(set(read)))

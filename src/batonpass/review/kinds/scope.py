@@ -1,16 +1,13 @@
 """Findings about grants: calls outside of one, and permits that nobody needed."""
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
-from msgspec import Struct
-
 from batonpass.accounts.handoff.scope_used import ScopeUsed, scope_said
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET, TASK, USE
-from batonpass.model.base.ids import AgentId, HandoffId, StreamId
+from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET, USE
+from batonpass.model.base.ids import AgentId
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.grant_toml import write_grants
 from batonpass.model.grants.pattern import Pattern
@@ -18,7 +15,7 @@ from batonpass.model.grants.scope import Scope
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.records.grant import terms_in
-from batonpass.records.text import read_receipt
+from batonpass.review.earlier_grants import EarlierGrant, words_of
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.review.kinds.phrases import listed, quoted, times
 from batonpass.review.reviewed_tree import ReviewedTree
@@ -125,18 +122,9 @@ def _least(agent: AgentId, used: ScopeUsed) -> tuple[str, ...]:
     return ("this would have been enough:", *text.splitlines())
 
 
-_EARLIER: Final = 30  # handoffs to the same agent before this tree that are looked at
 _NAMED: Final = frozenset({"call", "run"})  # what they act on is a tool or a program, not a thing
 _ALIKE: Final = 5  # so many of the same sort make a habit
 _SAME_WORDS: Final = 0.5  # of all words of two tasks
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
-
-
-class EarlierGrant(Struct, frozen=True):
-    """What an agent was granted for a task before."""
-
-    words: frozenset[str]
-    patterns: tuple[Pattern, ...]
 
 
 def find_wide_grants(tree: ReviewedTree) -> Iterator[Finding]:
@@ -148,8 +136,8 @@ def find_wide_grants(tree: ReviewedTree) -> Iterator[Finding]:
             continue
         if body.to not in earlier:
             # All of this tree's offers to an agent are compared with the same past: one look at it is enough.
-            earlier[body.to] = [*_find_earlier(tree, body.to, handoff)]
-        words = _words(tree.task(handoff))
+            earlier[body.to] = [*tree.earlier.find(body.to, before=handoff, outside=tree.root)]
+        words = words_of(tree.task(handoff))
         like = [one for one in earlier[body.to] if _are_alike(words, one.words)]
         wider = [] if len(like) < _ALIKE else [*_find_wider(terms.may, like)]
         if wider:
@@ -162,20 +150,6 @@ def find_wide_grants(tree: ReviewedTree) -> Iterator[Finding]:
                 (offer,),
                 go_on=(f"batonpass grant show {handoff[-8:]}", f"batonpass handoff show {handoff[-8:]}"),
             )
-
-
-def _find_earlier(tree: ReviewedTree, agent: AgentId, before: HandoffId) -> Iterator[EarlierGrant]:
-    for known in tree.view.find_handoffs(to=agent, before=before, limit=_EARLIER):
-        if known.root == tree.root:
-            continue
-        offer = read_receipt(tree.view.get_receipt_at(StreamId(known.parent), known.seq))
-        terms = terms_in(tree.view, offer)
-        if terms is not None:
-            yield EarlierGrant(_words(tree.words(offer, TASK)), tuple(permit.pattern for permit in terms.may.permits))
-
-
-def _words(task: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(task.casefold()))
 
 
 def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
