@@ -4,7 +4,8 @@
 
 It runs in a second, offline and without a key: the carriers are plain functions and the two days pass on a clock of our
 own, everything else is real. A dispatcher hands the load to the first carrier, and each carrier to the next. On the way
-the pass is closed and Ana changes the route. The load is late; `batonpass why` says who lost the window.
+the pass is closed and Ana changes the route. The load is late, and the end says which leg lost the window, and which
+constraint that was, as `batonpass why ionian-ferries` does.
 """
 
 import json
@@ -15,6 +16,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 from batonpass import Brief, Constraint, OpenQuestion, Relay, WorkItem, tool
+from batonpass.accounts.why.why import explain
 from batonpass.handoff.live.faces import LiveRun
 
 Tell = Callable[[str], None]
@@ -191,5 +193,17 @@ def main(directory: Path, tell: Tell = print) -> Relay:
     return relay
 
 
+def trace(relay: Relay, tell: Tell = print) -> None:
+    """Tell where the window was lost: the constraint, the leg that kept it last, and the leg that broke it first."""
+    with relay.store.view() as view:
+        why = explain(view, LEGS[-1].carrier)
+    tell("")
+    tell(why.sentence)
+    for fact in why.facts:
+        if fact.label in {"constraint", "kept last", "broken first", "question"}:
+            tell(f"  {fact.label}: {fact.text}")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).absolute()).close()
+    with main(Path(sys.argv[1]).absolute()) as journey:
+        trace(journey)

@@ -34,6 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("freight")
     done = run_example(EXAMPLE, place)
     assert (0, "") == (done.returncode, done.stderr)
+    (place / "told.txt").write_text(done.stdout, encoding="utf-8")
     return place
 
 
@@ -69,6 +70,24 @@ def test_the_load_went_from_carrier_to_carrier(view: LedgerView) -> None:
 
     assert {"dispatcher": 0} | {carrier: number for number, carrier in enumerate(CARRIERS, 1)} == depth
     assert {"completed"} == {str(handoff.state) for handoff in view.find_handoffs()}
+
+
+def test_the_example_ends_with_the_leg_and_the_constraint(place: Path) -> None:
+    """Who reads its last lines knows which constraint was missed, who kept it last, who broke it first, and why."""
+    told = (place / "told.txt").read_text(encoding="utf-8").splitlines()[-5:]
+
+    for line, words in zip(
+        told,
+        (
+            "lyon-cold-chain",
+            'constraint: "at the hospital\'s door (arrival <= 2026-11-19T06:00+02:00)" · set by user:ana',
+            "kept last: by lyon-cold-chain",
+            "broken first: by lyon-cold-chain",
+            "waited 5 hours at the depot in Lyon for a driver",
+        ),
+        strict=True,
+    ):
+        assert words in line
 
 
 def ancestors(view: LedgerView, agent: str) -> Iterator[str]:

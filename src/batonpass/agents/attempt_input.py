@@ -12,12 +12,16 @@ from batonpass.aio.threads import in_thread
 from batonpass.briefing.references import read_reference, show_excerpt
 from batonpass.briefing.render import Briefing, Earlier, brief
 from batonpass.briefing.sections import ReadBody
+from batonpass.drift.receiver_memory import remember_for
+from batonpass.drift.rollup import keep_up
 from batonpass.errors import NotFoundError
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.programs.program_briefing import tell_past
+from batonpass.handoff.taint.intake import take_in
 from batonpass.handoff.transfer.result import read_sent_back
 from batonpass.model.base.ids import ContentId
+from batonpass.model.grants.effective_grant import EffectiveGrant
 from batonpass.store.port import LedgerStore
 
 
@@ -29,9 +33,12 @@ class Prepared:
     messages: object | None  # as JSON; None if there was no earlier attempt, or it kept no messages
 
 
-async def prepare(run: AsyncRun, store: LedgerStore) -> Prepared:
-    """Return the briefing of a handed-off run: for the user's role, never the system's."""
-    return await in_thread(lambda: prepare_input(run.sync, store))
+async def prepare(run: AsyncRun, store: LedgerStore, *, recalled: int = 0) -> Prepared:
+    """Return the briefing of a handed-off run: for the user's role, never the system's.
+
+    At most `recalled` earlier handoffs of the same kind come along in it, as data.
+    """
+    return await in_thread(lambda: prepare_input(run.sync, store, recalled=recalled))
 
 
 def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
@@ -49,15 +56,33 @@ def describe_past(store: LedgerStore, past: Resumption) -> Earlier:
     )
 
 
-def prepare_input(run: LiveRun, store: LedgerStore, *, can_ask: bool = True) -> Prepared:
+def prepare_input(run: LiveRun, store: LedgerStore, *, can_ask: bool = True, recalled: int = 0) -> Prepared:
     """Return the briefing of a handed-off run; `can_ask` says that its model has a tool to ask for its grant."""
     earlier = describe_past(store, run.earlier)
     if run.attempt > 1:
         with store.view() as view:
             earlier = replace(earlier, sent_back=read_sent_back(view, view.get_handoff(run.baton.handoff)))
-    briefing = brief(run.baton, read=_reader(store), earlier=earlier, grant=run.grant(), can_ask=can_ask)
+    grant = run.grant()
+    briefing = brief(
+        run.baton,
+        read=_reader(store),
+        earlier=earlier,
+        grant=grant,
+        can_ask=can_ask,
+        remembered=_remember(run, store, grant, recalled) if recalled else "",
+    )
     # Whoever was refuted begins anew: its messages lead to the result that was found wrong.
     return Prepared(briefing=briefing, messages=None if earlier.sent_back else run.messages())
+
+
+def _remember(run: LiveRun, store: LedgerStore, grant: EffectiveGrant, most: int) -> str:
+    """Return what earlier handoffs of this kind came to. What they had from outside taints the run from now on."""
+    keep_up(store)
+    baton = run.baton
+    with store.view() as view:
+        known = remember_for(view, agent=run.agent, brief=baton.brief, relation=baton.relation, grant=grant, most=most)
+    take_in(run._desk, run._holding, known.sources)  # noqa: SLF001 - we speak for the run
+    return known.text
 
 
 def _call(told: Mapping[str, Any]) -> str:

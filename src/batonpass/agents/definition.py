@@ -43,6 +43,7 @@ class RunnerConfig:
     """How agents are run."""
 
     max_iterations: int = 10  # model answers in one run, tool calls included
+    recall: int = 0  # earlier handoffs of the same kind that a receiver's briefing tells of, as data
     enable_memory: bool = False  # the agent may remember and recall; every entry keeps its label
     stream: bool = False  # stream answers: long ones do not time out, and truncated ones are requested again
     retries: int = 2  # of a failed request, of a truncated answer, of malformed arguments
@@ -53,6 +54,7 @@ class RunnerConfig:
 
     def __post_init__(self) -> None:
         require_integer("max_iterations", self.max_iterations, least=1)
+        require_integer("recall", self.recall)
         require_instance("enable_memory", self.enable_memory, bool)
         require_instance("stream", self.stream, bool)
         require_integer("retries", self.retries)

@@ -14,6 +14,7 @@ from batonpass.agents.registry import AgentRegistry
 from batonpass.agents.shown_result import show_result
 from batonpass.aio import AsyncRun
 from batonpass.errors import InvalidValueError, UnknownAgentError
+from batonpass.handoff.programs.runners import config_of, configured
 from batonpass.handoff.transfer.offer_request import GivenItem, items_by_part
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.kinds import Relation
@@ -143,7 +144,7 @@ class HandoffExecutor:
 
         inside = DEPTH.set(depth_within(self.policy.max_depth))
         try:
-            return await handoff.run(work)
+            return await handoff.run(configured(work, config_of(working)))
         finally:
             DEPTH.reset(inside)
 

@@ -13,6 +13,7 @@ from batonpass.agents.shown_result import show_result
 from batonpass.aio import AsyncHandoff, AsyncRun
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.guard.baton.placeholder import is_placeholder
+from batonpass.handoff.programs.runners import config_of, configured
 from batonpass.model.base.ids import AgentId
 from batonpass.model.base.lifecycle import State
 
@@ -109,7 +110,7 @@ def _mending(given: AsyncHandoff, work: Work, lead: AsyncRun) -> Work:
             await child.note_untrusted(*lead.taint)
         await waited_for(given, work)(child)
 
-    return mend
+    return configured(mend, config_of(work))
 
 
 def waited_for(given: AsyncHandoff, work: Work) -> Work:
@@ -123,7 +124,7 @@ def waited_for(given: AsyncHandoff, work: Work) -> Work:
             await given.cancel(reason="the caller that waited for it was cancelled")
             raise
 
-    return working
+    return configured(working, config_of(work))
 
 
 LEAD: Final = {

@@ -4,7 +4,8 @@ import asyncio
 import json
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.agents.agent_relay import relay_of
 from batonpass.agents.agent_sessions import is_in_session, read_intent, read_root_report, told_besides
@@ -23,7 +24,7 @@ from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
 from batonpass.briefing.reports import gaps_of
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.programs.runners import fail_run
+from batonpass.handoff.programs.runners import configured, fail_run
 from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.model.base.ids import session_named
 from batonpass.model.base.kinds import Outcome
@@ -159,7 +160,7 @@ class AgentRunner:
         async def work(run: AsyncRun) -> None:
             require_extra()
             relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
-            prepared = await prepare(run, relay.store)
+            prepared = await prepare(run, relay.store, recalled=self._config.recall)
             prompt = [prepared.briefing.text]
             answer = await self._answer(
                 relay, run, agent_def, prompt=prompt, messages=prepared.messages, reports=True, checkpoints=True
@@ -170,7 +171,14 @@ class AgentRunner:
             gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
             run.report(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
 
-        return work
+        return configured(work, self._made_of(agent_def))
+
+    def _made_of(self, agent_def: AgentDefinition) -> dict[str, Any]:
+        """Return the configuration of an agent: with another model, prompt or set of tools it is another agent."""
+        # The prompt may be long, and may hold what nobody wants in every receipt; to compare it, its digest is enough.
+        prompt = sha256(agent_def.system_prompt.encode()).hexdigest()[:16]
+        tools = sorted(self._executor.tools_of(agent_def.tools))
+        return {"model": agent_def.model, "prompt": f"sha256:{prompt}", "tools": tools}
 
     async def _answer(
         self,

@@ -19,7 +19,7 @@ from batonpass.handoff.history.past_calls import Resumption
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun, Result, current_run, pauses
 from batonpass.handoff.live.held_call import LiveCall
 from batonpass.handoff.live.run_scope import RunScope
-from batonpass.handoff.programs.runners import Runner, fail_run, take_report
+from batonpass.handoff.programs.runners import Runner, config_of, configured, fail_run, take_report
 from batonpass.handoff.shell.commands import KEPT, Finished
 from batonpass.handoff.tools.call_context import entered
 from batonpass.handoff.tools.declaration import ToolCall, declare, declared_of, is_async
@@ -49,6 +49,7 @@ class AsyncRunner:
 
     def __init__(self, function: Runner) -> None:
         self.function = function
+        configured(self, config_of(function))
 
     def __call__(self, run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
         """Start to work on a run."""
@@ -132,7 +133,7 @@ class AsyncHandoff(Face[LiveHandoff]):
     async def _run_once(self, function: Callable[[Any], Any], lease: Lease | None) -> tuple[Result, timedelta | None]:
         """Make one attempt. Return the result, and how long the next one waits; None if there is none."""
         try:
-            child = await self.accept(lease=lease)
+            child = await self.accept(lease=lease, config=config_of(function))
         except HandoffError:
             return await self.result(), None
         if child.sync._holding.replaying:  # noqa: SLF001 - as in `LiveHandoff.run`: a finished handoff is not worked on again

@@ -7,7 +7,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
@@ -33,7 +33,7 @@ from batonpass.errors import (
     StoreUnavailableError,
 )
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
-from batonpass.handoff.programs.runners import Runner, run_to_end
+from batonpass.handoff.programs.runners import Runner, config_of, configured, run_to_end
 from batonpass.handoff.transfer.result import Result, completed_here
 from batonpass.model.base.ids import AgentId, HandoffId, RunId, require_agent
 from batonpass.model.base.lifecycle import State
@@ -157,7 +157,7 @@ class Worker:
         try:
             handoff = self._relay.handoff(lease)
             with self._heart.hold(lease, ended=self._troubled):
-                result = self._run(handoff, begin, lease, begun)
+                result = self._run(handoff, configured(begin, self._config_for(handoff)), lease, begun)
             agent = begun[0].agent if begun else handoff.info().to
         except (LeaseLostError, IllegalTransitionError, StaleHeadError):
             self._give_back(lease)  # the handoff was withdrawn, or somebody else has it
@@ -174,6 +174,11 @@ class Worker:
         return Worked(
             handoff=lease.handoff, agent=agent, state=state, attempt=attempt, took=took, error=why[0], reason=why[1]
         )
+
+    def _config_for(self, handoff: LiveHandoff) -> Mapping[str, Any] | None:
+        """Return what the agent is made of, if its runner says so."""
+        said = {agent: config for agent, runner in self._relay.runners.items() if (config := config_of(runner))}
+        return said.get(handoff.info().to) if said else None  # most runners say nothing: then nothing is looked up
 
     def _run(
         self,
@@ -216,7 +221,7 @@ class Worker:
 def _take_and_run(handoff: LiveHandoff, runner: Runner, lease: Lease) -> Result:
     """Do the same as `handoff.run`, but do not read a result again that was closed here: a worker needs no report."""
     try:
-        child = handoff.accept(lease=lease)
+        child = handoff.accept(lease=lease, config=config_of(runner))
     except HandoffError:
         return handoff.result()
     holding = child._holding  # noqa: SLF001 - what we hold here

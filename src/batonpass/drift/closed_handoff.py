@@ -27,7 +27,7 @@ from batonpass.model.base.content_names import (
     USE,
 )
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId, RunId, StreamId, is_user
-from batonpass.model.base.kinds import Part
+from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.baton import Brief
 from batonpass.model.baton.items import Constraint, Report
 from batonpass.model.bodies.body import (
@@ -230,6 +230,13 @@ def _wanted(draft: _Draft) -> Iterator[ContentRef]:
             yield from (receipt.content[name] for name in names if name in receipt.content)
 
 
+def task_kind_of(brief: Brief, relation: Relation) -> str:
+    """Return the kind of task: the skills it needs, else the phase of the work, else who hands off to whom."""
+    said = "+".join(sorted(brief.needs_skills)) or brief.phase or ""
+    plain = " ".join("".join(c if c.isprintable() else " " for c in said).split())[:_NAME]
+    return plain or str(relation)
+
+
 class _Told:
     """What the receipts of one handoff say."""
 
@@ -279,10 +286,7 @@ class _Told:
         return first.agent if isinstance(first, HandoffAccepted) else self._draft.initiated.to
 
     def _task_kind(self) -> str:
-        """Return the kind of task: the skills it needs, else the phase of the work, else who hands off to whom."""
-        said = "+".join(sorted(self._brief.needs_skills)) or self._brief.phase or ""
-        plain = " ".join("".join(c if c.isprintable() else " " for c in said).split())[:_NAME]
-        return plain or str(self._draft.initiated.relation)
+        return task_kind_of(self._brief, self._draft.initiated.relation)
 
     def _config(self) -> str:
         """Return the digest of the agent's model, prompt and tools, as it said when it accepted."""

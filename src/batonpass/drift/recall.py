@@ -19,7 +19,7 @@ from batonpass.model.ledger.rollup import RolledHandoff, RolledQuery
 from batonpass.records.shape import exact
 from batonpass.records.text import find_in_chunks
 from batonpass.store.port import LedgerView
-from batonpass.wire.documents import decode_item
+from batonpass.wire.documents import decode_item, decode_report
 
 LOOKED_AT: Final = 2_000  # closed handoffs, the latest first, whose tasks are read for words
 COUNTED: Final = 1_000  # closed handoffs behind a reputation
@@ -39,6 +39,7 @@ class RememberedHandoff:
     outcome: HandoffOutcome
     task: str | None  # None once it was erased
     constraints: tuple[str, ...]  # in force then
+    result: str | None  # as its report says; None if there is none, or it was erased
     reason: str | None  # why it failed, was declined or refuted; None if nobody said, or it was erased
 
     @property
@@ -97,6 +98,7 @@ def _told(one: RememberedHandoff) -> str:
         f"task: {one.task if one.task is not None else 'erased'}",
     ]
     rows += [f"constraint: {text}" for text in one.constraints]
+    rows += [f"result: {one.result}"] if one.result else []
     rows += [f"why: {one.reason}"] if one.reason else []
     return "\n".join(rows)
 
@@ -158,7 +160,7 @@ def _texts(view: LedgerView, outcomes: Iterable[HandoffOutcome]) -> dict[Content
     ids = [
         content
         for outcome in outcomes
-        for content in (outcome.task, outcome.reason, *outcome.constraints)
+        for content in (outcome.task, outcome.reason, outcome.report, *outcome.constraints)
         if content is not None
     ]
     return {content.id: content.body for content in find_in_chunks(view, [*dict.fromkeys(map(ContentId, ids))])}
@@ -178,9 +180,17 @@ def _remembered(
         closed_at=rolled.closed_at,
         outcome=outcome,
         task=text(outcome.task),
+        result=_result(None if outcome.report is None else texts.get(outcome.report)),
         constraints=tuple(_sentences(texts.get(ContentId(item)) for item in outcome.constraints)),
         reason=text(outcome.reason),
     )
+
+
+def _result(body: bytes | None) -> str | None:
+    try:
+        return None if body is None else decode_report(body).result[:_LONGEST] or None
+    except InvalidValueError:
+        return None
 
 
 def _sentences(bodies: Iterable[bytes | None]) -> Iterator[str]:
@@ -229,6 +239,7 @@ def memory_facts(memory: FleetMemory) -> dict[str, Any]:
                 "tokens": one.outcome.tokens,
                 "error": one.outcome.error,
                 "constraints": list(one.constraints),
+                "result": one.result,
                 "reason": one.reason,
             }
             for one in memory.handoffs

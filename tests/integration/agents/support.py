@@ -43,6 +43,7 @@ class House:
         retries: int = 2,
         timeout: timedelta = timedelta(seconds=30),
         enable_memory: bool = False,
+        recall: int = 0,
     ) -> None:
         self.relay = Relay(MemoryStore())
         self.registry = AgentRegistry()
@@ -50,7 +51,12 @@ class House:
         self.client = AnthropicClient(api_key=KEY, base_url=api.url)
         self.events = EventLog(self.relay)
         self._config = RunnerConfig(
-            stream=stream, retries=retries, timeout=timeout, max_tokens=1000, enable_memory=enable_memory
+            stream=stream,
+            retries=retries,
+            timeout=timeout,
+            max_tokens=1000,
+            enable_memory=enable_memory,
+            recall=recall,
         )
 
     def runner(self, *tools: Callable[..., Any] | ToolDefinition) -> AgentRunner:

@@ -1,7 +1,9 @@
 """Running agents: what is recorded, what a tool's failure is to a model, sessions, memory."""
 
 import asyncio
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +12,17 @@ from batonpass.agents import AgentMemory, AgentRunner, Crew, ScriptedClient, Sou
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.framework.engine import read_history
 from batonpass.aio import AsyncRelay
+from batonpass.aio.run import AsyncRunner
+from batonpass.dispatch.worker import Worker
+from batonpass.drift.rollup import keep_up
 from batonpass.errors import InvalidValueError, NotFoundError, StoreFullError
 from batonpass.handoff.tools.call_context import current_call
 from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.content_names import CONFIG
 from batonpass.model.base.ids import AgentId, HandoffId
 from batonpass.model.base.kinds import Kind
+from batonpass.model.ledger.rollup import RolledQuery
+from batonpass.records.text import read_texts
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -420,3 +428,74 @@ def test_what_other_agents_wrote_about_a_refuted_result_is_quoted() -> None:
         quotation.partition(" end of revision]]")[2].count(evil),
         evil in quotation,
     )
+
+
+def configurations(house: House) -> list[dict[str, Any]]:
+    """Return what the agents that accepted handoffs said that they are made of."""
+    found = []
+    with house.relay.store.view() as view:
+        for stored in view.find_receipts(ReceiptQuery(kind=Kind.HANDOFF_ACCEPTED)):
+            config = read_texts(view, decode_receipt(stored.payload)).get(CONFIG)
+            found.append({} if config is None or config.words is None else json.loads(config.words))
+    return found
+
+
+def test_an_agent_says_its_configuration() -> None:
+    """Model, prompt (as a digest) and tools, at each handoff; another prompt or tool is another configuration."""
+    house = House()
+
+    def look(place: str) -> str:
+        return place
+
+    house.agent("billing", lambda _: "done", look)
+    house.agent(
+        "support",
+        lambda turn: "ok" if turn.returned else {"handoff_to_billing": {"task": "Mend it"}},
+        house.to("billing"),
+    )
+    house.ask("support", "go")
+    known = house.registry.get("billing")
+    others = [
+        replace(known.definition, system_prompt="You are somebody else."),
+        replace(known.definition, model="another"),
+        replace(known.definition, tools=()),
+    ]
+
+    (said,) = configurations(house)
+    made = [known.runner._made_of(definition) for definition in others]
+    assert ({"model", "prompt", "tools"}, "scripted", ["look"]) == (set(said), said["model"], said["tools"])
+    assert "You are billing" not in json.dumps(said)
+    assert said == known.runner._made_of(known.definition)
+    assert [{"prompt"}, {"model"}, {"tools"}] == [{name for name in said if said[name] != one[name]} for one in made]
+
+
+def test_a_worker_records_the_configuration_too() -> None:
+    """Whoever carries the handoff: the runner says what its agent is made of, and a plain function says nothing."""
+    house = House()
+    house.agent("billing", lambda _: "done")
+    house.relay.register("billing", AsyncRunner(house.registry.work_of("billing")))
+    house.relay.register("drafter", lambda _: "done")
+    with house.relay.start("Go", by="user:ana") as lead:
+        lead.hand_off("billing", "Mend it", carrier="worker")
+        lead.hand_off("drafter", "Draft it", carrier="worker")
+        worker = Worker(house.relay)
+        while worker.work_one():
+            pass
+
+    assert ["scripted", None] == [one.get("model") for one in configurations(house)]
+
+
+def test_a_changed_prompt_begins_a_new_baseline() -> None:
+    """Drift tells the agent before and after apart, by what it said when it accepted."""
+    house = House()
+    house.agent("billing", lambda _: "done")
+    known = house.registry.get("billing")
+    with house.relay.start("Go", by="user:ana") as lead:
+        for definition in (known.definition, replace(known.definition, system_prompt="Be brief.")):
+            handoff = lead.hand_off("billing", f"Mend it: {definition.system_prompt}")
+            handoff.run(AsyncRunner(known.runner.working(definition)))
+
+    keep_up(house.relay.store)
+    with house.relay.store.view() as view:
+        configs = [rolled.config for rolled in view.find_rolled(RolledQuery(agent=AgentId("billing")))]
+    assert (2, True) == (len(set(configs)), all(configs))

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from random import Random
 from typing import Final
 
+from batonpass.drift.change import ChangeTopic
 from batonpass.drift.counts import Counts, add
 from batonpass.drift.drift import DayCounts, DaySpan, DriftQuestion
 from batonpass.drift.shape_of_text import log_bin, slot
@@ -43,6 +44,16 @@ CHANGES: Final = (
     "a wider scope",
     "a new delegation path",
 )
+
+
+# What each change is named as.
+TOPICS: Final = {
+    "a silent model swap": {ChangeTopic.ORDER, ChangeTopic.LENGTH},
+    "a prompt change": {ChangeTopic.TOOLS},
+    "a threshold change": {ChangeTopic.CONSTRAINTS},
+    "a wider scope": {ChangeTopic.SCOPE},
+    "a new delegation path": {ChangeTopic.DELEGATION},
+}
 
 
 def weeks_of_a_fleet(

@@ -11,15 +11,7 @@ from batonpass.drift.counts import Counts, summed
 from batonpass.drift.drift import AgentDrift, DayCounts, DaySpan, DriftWindow, find_drift
 from batonpass.drift.stability import stability
 from batonpass.model.base.ids import AgentId
-from tests.unit.drift.fleets import CHANGES, MONDAY, a_handoff, question, weeks_of_a_fleet
-
-TOPICS = {
-    "a silent model swap": {ChangeTopic.ORDER, ChangeTopic.LENGTH},
-    "a prompt change": {ChangeTopic.TOOLS},
-    "a threshold change": {ChangeTopic.CONSTRAINTS},
-    "a wider scope": {ChangeTopic.SCOPE},
-    "a new delegation path": {ChangeTopic.DELEGATION},
-}
+from tests.unit.drift.fleets import CHANGES, MONDAY, TOPICS, a_handoff, question, weeks_of_a_fleet
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ def _say(memory: FleetMemory) -> None:
         )
         rows = [["task", one.task if one.task is not None else "erased"], ["came to", one.sentence]]
         rows += [["constraint", text] for text in one.constraints]
+        rows += [["result", one.result.strip()]] if one.result else []
         rows += [["why", one.reason.strip()]] if one.reason else []
         table([[paint(name, dim=True), words] for name, words in rows], indent="  ", fold=True)
         say()

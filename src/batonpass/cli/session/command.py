@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from batonpass.accounts.session_diff import Change, SessionTurn, compare_states
+from batonpass.accounts.session_load import weigh_session
 from batonpass.audit.meant_ids import get_session
 from batonpass.audit.session_roots import before, find_roots, find_sessions, find_stops
 from batonpass.audit.short_ids import ending, telling_length
@@ -16,7 +17,7 @@ from batonpass.cli.input.options import by_option, ledger_and_json, limit_option
 from batonpass.cli.output.list_rows import name_of, state_of
 from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, elapsed, minute
-from batonpass.cli.session.session_view import say_state, session_facts, state_facts
+from batonpass.cli.session.session_view import load_facts, say_loads, say_state, session_facts, state_facts
 from batonpass.handoff.sessions.session_state import read_session
 from batonpass.model.base.ids import SessionId
 from batonpass.model.base.visible import visible
@@ -93,6 +94,30 @@ def show(session: str, *, as_json: bool) -> None:
         say_state(state)
         say()
         say(paint(f"{found} · as of now; checks run when it is resumed", dim=True))
+
+
+@command.command()
+@click.argument("session", metavar="[ID|SERIES|last]", required=False, type=SESSION_ID)
+@limit_option
+@ledger_and_json
+def load(session: str | None, limit: int, *, as_json: bool) -> None:
+    """Show how much state sessions accumulate, and how old it is.
+
+    Lists what each session would pass on now and what it passed on after its first root, and decisions that are still
+    in use although their reason is gone: nobody said it, it was erased, or nobody can tell whether a condition holds.
+    """
+    with opened_view() as view:
+        if session is None:
+            found = list(islice(find_sessions(view), limit))
+        else:
+            named = get_session(view, session)
+            found = [(named, find_roots(view, named))]
+        now = datetime.now(UTC)
+        loads = [weigh_session(view, one, roots, now) for one, roots in found]
+    if as_json:
+        say_json([load_facts(one) for one in loads])
+        return
+    say_loads(loads)
 
 
 @command.command()

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
-from batonpass.audit.short_ids import ending
+from batonpass.accounts.session_load import SessionLoad
+from batonpass.audit.short_ids import ending, telling_length
 from batonpass.cli.output.terminal import paint, say, table, tell
 from batonpass.cli.output.units import counted, elapsed, minute, size
 from batonpass.model.base.ids import SessionId
@@ -109,6 +110,49 @@ def session_facts(session: SessionId, roots: Sequence[Run]) -> dict[str, object]
         "state": last.state,
         "began_at": exact(roots[0].started_at),
         "last_began_at": exact(last.started_at),
+    }
+
+
+def say_loads(loads: Sequence[SessionLoad]) -> None:
+    """Print what sessions carry along, and the decisions without a reason."""
+    length = telling_length([one.session for one in loads])
+    rows = [
+        [
+            ending(one.session, length),
+            counted(len(one.roots), "root"),
+            _weight(one.first),
+            _weight(one.state),
+            f"{elapsed(one.state.age)} old" if one.state.items else "",
+            f"{len(one.unreasoned)} without a reason" if one.unreasoned else "",
+        ]
+        for one in loads
+    ]
+    table(rows, header=("session", "roots", "after the first", "now", "the oldest", "decisions") if rows else ())
+    for one in loads:
+        told = [[found.decision.what, paint("; ".join(found.reasons), "red")] for found in one.unreasoned]
+        _say_part(f"session {ending(one.session, length)}: decisions in use whose reason is gone", told)
+        for words in one.state.warnings:
+            tell(paint(f"session {ending(one.session, length)}: {words}", "yellow"))
+    if not loads:
+        tell("no sessions yet")
+
+
+def _weight(state: SessionState) -> str:
+    return f"{counted(state.items, 'item')}, {size(state.bytes)}"
+
+
+def load_facts(load: SessionLoad) -> dict[str, object]:
+    """Return what a session carries along, for programs."""
+    state, first = load.state, load.first
+    return {
+        **session_facts(load.session, load.roots),
+        "items": state.items,
+        "bytes": state.bytes,
+        "oldest_at": exact(state.oldest),
+        "age_seconds": int(state.age.total_seconds()),
+        "after_first": {"items": first.items, "bytes": first.bytes},
+        "warnings": list(state.warnings),
+        "unreasoned": [{**_said(one.said), "reasons": list(one.reasons)} for one in load.unreasoned],
     }
 
 

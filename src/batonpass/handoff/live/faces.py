@@ -38,7 +38,7 @@ from batonpass.handoff.history.baton_revision import BatonRevision
 from batonpass.handoff.history.offers import Offer
 from batonpass.handoff.live.run_calls import RunCalls
 from batonpass.handoff.live.run_scope import RunScope, get_current
-from batonpass.handoff.programs.runners import Runner, run_to_end
+from batonpass.handoff.programs.runners import Runner, config_of, run_to_end
 from batonpass.handoff.runtime.caller_warning import warn_caller
 from batonpass.handoff.runtime.deadlines import is_overdue
 from batonpass.handoff.runtime.desk import Desk
@@ -242,7 +242,7 @@ class LiveHandoff:
         chosen = self._choose(runner)
         while True:
             try:
-                child = self.accept(lease=lease)
+                child = self.accept(lease=lease, config=config_of(chosen))
             except HandoffError:
                 return self.result()
             holding = child._holding  # noqa: SLF001 - a finished one has its result: nobody works on it again

@@ -3,8 +3,8 @@
 import contextlib
 import inspect
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from batonpass.errors import FencedError, HandoffSuspendedError, InvalidValueError, StreamClosedError
 from batonpass.handoff.tools.json_values import looks
@@ -15,6 +15,22 @@ if TYPE_CHECKING:
 from batonpass.handoff.tools.returned_value import awaited
 
 Runner: TypeAlias = Callable[[Any], Any]
+
+
+_MADE_OF: Final = "__batonpass_config__"
+AnyFunction = TypeVar("AnyFunction", bound=Runner)
+
+
+def configured(function: AnyFunction, config: Mapping[str, Any] | None) -> AnyFunction:
+    """Return a function that says what its agent is made of; whoever accepts a handoff for it records that."""
+    setattr(function, _MADE_OF, config)
+    return function
+
+
+def config_of(runner: Runner) -> Mapping[str, Any] | None:
+    """Return what the agent behind a runner is made of, such as model, prompt and tools; None if nobody said it."""
+    found = getattr(runner, _MADE_OF, None)
+    return found if isinstance(found, Mapping) else None
 
 
 def run_to_end(runner: Runner, run: "WorkingRun") -> None:

@@ -106,6 +106,46 @@ class TestList:
         )
 
 
+class TestLoad:
+    """How much sessions carry along, how old it is, and what has no reason any more."""
+
+    def test_size_age_and_growth(self, desk: Desk, first: LiveRun, relay: Relay) -> None:
+        """After the first root and now, for each session or for one."""
+        later = relay.resume_session(first.id, by=ANA, intent="go on")
+        later.record(*(Decision(f"use rate {number}", why="Ana said so") for number in range(9)))
+        relay.start("another", by=ANA)
+        _, found = desk.answer("session", "load")
+        (named,) = desk.answer("session", "load", "quarterly")
+
+        assert found["roots"] == named["roots"]
+        assert (2, True) == (len(found["roots"]), found["items"] > found["after_first"]["items"] > 0)
+        assert found["bytes"] > found["after_first"]["bytes"]
+        assert (True, True) == (found["oldest_at"] is not None, found["age_seconds"] >= 0)
+        assert "decisions" in desk.words("session", "load").splitlines()[0]
+
+    def test_decisions_whose_reason_is_gone_are_named(self, desk: Desk, relay: Relay) -> None:
+        """Nobody said it, its words were erased, or nobody can tell whether its condition holds; others are not."""
+        lead = relay.start("The first quarter", by=ANA)
+        memo = lead.attach("memo.txt", "the tax office wants it").id
+        lead.record(
+            Decision("round half-even", why=f"see {memo}"),
+            Decision("use east", conditions=("as long as Ana is happy",)),
+            Decision("ship on Friday", why="the customer asked for it"),
+        )
+        lead.save_session()
+        kept = {one["value"]["what"] for one in desk.answer("session", "load", "last")[0]["unreasoned"]}
+        relay.admin.erase([memo], by=ANA, reason="asked to")
+        (load,) = desk.answer("session", "load", "last")
+
+        reasons = {one["value"]["what"]: one["reasons"] for one in load["unreasoned"]}
+        assert {"use east"} == kept
+        assert {
+            "round half-even": [f"it cites {memo}, which was erased"],
+            "use east": ["nobody said why", "nobody can tell whether 'as long as Ana is happy' still holds"],
+        } == reasons
+        assert "decisions in use whose reason is gone" in desk.words("session", "load", "last")
+
+
 class TestShow:
     """What a session leaves to the next one."""
 
@@ -208,7 +248,7 @@ class TestDiff:
         assert ("nothing changed\n", 1) == (done.stderr, len(done.stdout.splitlines()))
 
 
-@pytest.mark.parametrize("verb", ["show", "diff"])
+@pytest.mark.parametrize("verb", ["show", "diff", "load"])
 def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str) -> None:
     """Escape sequences and marks that turn text around are spelled out, whoever wrote them."""
     lead = relay.start(EVIL, by=ANA, items=[Constraint(EVIL), Exclusion(EVIL)], series="nightly")
