@@ -6,7 +6,6 @@ import errno
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -21,7 +20,6 @@ from batonpass.server.boundary import is_loopback
 
 _BACKLOG: Final = 512
 _MOST_CONNECTIONS: Final = 1000
-_SWITCH_SECONDS: Final = 0.0005
 _IDLE_SECONDS: Final = 15
 _REQUEST_SECONDS: Final = 60.0  # for a client to send one request, its body included
 
@@ -199,9 +197,6 @@ def listen(
     request_seconds: float = _REQUEST_SECONDS,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. Requests under way are finished first, for at most `drain_seconds`."""
-    # A verification, metrics or roll-ups may keep the interpreter busy for minutes. A request gives it up at every SQL
-    # statement, and would wait five milliseconds each time to get it back: seconds for a page.
-    sys.setswitchinterval(_SWITCH_SECONDS)
     config = uvicorn.Config(
         app,
         log_config=None,
