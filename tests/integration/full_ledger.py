@@ -63,7 +63,7 @@ TABLES = {
     "keys": ("id", "role", "public_key", "relay", "status", "principal"),
     "held_calls": ("call", "run", "receipt"),
     "decided_calls": ("call", "run", "receipt", "approved"),
-    "remarks": ("name", "said", "receipt"),
+    "remarks": ("receipt", "said", "name"),
     "seals": ("size", "previous", "root", "note", "frontier"),
     "ledger": ("id", "root_key"),
     "settled": ("only", "receipt", "content", "run", "handoff"),

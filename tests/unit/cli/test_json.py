@@ -37,6 +37,7 @@ COMMANDS = {
     "session list": (),
     "session show": ("last",),
     "session diff": ("last",),
+    "session load": (),
     "session prune": ("last", "what comes along", *BY),
     "trail": ("last",),
     "why": ("last",),
@@ -50,6 +51,7 @@ COMMANDS = {
     "grant suggest": (),
     "receipt grep": (".",),
     "receipt show": ("last",),
+    "receipt verify": ("notes.txt", "notes.txt", "--key", "0" * 64),
     "ledger export": ("--run", "lead", "-o", "tree.jsonl"),
     "ledger migrations": (),
     "ledger seal": (),
@@ -71,6 +73,9 @@ COMMANDS = {
     "blame": ("--artifact", "rates.csv"),
     "review": ("last",),
     "drift": (),
+    "alarm acknowledge": ("abcdef", *BY),
+    "alarm check": (),
+    "alarm list": (),
     "recall": ("--agent", "editor"),
     "acknowledge": ("unproven-approval", *BY),
     "git note": (),
@@ -79,13 +84,14 @@ COMMANDS = {
     **{f"import {name}": ("notes.txt",) for name in ("jsonl", "langgraph", "openai-agents", "opentelemetry")},
 }
 ELSEWHERE = {
+    "ledger extends",
     "git export",
     "git summary",
     "notify",
     "telemetry send",
     "webhook deliver",
     "worker",
-}  # the first two take a repository, the others print lines
+}  # the first takes two seals, the next two a repository, the others print lines
 LINES = {
     "notify",
     "send",

@@ -96,7 +96,7 @@ def find_placeholders(texts: Iterable[str], task: str) -> list[str]:
     Most texts say something: a placeholder is short, or a template, or has no words, or has all words of the task,
     also the first.
     """
-    return _find_placeholders([*map(_read_alone, texts)], task)
+    return _find_placeholders(_read_alone.each([*texts]), task)
 
 
 def _find_placeholders(texts: Sequence["_TextAlone"], task: str) -> list[str]:
@@ -179,7 +179,7 @@ _TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
 def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> frozenset[str]:
     """Return the parts of which every text is a placeholder, or the same sentence that stands in the other parts."""
     said = _texts(brief, values)
-    everything = [*map(_read_alone, chain.from_iterable(said.values()))]
+    everything = _read_alone.each([*chain.from_iterable(said.values())])
     placeholders = {*_find_placeholders(everything, task)}
     # Most batons say something in every part, and in each something else.
     if not placeholders and len({*map(_TOLD_APART, everything)}) == len(everything):

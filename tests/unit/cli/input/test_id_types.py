@@ -60,6 +60,7 @@ COMMANDS = {
     "ledger erase": ("ledger", "erase", "{}", "--yes", *BY),
     "session show": ("session", "show", "{}"),
     "session diff": ("session", "diff", "{}"),
+    "session load": ("session", "load", "{}"),
     "session prune": ("session", "prune", "{}", "what comes along", *BY),
     "session diff OTHER": ("session", "diff", "last", "{}"),
     "key revoke": ("key", "revoke", "{}", "--reason", "r"),
