@@ -42,7 +42,17 @@ CHECKS: Final = (
 ROLES: Final = {"admin": "user:ana", "agent": "service:nightly"}
 STREAM: Final = "streamEvents"  # it does not end; its tests are elsewhere
 # What needs more than a name: the act that waits for a signature, and a worker's lease.
-FAR: Final = frozenset({"signAct", "renewLease", "releaseLease", "settleCall", "acknowledgeFinding", "takeResult"})
+FAR: Final = frozenset(
+    {
+        "signAct",
+        "renewLease",
+        "releaseLease",
+        "settleCall",
+        "acknowledgeFinding",
+        "takeResult",
+        "prepareRuling",  # nobody there has a passkey
+    }
+)
 AGENTS: Final = ("lead", "editor", "asked", "child", "held", "worker", "checked", "failing")
 PATIENCE: Final = 60
 LASTS: Final = timedelta(hours=2)
