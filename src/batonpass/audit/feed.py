@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from batonpass.errors import StoreReadOnlyError, StoreRefusedError
+from batonpass.errors import StoreBusyError, StoreReadOnlyError, StoreRefusedError
 from batonpass.model.base.ids import ReceiptId, RunId
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
@@ -22,8 +22,9 @@ class Feed:
         self._unsequenced: set[ReceiptId] = set()
 
     def sequence(self) -> None:
-        """Give positions to what others recorded. Without write access, nothing happens."""
-        with suppress(StoreReadOnlyError, StoreRefusedError):
+        """Give positions to what others recorded. Without write access, or while others write, nothing happens."""
+        # Receipts without a position are read as well, so a reader never waits for the writers.
+        with suppress(StoreReadOnlyError, StoreRefusedError, StoreBusyError):
             self._store.sequence()
 
     def skip(self, view: LedgerView) -> None:

@@ -148,6 +148,18 @@ def test_handoffs_are_watched(live: Live, relay: Relay) -> None:
     assert (130, "") == interrupt(process)[:2]
 
 
+def test_findings_are_watched(live: Live, relay: Relay) -> None:
+    """Each as it comes, from another process, while the work goes on."""
+    process = live.start("review", "--watch", "--json")
+    lead = relay.start("Fix invoice rounding", by="user:ana")
+    for _ in range(6):
+        lead.call(look_up, "half-even")
+    found = json.loads(*lines(process, 1))
+
+    assert ("repeated-step", lead.id) == (found["kind"], found["root"])
+    assert 130 == interrupt(process)[0]
+
+
 def test_a_reader_that_has_enough_ends_it(live: Live, relay: Relay) -> None:
     """As `head` does: nothing is said about it."""
     process = live.start("trail", "--follow")

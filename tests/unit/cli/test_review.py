@@ -1,12 +1,23 @@
 """`batonpass review`: findings with evidence, an exit code for CI, and the forms that other programs read."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from batonpass.audit.feed import Feed
+from batonpass.cli.review import watch
+from batonpass.errors import CallSuspendedError, StoreBusyError
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import CallId, RunId
+from batonpass.model.bodies.body import Gate
+from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
+from batonpass.review.review import ReviewedRoot
+from batonpass.store.port import LedgerView
+from batonpass.store.sqlite.store import SqliteStore
 from tests.unit.accounts.trees import ANA, write
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk
@@ -126,6 +137,106 @@ def test_findings_are_told_as_they_come(desk: Desk, relay: Relay, monkeypatch: p
     told = [json.loads(line) for line in result.stdout.splitlines()]
 
     assert [("repeated-step", lead.id)] == [(one["kind"], one["root"]) for one in told]
+
+
+def watched(desk: Desk, monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> list[tuple[str, str]]:
+    """Watch while others act, one act before each look but the first; return what was told, and about what."""
+    left = [*acts]
+
+    def pause() -> None:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop(0)()
+
+    monkeypatch.setattr("batonpass.cli.trail.live_events.pause", pause)
+    told = [json.loads(line) for line in desk.run("review", "--watch", "--json").stdout.splitlines()]
+    return [(one["kind"], one["root"]) for one in told]
+
+
+def nothing() -> None:
+    """Let somebody look once more."""
+
+
+def test_what_a_request_of_before_came_to_is_told(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request proves it and is older than the watch; only the end of its run is new."""
+
+    @tool("send", reversible=False)
+    def break_off() -> None:
+        raise KeyboardInterrupt
+
+    lead = relay.start("Pay them", by=ANA)
+    with pytest.raises(KeyboardInterrupt):
+        lead.call(break_off)
+
+    assert ("effect-in-doubt", lead.id) in watched(desk, monkeypatch, lambda: lead.fail(RuntimeError("stopped")))
+
+
+def test_a_ruling_on_a_call_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands in the stream of a relay and belongs to no tree, and is about one."""
+    asks = Rule(name="look", on=Subject.CALL, gate=Gate.APPROVE, tool="write")
+    ledger = f"sqlite:///{desk.ledger}"
+    with Relay.open(ledger, home=desk.ledger.parent, policy=Policy(enforce=True, rules=(asks,))) as relay:
+        lead = relay.start("Fix it", by=ANA)
+        with pytest.raises(CallSuspendedError) as held:
+            lead.call(write, "a.py")
+        waiting = relay.held_call(CallId(held.value.call))
+        told = watched(desk, monkeypatch, lambda: waiting.approve(by="user:bob"))
+
+    assert ("unproven-approval", lead.id) in told
+
+
+def test_what_comes_while_the_command_starts_is_told(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine that takes seconds, and whoever gave the command has begun to work."""
+    before = repeat(relay)
+    sequence = Feed.sequence
+    roots: list[str] = []
+
+    def start_slowly(feed: Feed) -> None:
+        roots.extend([] if roots else [repeat(relay)])
+        sequence(feed)
+
+    monkeypatch.setattr(Feed, "sequence", start_slowly)
+    told = watched(desk, monkeypatch, nothing)
+
+    assert [("repeated-step", roots[0])] == told
+    assert before != roots[0]
+
+
+def test_a_store_that_fails_once_loses_nothing(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The receipts were read already: their tree is looked at again."""
+    lead = relay.start("Fix it", by=ANA)
+    failing: list[str] = []
+    review = watch.review_root
+
+    def fail_once(view: LedgerView, root: RunId, now: datetime) -> ReviewedRoot:
+        if failing:
+            raise StoreBusyError(failing.pop())
+        return review(view, root, now)
+
+    monkeypatch.setattr(watch, "review_root", fail_once)
+
+    def act() -> None:
+        for _ in range(3):
+            lead.call(write, "b.py")
+        failing.append("another program has locked the ledger")
+
+    assert [("repeated-step", lead.id)] == watched(desk, monkeypatch, act, nothing)
+
+
+def test_writers_stop_no_reader(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While others write all the time, nobody gives positions to receipts; they are read without one."""
+    lead = relay.start("Fix it", by=ANA)
+
+    def be_busy(_: SqliteStore) -> int:
+        raise StoreBusyError("another program has locked the ledger")
+
+    monkeypatch.setattr(SqliteStore, "sequence", be_busy)
+
+    def act() -> None:
+        for _ in range(3):
+            lead.call(write, "b.py")
+
+    assert [("repeated-step", lead.id)] == watched(desk, monkeypatch, act, nothing)
 
 
 def test_an_acknowledged_finding_stops_nobody(desk: Desk, relay: Relay) -> None:

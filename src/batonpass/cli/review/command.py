@@ -80,7 +80,7 @@ def command(
         from batonpass.cli.review.watch import watch  # noqa: PLC0415 - only for --watch
 
         with opened_store() as store:
-            watch(store, Severity(severity), as_json=as_json)
+            watch(store, Severity(severity), now, as_json=as_json)
         return
     if span is not None:
         from batonpass.cli.review.diff import review_pull_request  # noqa: PLC0415 - loads all of blame

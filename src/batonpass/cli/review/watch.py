@@ -2,43 +2,61 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 from batonpass.audit.feed import Feed
 from batonpass.cli.output.terminal import say, say_json
 from batonpass.cli.review.review_lines import say_finding
 from batonpass.cli.trail.live_events import repeat
-from batonpass.model.base.ids import ReceiptId, RunId
-from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.base.ids import ReceiptId, RunId, time_of
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.run import RunState
 from batonpass.records.text import read_receipt
 from batonpass.review.finding import Finding, Severity, finding_shape
-from batonpass.review.review import review_root
+from batonpass.review.review import find_reviewed, review_root
 from batonpass.store.port import LedgerStore, LedgerView
+
+_GOES_ON: Final = frozenset({RunState.OPEN, RunState.SUSPENDED})
+_LATEST: Final = 100  # open runs whose trees are read at the start: a second of work in a large ledger
 
 
 class FindingWatch:
-    """Prints each finding once. Of trees that were there before, only what is new."""
+    """Prints each finding once. Of trees that were there before, only what is new since the command was given."""
 
-    def __init__(self, severity: Severity, *, as_json: bool) -> None:
-        self._severity, self._as_json = severity, as_json
+    def __init__(self, severity: Severity, since: datetime, *, as_json: bool) -> None:
+        self._severity, self._since, self._as_json = severity, since, as_json
         self._told: dict[RunId, set[str]] = {}
+        self._pending: dict[RunId, set[ReceiptId]] = {}
+
+    def begin(self, view: LedgerView) -> None:
+        """Note what was found before in trees that go on, and print what came while the command started."""
+        # A tree that goes on may turn out badly by a receipt that proves nothing: the end of a call that was requested
+        # before. So it takes a look before to know what is new; the evidence alone does not tell.
+        going_on = (run.root for run in view.find_runs(states=_GOES_ON, limit=_LATEST))
+        for root in dict.fromkeys((*going_on, *find_reviewed(view, self._since))):
+            self._told[root] = set()
+            for finding in self._find_new(view, root, set()):
+                if any(time_of(receipt) >= self._since for receipt in finding.receipts):
+                    self._tell(finding)
 
     def look(self, view: LedgerView, found: Iterator[StoredReceipt]) -> None:
         """Review the trees that new receipts belong to."""
-        new: dict[RunId, set[ReceiptId]] = {}
         for stored in found:
             receipt = read_receipt(stored)
-            if receipt.root is not None:
-                new.setdefault(receipt.root, set()).add(receipt.id)
-        for root, receipts in new.items():
-            for finding in self._find_new(view, root, receipts):
+            if (root := _root_of(view, receipt)) is not None:
+                self._pending.setdefault(root, set()).add(receipt.id)
+        # The receipts do not come again. If the store fails here, their trees are looked at the next time.
+        for root in [*self._pending]:
+            for finding in self._find_new(view, root, self._pending[root]):
                 self._tell(finding)
+            del self._pending[root]
 
     def _find_new(self, view: LedgerView, root: RunId, receipts: set[ReceiptId]) -> Iterator[Finding]:
         known = self._told.get(root)
         findings = review_root(view, root, datetime.now(UTC)).findings
         self._told[root] = {finding.key for finding in findings} | (known or set())
         for finding in findings:
-            # What was there before somebody began to watch has older evidence only.
+            # A tree that had ended before somebody began to watch: what was there has older evidence only.
             is_new = finding.key not in known if known is not None else not receipts.isdisjoint(finding.receipts)
             if is_new and finding.severity.reaches(self._severity):
                 yield finding
@@ -51,6 +69,15 @@ class FindingWatch:
             say()
 
 
-def watch(store: LedgerStore, severity: Severity, *, as_json: bool) -> None:
-    """Print findings from now on."""
-    repeat(store, Feed(store), FindingWatch(severity, as_json=as_json).look, lambda _: None)
+def _root_of(view: LedgerView, receipt: Receipt) -> RunId | None:
+    """Return the tree that a receipt is about. A ruling on a call is in the stream of a relay, and names its run."""
+    if receipt.root is not None:
+        return receipt.root
+    run: RunId | None = getattr(receipt.body, "run", None)
+    return None if run is None else view.get_run(run).root
+
+
+def watch(store: LedgerStore, severity: Severity, since: datetime, *, as_json: bool) -> None:
+    """Print findings from a moment on: the one at which the command was given."""
+    watching = FindingWatch(severity, since, as_json=as_json)
+    repeat(store, Feed(store), watching.look, watching.begin)
