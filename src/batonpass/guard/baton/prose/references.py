@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
+from batonpass.guard.baton.prose.made_files import find_made
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.guard.baton.prose.signs import (
     AGREES,
@@ -342,9 +343,13 @@ def _missing_files(baton: Baton, orders: Sequence[str], files: frozenset[str]) -
     there = {artifact.name for artifact in baton.attached} | files
     there |= {name.rpartition("/")[2] for name in there}
     there |= {output for work in baton.completed for output in work.outputs} | set(baton.brief.expects)
-    # A command that is shown may name files of its own.
-    for name in dict.fromkeys(name for text in orders for name in _FILE.findall(_COMMAND.sub(" ", text))):
-        if name not in there and name not in baton.brief.inputs:
+    named: dict[str, bool] = {}
+    for text in orders:
+        # A command that is shown may name files of its own. A file that is read first was there before it is written.
+        for name, made in find_made(_COMMAND.sub(" ", text), _FILE):
+            named.setdefault(name, made)
+    for name, made in named.items():
+        if not made and name not in there and name not in baton.brief.inputs:
             yield a_doubt(
                 ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.file-missing",
