@@ -15,7 +15,7 @@ from batonpass.model.base.ids import CallId, RunId
 from batonpass.model.bodies.body import Gate
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
-from batonpass.review.review import ReviewedRoot
+from batonpass.review.review import ReviewedRoot, review_root
 from batonpass.store.port import LedgerView
 from batonpass.store.sqlite.store import SqliteStore
 from tests.unit.accounts.trees import ANA, write
@@ -206,12 +206,11 @@ def test_a_store_that_fails_once_loses_nothing(desk: Desk, relay: Relay, monkeyp
     """The receipts were read already: their tree is looked at again."""
     lead = relay.start("Fix it", by=ANA)
     failing: list[str] = []
-    review = watch.review_root
 
     def fail_once(view: LedgerView, root: RunId, now: datetime) -> ReviewedRoot:
         if failing:
             raise StoreBusyError(failing.pop())
-        return review(view, root, now)
+        return review_root(view, root, now)
 
     monkeypatch.setattr(watch, "review_root", fail_once)
 

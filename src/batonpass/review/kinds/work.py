@@ -176,10 +176,10 @@ def find_unclosed_runs(tree: ReviewedTree, now: datetime) -> Iterator[Finding]:
         over = next((above for above in tree.lineage(run.id) if above.state not in _GOES_ON), None)
         if over is not None:
             sentence = f"{run.agent} has no end, and {over.agent} above it is {over.state}"
-            proof = (last, tree.streams[over.id][-1])
+            proof = [last, tree.streams[over.id][-1]]
         elif run.parent is None and (silence := now - _latest(tree)) > _ABANDONED_AFTER:
             sentence = f"{run.agent} has no end, and nothing was recorded for {times(silence.days, 'day')}"
-            proof = (last,)
+            proof = [last]
         else:
             continue
         yield tree.found(UNCLOSED_RUN, run, sentence, proof)
