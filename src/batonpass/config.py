@@ -16,7 +16,9 @@ HOME: Final = "BATONPASS_HOME"
 POLICY: Final = "BATONPASS_POLICY"
 HANDOFF: Final = "BATONPASS_HANDOFF"
 TOKEN: Final = "BATONPASS_TOKEN"  # noqa: S105 - the name of a variable
+THREADS: Final = "BATONPASS_THREADS"
 CONTROL_PLANES: Final = ("https://", "http://")  # a ledger that is elsewhere, behind `batonpass serve`
+_LEFT_ALONE: Final = "off"  # of BATONPASS_THREADS
 FILE_NAME: Final = "ledger.db"
 
 
@@ -26,6 +28,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     ledger: str
     home: Path | None
     policy: Path | None = None  # None: the nearest file around the home
+    threads_inherit: bool = True  # whether threads work for the run that is current where they are started
 
 
 def find_settings(
@@ -47,6 +50,7 @@ def find_settings(
         ledger=url,
         home=_home(url, nearest, environment),
         policy=None if not policy else directory / _expanded(policy),
+        threads_inherit=environment.get(THREADS) != _LEFT_ALONE,
     )
 
 

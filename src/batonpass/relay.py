@@ -333,6 +333,10 @@ class Relay:
         are relative to `work_tree`, by default the current directory.
         """
         settings = find_settings(None if ledger is None else fspath(ledger))
+        if not settings.threads_inherit:
+            from batonpass.handoff.live.run_scope import leave_threads_alone  # noqa: PLC0415 - as above
+
+            leave_threads_alone()
         if settings.ledger.startswith(CONTROL_PLANES):
             # By name: the package is above this one, because what it opens is a relay too.
             remote = resolve_name(_REMOTE_RELAY)

@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from batonpass import Decision, Relay, blame, start, tool
+from batonpass import Decision, Relay, blame, current_run, start, tool
 
 
 @tool("write_file", target="path")
@@ -16,7 +17,8 @@ def write_file(path: str, text: str) -> None:
 with start("Fix invoice rounding", by="user:ana") as lead:
     lead.record(Decision("round half-even", why="tax office"))
     with lead.hand_off("editor", "Make total() round half-even", may=["write:**"], deadline="10m") as editor:
-        editor.call(write_file, "invoice.py", "def total(): ...\n")
+        with ThreadPoolExecutor(1) as pool:  # threads work for the run that is current where they get their work
+            pool.submit(lambda: current_run().call(write_file, "invoice.py", "def total(): ...\n")).result()
         editor.report("done", open_questions=["negative totals untested"])
 found = str(blame("invoice.py", line=1))
 if "editor" not in found or ("user:ana" not in found and "ana" not in found):

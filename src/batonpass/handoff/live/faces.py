@@ -909,8 +909,8 @@ class LiveRun(RunCalls):
 
 
 def current_run() -> LiveRun:
-    """Return the current run: the one that was entered as a context.
+    """Return the current run: the one that was entered as a context, here or where this thread or task was started.
 
-    Raises `InvalidValueError` if there is none.
+    Raises `InvalidValueError` if there is none, and `StreamClosedError` if it has ended.
     """
     return cast("LiveRun", get_current())

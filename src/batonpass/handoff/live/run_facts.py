@@ -13,6 +13,7 @@ class RunFacts:
     """The facts of a run: who works, for whom, on which task, and with which notes."""
 
     _holding: Holding
+    _closed: bool = False  # whether it was ended here
 
     @property
     def id(self) -> RunId:

@@ -1,8 +1,6 @@
 """The current run: nobody passes runs through their code, and nobody records under somebody else's name."""
 
 import asyncio
-import contextvars
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from batonpass import aio, current_run
@@ -37,16 +35,6 @@ def test_a_run_is_current_until_it_is_left(relay: Relay) -> None:
 
     assert [lead.id, child.id, deeper.id, child.id, lead.id] == told[1:-1]
     assert all("there is none here" in nobody for nobody in (told[0], told[-1]))
-
-
-def test_a_thread_is_told_for_which_run_it_works(relay: Relay) -> None:
-    """It is given nobody else's: a copied context says which, and without one it hears what to do."""
-    with relay.start("begin", by=ANA) as lead, ThreadPoolExecutor(1) as pool:
-        told = pool.submit(contextvars.copy_context().run, seen).result()
-        untold = pool.submit(seen).result()
-
-    assert lead.id == told
-    assert "contextvars.copy_context().run" in untold
 
 
 def test_a_runner_works_for_its_run(relay: Relay) -> None:
