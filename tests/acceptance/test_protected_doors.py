@@ -17,8 +17,9 @@ from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.shell_call import plan_command
 from batonpass.handoff.files.path_spellings import leads_to, spellings
 from batonpass.handoff.files.protected_paths import Access, Protected, Reach
-from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.handoff.tools.declaration import declared_of, tool
 from batonpass.handoff.tools.json_values import readable
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.relay import Relay, desk_of
 from batonpass.store.factory import open_store
 from tests.acceptance.spelled_paths import NEIGHBOURS, TEXTS, VALUES, Spelling

@@ -5,11 +5,12 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass.admin import Admin
 from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
 from batonpass.aio.relay import AsyncAdmin
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.held_call import LiveCall
-from batonpass.relay import Admin, Relay
+from batonpass.relay import Relay
 
 PAIRS: Final = [
     pytest.param(Relay, AsyncRelay, id="relay"),

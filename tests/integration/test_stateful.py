@@ -28,7 +28,8 @@ from batonpass.errors import (
 )
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
-from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.handoff.tools.declaration import declared_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Settlement
 from batonpass.model.base.lifecycle import Carrier, State

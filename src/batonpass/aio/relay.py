@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from batonpass.admin import Admin
 from batonpass.aio.faces import Face, Opening, opens, twin
 from batonpass.aio.run import AsyncCall, AsyncHandoff, AsyncRun, AsyncRunner, end_cancelled
 from batonpass.aio.threads import in_thread
@@ -16,7 +17,7 @@ from batonpass.handoff.tools.declaration import is_async
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.baton.card import Card
 from batonpass.policy.policy_table import AnyPolicy
-from batonpass.relay import Admin, AnyCheck, AnyProvider, Relay
+from batonpass.relay import AnyCheck, AnyProvider, Relay
 from batonpass.store.port import LedgerStore
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)

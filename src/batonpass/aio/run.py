@@ -22,8 +22,9 @@ from batonpass.handoff.live.run_scope import RunScope
 from batonpass.handoff.programs.runners import Runner, config_of, configured, fail_run, take_report
 from batonpass.handoff.shell.commands import KEPT, Finished
 from batonpass.handoff.tools.call_context import entered
-from batonpass.handoff.tools.declaration import ToolCall, declare, declared_of, is_async
+from batonpass.handoff.tools.declaration import declare, declared_of, is_async
 from batonpass.handoff.tools.returned_value import drained, drained_async, is_lazy
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.checks import as_member
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId
 from batonpass.model.base.kinds import WaitUntil

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from batonpass.admin import Admin
 from batonpass.audit.short_ids import LAST
 from batonpass.client.absent_ledger import AbsentDesk, AbsentStore
 from batonpass.client.connection import PATIENCE, Connection
@@ -32,7 +33,7 @@ from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.model.grants.grant_request import GrantRequest, grant_asked
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.run import Run, RunState
-from batonpass.relay import Admin, Relay
+from batonpass.relay import Relay
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ from batonpass.handoff.programs.program_briefing import tell_value
 from batonpass.handoff.programs.runners import Runner
 from batonpass.handoff.runtime.faults import code_of, words_of
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.tools.declaration import ToolCall
 from batonpass.handoff.tools.json_values import give_back, keep_result, plain
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.handoff.transfer.offer_request import ITEM_KINDS, GivenItem
 from batonpass.ledger.position import Working
 from batonpass.model.base.durations import moment_after

@@ -13,7 +13,8 @@ from batonpass.errors import CallInDoubtError, HandoffHeldError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.call_context import CallContext, current_call
-from batonpass.handoff.tools.declaration import ToolCall, declared_of
+from batonpass.handoff.tools.declaration import declared_of
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Decision, Report
 from batonpass.model.ledger.run import RunState

@@ -8,7 +8,8 @@ import pytest
 from batonpass import Brief
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
-from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.handoff.tools.declaration import declared_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.baton.items import Constraint, Decision, OpenQuestion
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk

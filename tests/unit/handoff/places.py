@@ -13,7 +13,8 @@ from batonpass.clock import Clock
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.handoff.tools.declaration import declared_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.ids import CallId
 from batonpass.model.bodies.body import Body, Kind, ToolDenied
 from batonpass.model.ledger.receipt import Receipt

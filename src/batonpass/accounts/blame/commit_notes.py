@@ -26,10 +26,10 @@ from batonpass.model.base.ids import CallId, HandoffId, RunId
 from batonpass.model.ledger.content import Place
 from batonpass.model.ledger.key import Signer
 from batonpass.notes.call_proof import write_call_proof, write_key_proof, write_run_proof
-from batonpass.notes.line_claims import path_key, pointer, proof_key, words_key
 from batonpass.notes.line_prints import write_prints
 from batonpass.notes.line_ranges import LineRanges
 from batonpass.notes.line_slides import slides
+from batonpass.notes.note_keys import path_key, pointer, proof_key, words_key
 from batonpass.notes.note_record import (
     MOST_CANDIDATES,
     LineEdits,

@@ -31,7 +31,9 @@ from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.notes.call_proof import ProvenCall, prove_call
-from batonpass.notes.line_claims import ClaimedLine, ClaimReader, LineClaim, proof_key, words_key
+from batonpass.notes.claimed_line import ClaimedLine, LineClaim
+from batonpass.notes.line_claims import ClaimReader
+from batonpass.notes.note_keys import proof_key, words_key
 from batonpass.notes.note_record import NotedCall, NotedRun
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.notes.shared_words import find_words

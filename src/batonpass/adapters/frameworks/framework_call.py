@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batonpass.handoff.tools.declaration import Declared, ToolCall, declared_of, find_declared
+from batonpass.handoff.tools.declaration import Declared, declared_of, find_declared
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.ids import as_agent
 
 

@@ -22,7 +22,7 @@ from batonpass.handoff.history.past_calls import NOTHING
 from batonpass.handoff.runtime.bounds import placed
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.tools.declaration import PLACE, UNSOUND, ToolCall
+from batonpass.handoff.tools.tool_call import PLACE, UNSOUND, ToolCall
 from batonpass.model.base.checks import shorten
 from batonpass.model.base.ids import StreamId
 from batonpass.model.base.trusted import unchecked_maker

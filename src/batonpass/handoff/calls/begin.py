@@ -23,7 +23,7 @@ from batonpass.handoff.calls.taint_gate import find_taint
 from batonpass.handoff.calls.tainted_files import taint_from_files
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.ledger.content import Content
 
 _NOTHING: Final[Mapping[str, str]] = {}

@@ -23,7 +23,7 @@ from batonpass.handoff.grants.limit_use import (
 )
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.checks import LARGEST_INTEGER, require_integer
 from batonpass.model.base.content_names import PERMIT
 from batonpass.model.base.kinds import Mode

@@ -31,8 +31,8 @@ from batonpass.handoff.runtime.faults import Fault
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.shell.commands import exit_code_of
 from batonpass.handoff.tools.call_context import SaidChange
-from batonpass.handoff.tools.declaration import ToolCall
 from batonpass.handoff.tools.json_values import SHOWN, describe, keep_result, readable
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.content_names import EFFECT, MESSAGE
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.trusted import unchecked_maker

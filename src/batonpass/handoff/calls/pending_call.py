@@ -20,8 +20,9 @@ from batonpass.handoff.grants.limit_use import Counted, Counting, Used
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.tools.call_context import CallContext, Sayings
-from batonpass.handoff.tools.declaration import Declared, ToolCall
+from batonpass.handoff.tools.declaration import Declared
 from batonpass.handoff.tools.json_values import describe
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.ids import CallId, Digest, RunId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import Label, Source

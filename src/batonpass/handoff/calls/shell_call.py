@@ -21,7 +21,8 @@ from batonpass.handoff.shell.command_reach import takes_names
 from batonpass.handoff.shell.commands import KEPT, Command, decode_finished, encode_finished
 from batonpass.handoff.shell.environment import find_unsound, read_variables
 from batonpass.handoff.tools.actions import WRITE
-from batonpass.handoff.tools.declaration import PLACE, Declared
+from batonpass.handoff.tools.declaration import Declared
+from batonpass.handoff.tools.tool_call import PLACE
 from batonpass.model.base.checks import require_instance, require_texts
 from batonpass.model.grants.call import Call
 

@@ -39,7 +39,7 @@ from batonpass.handoff.shell.command_reach import scripts_in
 from batonpass.handoff.shell.command_text import unbraced
 from batonpass.handoff.taint.intake import take_in
 from batonpass.handoff.taint.left_files import LeftFile, find_below, find_left, is_any_left
-from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.content_names import PATH
 from batonpass.model.base.label import Source, named_sources
 from batonpass.model.bodies.body import ToolCompleted, ToolFailed

@@ -8,96 +8,58 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, cast
-
-from msgspec import structs
 
 from batonpass.errors import (
     AmbiguousIdError,
     FencedError,
     HandoffAskedError,
     HandoffError,
-    IncompleteReportError,
     InvalidValueError,
     NotFoundError,
     PolicyRefusedError,
     StreamClosedError,
 )
 from batonpass.errors.handoff import ReusedResultWarning, TaskInFlightWarning
-from batonpass.guard.baton.problem import Problem
-from batonpass.guard.baton.receiver_question import find_unsettled, is_settled
-from batonpass.handoff.approvals.decision import decide_handoff
-from batonpass.handoff.approvals.decision_sheet import Material, show_handoff
 from batonpass.handoff.calls.call_proof import prove_call
 from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.unexplained import watch_by_default
 from batonpass.handoff.grants.effective_grant import effective_grant
-from batonpass.handoff.history.baton_revision import BatonRevision
 from batonpass.handoff.history.offers import Offer
+from batonpass.handoff.live.handoff_acts import HandoffActs
 from batonpass.handoff.live.run_calls import RunCalls
+from batonpass.handoff.live.run_notes import RunNotes
 from batonpass.handoff.live.run_scope import RunScope, get_current
 from batonpass.handoff.programs.runners import Runner, config_of, run_to_end
 from batonpass.handoff.runtime.caller_warning import warn_caller
 from batonpass.handoff.runtime.deadlines import is_overdue
 from batonpass.handoff.runtime.desk import Desk
-from batonpass.handoff.runtime.run_items import (
-    attach,
-    checkpoint,
-    note_message,
-    read_artifact,
-    read_messages,
-    record_items,
-    relax,
-    state_intent,
-)
 from batonpass.handoff.runtime.run_state import Holding
-from batonpass.handoff.sessions.agent_memory import remember
-from batonpass.handoff.sessions.revisions import acknowledge, find_unacknowledged, look_for_news
 from batonpass.handoff.sessions.session_state import save_session
-from batonpass.handoff.taint.intake import endorse, take_in
 from batonpass.handoff.transfer import accept as accepting
-from batonpass.handoff.transfer import retry as retries
-from batonpass.handoff.transfer import verdict as verdict_of
-from batonpass.handoff.transfer.close import check_report, close_run, end_overdue
+from batonpass.handoff.transfer.close import close_run, end_overdue
 from batonpass.handoff.transfer.held_work import HeldWork, find_held_work
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.pending_offer import refuse_offer
-from batonpass.handoff.transfer.question import Enclosed, answer, ask, chosen_problem, waive
-from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
+from batonpass.handoff.transfer.result import DELIVERED, Result, learn_own
 from batonpass.handoff.transfer.retry import settle_own
-from batonpass.handoff.transfer.wait import leave, resume_above, suspend
-from batonpass.model.base.checks import as_member, require_codes
+from batonpass.handoff.transfer.wait import leave, suspend
+from batonpass.model.base.checks import as_member
 from batonpass.model.base.content_names import CONFIG
 from batonpass.model.base.durations import moment_after
-from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, RunId, SessionId, require_agent
+from batonpass.model.base.ids import AgentId, CallId, HandoffId, RunId, SessionId, require_agent
 from batonpass.model.base.kinds import WaitUntil
-from batonpass.model.base.label import Label, Source, named_sources
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.brief_request import BriefRequest
-from batonpass.model.baton.items import (
-    Assumption,
-    Claim,
-    Decision,
-    Item,
-    ItemValue,
-    OpenQuestion,
-    RejectedPath,
-    Report,
-    WorkItem,
-)
-from batonpass.model.bodies.body import Method, Outcome, Settlement
+from batonpass.model.bodies.body import Outcome, Settlement
 from batonpass.model.grants.call import Call
 from batonpass.model.grants.effective_grant import EffectiveGrant
 from batonpass.model.grants.grant_request import GrantRequest, grant_asked
 from batonpass.model.ledger.lease import Lease
-from batonpass.model.ledger.run import Handoff
-from batonpass.model.policy.offer_options import Answerer, ChangedInputs, Handling
+from batonpass.model.policy.offer_options import Answerer, Handling
 from batonpass.records.wait import is_wait_over
-from batonpass.signing.approver_key import Approver
 from batonpass.store.port import LedgerView
 from batonpass.telemetry.trace_place import traceparent_of
 
@@ -120,7 +82,7 @@ def pauses(timeout: timedelta | None) -> Iterator[float]:
         pause = min(max(_FIRST_LOOK, pause * 2), _LAST_LOOK, left)
 
 
-class LiveHandoff:
+class LiveHandoff(HandoffActs):
     """One handoff. Use it as a context to work on its task here."""
 
     def __init__(
@@ -149,34 +111,6 @@ class LiveHandoff:
         self._child: LiveRun | None = None
         self._taken: Holding | None = None
         self.id = handoff
-
-    def __repr__(self) -> str:
-        return f"<Handoff {self.id}>"
-
-    def state(self) -> State:
-        """Return its state now."""
-        return self.info().state
-
-    def info(self) -> Handoff:
-        """Return the handoff as it is now: its agent, state, attempt number and deadline."""
-        with self._desk.store.view() as view:
-            return view.get_handoff(self.id)
-
-    def baton(self) -> Baton:
-        """Return its baton in the latest revision."""
-        return accepting.examine(self._desk, self.id).offer.baton
-
-    def result(self) -> Result:
-        """Return its result so far. The parent takes it in, with its taint."""
-        with self._desk.store.view() as view:
-            result = read_result(view, view.get_handoff(self.id))
-        if result.delivered:
-            # Whoever has seen a result may build on it, whichever way they got it.
-            self._learn()
-        if self._parent is not None and result.sources:
-            # A question or a reason taints too: a model goes on with whatever it reads.
-            take_words(self._desk, self._parent, result)
-        return structs.replace(result, reused=True) if self._reused else result
 
     def __enter__(self) -> "LiveRun":
         self._child = self.accept()
@@ -284,200 +218,6 @@ class LiveHandoff:
             warn_caller(ReusedResultWarning(self._repeated))
             self._repeated = None
 
-    def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
-        """Ask the sender one closed question before acting."""
-        ask(self._desk, self.id, question, by=by, lease=lease)
-
-    def answer(
-        self,
-        text: str,
-        *,
-        by: str | None = None,
-        items: Iterable[Item | ItemValue] = (),
-        files: Mapping[str, bytes | str] | None = None,
-    ) -> None:
-        """Answer the question of the receiver; the answer becomes part of the baton, with the items and files given.
-
-        A file replaces the one of the same name. Raises `HandoffEndedError` if nothing was asked.
-        """
-        enclosed = Enclosed(items=tuple(items), files=files or {})
-        answer(self._desk, self.id, text, by=by or self._caller(), taint=self._taint(), enclosed=enclosed)
-        resume_above(self._desk, self.id)
-
-    def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with its baton and not settled, blocking problems first. Nothing is recorded."""
-        examined = accepting.examine(self._desk, self.id)
-        return tuple(one for one in examined.problems if not is_settled(one, examined.offer.baton.answers))
-
-    def waive(self, reason: str, *, check: str | None = None, by: str | None = None) -> None:
-        """Let it go on although a problem is not settled, with a reason that is recorded.
-
-        `check` names the problem; without it, the one that was asked about is meant. Raises `NotEntitledError` for
-        anybody but its sender, its principal and people, and `InvalidValueError` if there is no such problem.
-        """
-        examined = accepting.examine(self._desk, self.id)
-        unsettled = find_unsettled(examined.problems, examined.offer.baton.answers)
-        problem = chosen_problem(unsettled, check, examined.offer.open_question)
-        waive(self._desk, examined.offer, problem, reason, by=by or self._caller(), taint=self._taint())
-        resume_above(self._desk, self.id)
-
-    def _taint(self) -> tuple[Source, ...]:
-        return () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
-
-    def decline(
-        self, reason: str, *, code: str = "declined", by: str | None = None, lease: Lease | None = None
-    ) -> None:
-        """Decline it, with a reason."""
-        accepting.decline(self._desk, self.id, reason, code=code, by=by, lease=lease)
-
-    def material(self) -> Material:
-        """Return the decision sheet that an approver reads first. Raises `HandoffEndedError` if it is not held."""
-        return show_handoff(self._desk, self.id)
-
-    def approve(
-        self,
-        *,
-        by: str | Approver,
-        reason: str | None = None,
-        shown: Material | None = None,
-        looked_ms: int | None = None,
-    ) -> None:
-        """Approve it if it is held. An `Approver` signs the ruling; from anybody else it is recorded as unproven."""
-        self._decide(approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
-
-    def deny(
-        self,
-        *,
-        by: str | Approver,
-        reason: str,
-        shown: Material | None = None,
-        looked_ms: int | None = None,
-    ) -> None:
-        """Deny it if it is held."""
-        self._decide(approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
-
-    def endorse(self, source: Source, *, by: str, reason: str) -> None:
-        """Endorse a source as a person: from now on, it taints no attempt at this handoff.
-
-        Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source reached no attempt.
-        """
-        verdict_of.endorse_in_handoff(self._desk, self.id, source, by=by, reason=reason)
-
-    def verify(
-        self,
-        *,
-        by: str | None = None,
-        command: Sequence[str] | None = None,
-        check: Callable[[], object] | None = None,
-        verdict: str | None = None,
-        cwd: Path | None = None,
-    ) -> bool:
-        """Judge the result with one kind of evidence, and return whether it holds.
-
-        A command decides by its exit code, and a check by its return value. A `verdict` is a text that says why the
-        result holds. Without any of them, the command in the brief is run. Raises `InvalidValueError` for more than one
-        kind or none at all, and `HandoffEndedError` if nothing was delivered.
-        """
-        evidence = self._evidence(command, check, verdict, cwd)
-        who = by or self._caller()
-        judged = verdict_of.judge(self._desk, self.id, evidence, by=who)
-        if judged.state is State.VERIFIED and self._parent is not None and who != f"agent:{judged.to}":
-            self._parent.watched.discard(self.id)  # a verified result never becomes unverified again
-        own = who == f"agent:{judged.to}"  # recorded, and it does not count
-        if judged.state is State.VERIFIED and evidence.passed and self._parent is not None and not own:
-            done = WorkItem(
-                self.baton().task,
-                verified_by=who,
-                how=" ".join(evidence.command) or evidence.words,
-                evidence=self.id,
-            )
-            record_items(self._desk, self._parent, (done,))
-        return evidence.passed
-
-    def refute(self, reason: str, *, by: str | None = None) -> None:
-        """Refute the result, with a reason. Raises `HandoffEndedError` if nothing was delivered."""
-        evidence = verdict_of.VerdictEvidence(passed=False, method=Method.VERDICT, words=reason)
-        verdict_of.judge(self._desk, self.id, evidence, by=by or self._caller())
-
-    def accept_unverified(self, reason: str, *, by: str | None = None) -> None:
-        """Waive the check: accept the unverified result, with a reason that is recorded. Raises `HandoffEndedError`."""
-        verdict_of.waive(self._desk, self.id, by=by or self._caller(), reason=reason)
-
-    def retry(
-        self,
-        *,
-        by: str | None = None,
-        reason: str | None = None,
-        repeat: Iterable[CallId] = (),
-        skip: Iterable[CallId] = (),
-        inputs: ChangedInputs | str | None = None,
-    ) -> retries.NextAttempt:
-        """Try it again: it waits for its next attempt. `repeat` and `skip` settle calls in doubt.
-
-        Raises `InputsChangedError` if results in its baton no longer stand, unless `inputs` says `same` or `fresh`. A
-        fresh attempt gets the results that were delivered in their place, and keeps no call that read the old ones.
-        """
-        return retries.retry(
-            self._desk,
-            self.id,
-            by=by or self._caller(),
-            reason=reason,
-            repeat=repeat,
-            skip=skip,
-            inputs=None if inputs is None else as_member("inputs", inputs, ChangedInputs),
-        )
-
-    def replace(
-        self,
-        to: str,
-        *,
-        by: str | None = None,
-        reason: str | None = None,
-        repeat: Iterable[CallId] = (),
-        skip: Iterable[CallId] = (),
-        inputs: ChangedInputs | str | None = None,
-    ) -> retries.NextAttempt:
-        """Give it to another agent, with the same baton; the options are those of `retry`."""
-        return retries.replace_agent(
-            self._desk,
-            self.id,
-            to,
-            by=by or self._caller(),
-            reason=reason,
-            repeat=repeat,
-            skip=skip,
-            inputs=None if inputs is None else as_member("inputs", inputs, ChangedInputs),
-        )
-
-    def settle(
-        self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
-    ) -> None:
-        """Settle a call in doubt: repeat it, or skip it as done. Raises `NotFoundError` if it is not in doubt."""
-        retries.settle(
-            self._desk,
-            self.id,
-            call,
-            as_member("settlement", settlement, Settlement),
-            by=by or self._caller(),
-            reason=reason,
-        )
-
-    def cancel(self, *, by: str | None = None, reason: str) -> None:
-        """Cancel it, and every handoff below it; runs that work on them are fenced."""
-        retries.cancel(self._desk, self.id, by=by or self._caller(), reason=reason)
-        resume_above(self._desk, self.id)
-
-    def _decide(
-        self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
-    ) -> None:
-        decide_handoff(self._desk, self.id, approved=approved, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
-        resume_above(self._desk, self.id)
-
-    def _caller(self) -> str:
-        if self._parent is None:
-            raise InvalidValueError("by", "say who decides this, such as user:ana")
-        return f"agent:{self._parent.agent}"
-
     def _choose(self, runner: Runner | None) -> Runner:
         """Return the runner for it: the given one, or else the one that is registered for its agent."""
         chosen = runner or self._runner or self._runners.get(self.info().to)
@@ -509,38 +249,8 @@ class LiveHandoff:
             over = True
         return self._learned() if over else None
 
-    def _learned(self) -> Result:
-        self._learn()
-        return self.result()
 
-    def _learn(self) -> None:
-        """Add the result to the notes of the parent, so that it travels with its next handoffs."""
-        if self._parent is not None:
-            learn(self._desk, self._parent, self.id)
-
-    def _evidence(
-        self,
-        command: Sequence[str] | None,
-        check: Callable[[], object] | None,
-        verdict: str | None,
-        cwd: Path | None,
-    ) -> verdict_of.VerdictEvidence:
-        given = [part for part in (command, check, verdict) if part is not None]
-        if len(given) > 1:
-            raise InvalidValueError("evidence", "is one of command, check and verdict")
-        if check is not None:
-            return verdict_of.run_check(check)
-        if verdict is not None:
-            return verdict_of.VerdictEvidence(passed=True, method=Method.VERDICT, words=verdict)
-        chosen = command or self.baton().brief.verify_by
-        if not chosen:
-            raise InvalidValueError(
-                "evidence", "is needed: a command, a check or a verdict; the offer names no command"
-            )
-        return verdict_of.run_command(chosen, cwd=cwd)
-
-
-class LiveRun(RunCalls):
+class LiveRun(RunCalls, RunNotes):
     """A run in this process. Use it as a context: leaving the context closes the run."""
 
     def __init__(self, desk: Desk, holding: Holding, runners: Mapping[AgentId, Runner]) -> None:
@@ -555,80 +265,6 @@ class LiveRun(RunCalls):
     def __repr__(self) -> str:
         holding = self._holding
         return f"<Run {holding.id} of {holding.agent} for {holding.principal}, {holding.working.mode}>"
-
-    def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
-        """Record items; they travel with every handoff of this run from now on."""
-        return record_items(self._desk, self._holding, items, by=by)
-
-    def add_intent(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
-        """Record a new statement of the human; return the running handoffs that do not know it."""
-        return state_intent(self._desk, self._holding, text, by=by)[1]
-
-    def relax(self, item: Item | ContentId, *, by: str, reason: str) -> None:
-        """Release this run, and its later handoffs, from a constraint or an exclusion.
-
-        Raises `NotEntitledError` unless the author of the item or the principal says so.
-        """
-        relax(self._desk, self._holding, item.id if isinstance(item, Item) else item, by=by, reason=reason)
-
-    def attach(
-        self,
-        name: str,
-        body: bytes | str,
-        *,
-        media_type: str | None = None,
-        source: str | None = None,
-        untrusted: bool = False,
-    ) -> Item:
-        """Attach a file or a text as an artifact. `untrusted` marks content from outside: data, never instructions."""
-        return attach(
-            self._desk,
-            self._holding,
-            name,
-            body,
-            media_type=media_type,
-            source=source,
-            untrusted=untrusted,
-        )
-
-    def read(self, name: str) -> bytes:
-        """Return the bytes of an artifact, checked against its digest. Raises `NotFoundError`, `ContentErasedError`."""
-        return read_artifact(self._desk, self._holding, name)
-
-    def checkpoint(self, messages: object) -> None:
-        """Save a checkpoint from which the next attempt can go on: the messages of a model, or any JSON."""
-        checkpoint(self._desk, self._holding, messages)
-
-    def note_message(self, message: object, *, number: int | None = None) -> None:
-        """Remember the last message of the model; later handoffs of this run point to it.
-
-        The message is any JSON, and `number` is its place in the conversation, from 1. Only an offer records it.
-        Raises `InvalidValueError` if it is not JSON.
-        """
-        note_message(self._holding, message, number)
-
-    def messages(self) -> object | None:
-        """Return the messages of the last checkpoint of an earlier attempt; None if there is none."""
-        return read_messages(self._desk, self._holding)
-
-    def revisions(self) -> tuple[BatonRevision, ...]:
-        """Return the revisions of its baton that were made while it works and that it has not acknowledged.
-
-        Each says what no longer stands of the results that it was given, and what was delivered in their place.
-        """
-        return find_unacknowledged(self._desk, self._holding)
-
-    def news(self) -> tuple[BatonRevision, ...]:
-        """Return the same as `revisions`, but look at most every few seconds: for doors, after each of their steps."""
-        return look_for_news(self._desk, self._holding)
-
-    def acknowledge(self, revision: BatonRevision | int | None = None) -> None:
-        """Acknowledge a revision and those before it, by default all. From now on `read` returns what was replaced.
-
-        A result that is delivered without this is stale. Raises `NotFoundError` if there is no such revision.
-        """
-        number = revision.number if isinstance(revision, BatonRevision) else revision
-        acknowledge(self._desk, self._holding, number)
 
     def held_work(self) -> tuple[HeldWork, ...]:
         """Return its calls and handoffs that were held and not made or begun since: decided, or still waiting."""
@@ -661,34 +297,9 @@ class LiveRun(RunCalls):
         """
         return effective_grant(self._desk, self._holding)
 
-    @property
-    def label(self) -> Label:
-        """Return the label of everything that it knows: how far it is trusted, and who may read it."""
-        return self._holding.taint.label
-
-    @property
-    def taint(self) -> tuple[Source, ...]:
-        """Return the sources that taint it: content from outside that nobody endorsed."""
-        return tuple(self._holding.taint.entered)
-
-    def note_untrusted(self, *sources: Source) -> None:
-        """Taint this run with sources that reached it by another way than a call, a baton or a result."""
-        take_in(self._desk, self._holding, sources)
-
-    def endorse(self, what: Item | Source, *, by: str, reason: str) -> None:
-        """Endorse content from outside as a person: from now on, it no longer taints this run.
-
-        Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source does not taint this run.
-        """
-        endorse(self._desk, self._holding, what.id if isinstance(what, Item) else what, by=by, reason=reason)
-
     def deny(self, tool: str, arguments: object, *, rule: str) -> None:
         """Record that the caller itself denied a call before making it, for instance because of malformed arguments."""
         deny_call(self._desk, self._holding, tool, arguments, rule=rule)
-
-    def remember(self, text: str) -> Item:
-        """Keep a text for later runs of this agent, with its label. It travels with no handoff."""
-        return remember(self._desk, self._holding, text)
 
     def settle(
         self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
@@ -807,66 +418,6 @@ class LiveRun(RunCalls):
 
     def _open(self, holding: Holding) -> "LiveRun":
         return LiveRun(self._desk, holding, self._runners)
-
-    def report(
-        self,
-        result: str | Report = "",
-        *,
-        value: str | None = None,
-        completed: Iterable[WorkItem | str] = (),
-        open_questions: Iterable[OpenQuestion | str] = (),
-        rejected_paths: Iterable[RejectedPath | str] = (),
-        decisions: Iterable[Decision | str] = (),
-        assumptions: Iterable[Assumption | str] = (),
-        claims: Iterable[Claim | str] = (),
-        confidence: int | None = None,
-        none: Sequence[str] = (),
-        flags: Sequence[str] = (),
-    ) -> None:
-        """Report the result of the task, with open questions, rejected paths, decisions and confidence.
-
-        Instead of the parts, `result` can be a complete `Report`. `flags` are codes of known problems. Raises
-        `InvalidValueError` for an invalid part, for a `value` that is not JSON, and for parts beside a `Report`, and
-        `IncompleteReportError` if it lacks what the policy requires.
-        """
-        parts: dict[str, Any] = {
-            "value": value,
-            "completed": completed,
-            "open_questions": open_questions,
-            "rejected_paths": rejected_paths,
-            "decisions": decisions,
-            "assumptions": assumptions,
-            "claims": claims,
-            "confidence": confidence,
-            "none": none,
-        }
-        if not isinstance(result, Report):
-            made = Report(result=result, **parts)
-        elif given := [name for name, part in parts.items() if part not in (None, ())]:
-            raise InvalidValueError("report", f"has its parts already; {', '.join(given)} cannot be said beside it")
-        else:
-            made = result
-        if made.value is not None:
-            try:
-                json.loads(made.value)
-            except ValueError as error:
-                raise InvalidValueError("value", f"is not JSON: {error}") from None
-        found = tuple(flags)
-        require_codes("flags", found)
-        holding = self._holding
-        before = holding.report, holding.flags
-        holding.report, holding.flags = made, found
-        if holding.baton is not None:
-            try:
-                check_report(self._desk, holding)  # at once, so that whoever reports can report again
-            except IncompleteReportError:
-                holding.report, holding.flags = before
-                raise
-
-    @property
-    def reported(self) -> Report | None:
-        """Return the report so far; None if there is none."""
-        return self._holding.report
 
     def close(self, outcome: Outcome = Outcome.COMPLETED) -> None:
         """End the run, and withdraw its handoffs that are not over."""

@@ -17,8 +17,9 @@ from batonpass.handoff.live.run_facts import RunFacts
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.shell.commands import KEPT, Finished
 from batonpass.handoff.tools.call_context import entered
-from batonpass.handoff.tools.declaration import ToolCall, declare, declared_of, is_async, name_of
+from batonpass.handoff.tools.declaration import declare, declared_of, is_async, name_of
 from batonpass.handoff.tools.returned_value import ended
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.checks import as_member
 from batonpass.model.grants.charge import Unit
 from batonpass.records.unexplained import Unexplained

@@ -7,7 +7,7 @@ from typing import Any
 from batonpass.attribution.worktree.write_intent import Intent, NamedWrite
 from batonpass.handoff.files.edited_files import Watched
 from batonpass.handoff.shell.command_intent import shell_intent
-from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.tool_call import ToolCall
 
 
 def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:

@@ -18,7 +18,8 @@ from batonpass.handoff.files.path_spellings import (
 )
 from batonpass.handoff.files.protected_paths import Access, Protected, ProtectedFinding, Reach
 from batonpass.handoff.shell.command_reach import find_in_shell, find_in_words
-from batonpass.handoff.tools.declaration import Declared, ToolCall
+from batonpass.handoff.tools.declaration import Declared
+from batonpass.handoff.tools.tool_call import ToolCall
 
 # Nearly all tools use these names for text that is written, whoever made them.
 _CONTENT: Final = frozenset(

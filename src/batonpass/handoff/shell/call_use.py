@@ -8,7 +8,7 @@ from batonpass.handoff.shell.command_reach import scripts_in
 from batonpass.handoff.shell.command_text import LONGEST
 from batonpass.handoff.shell.find_expression import FindExpression
 from batonpass.handoff.shell.nested_programs import base_name, program_run_by, programs_of, spellings_of
-from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.tool_call import ToolCall
 
 
 def find_use(call: ToolCall[Any], leads_to: str | None = None) -> UsedOn | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from batonpass.handoff.tools.actions import CALL
-from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.tool_call import ToolCall
 
 MCP: Final = "mcp__"
 _BETWEEN: Final = "__"

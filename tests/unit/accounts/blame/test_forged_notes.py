@@ -12,9 +12,9 @@ from batonpass.accounts.blame.note_blame import NoteSource
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import new_call_id, new_run_id
 from batonpass.notes.call_proof import write_key_proof
-from batonpass.notes.line_claims import path_key, pointer, proof_key
 from batonpass.notes.line_prints import write_prints
 from batonpass.notes.line_ranges import LineRanges
+from batonpass.notes.note_keys import path_key, pointer, proof_key
 from batonpass.notes.note_record import LineEdits, NotedCall, NotedRun, NoteRecord, read_record, write_record
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.signing.ed25519 import Ed25519Signer

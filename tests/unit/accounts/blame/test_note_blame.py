@@ -22,7 +22,7 @@ from batonpass.model.bodies.body import Changed, ToolCompleted
 from batonpass.model.ledger.content import new_content
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.notes.call_proof import write_key_proof
-from batonpass.notes.line_claims import path_key, pointer, proof_key
+from batonpass.notes.note_keys import path_key, pointer, proof_key
 from batonpass.notes.note_record import LineEdits, NoteRecord, read_record, write_record
 from batonpass.notes.note_store import LARGEST_NOTE, NoteKind, NoteRepository
 from batonpass.notes.trusted_keys import KEYS_FILE

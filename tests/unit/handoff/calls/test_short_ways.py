@@ -21,8 +21,9 @@ from batonpass.handoff.files.protected_paths import Protected
 from batonpass.handoff.history.grant_use import Use
 from batonpass.handoff.runtime.run_taint import MOST_NAMED, OWN, Taint
 from batonpass.handoff.shell.call_reach import find_touched
-from batonpass.handoff.tools.declaration import ToolCall, declared_of, is_async, tool
+from batonpass.handoff.tools.declaration import declared_of, is_async, tool
 from batonpass.handoff.tools.json_values import describe, describe_call, plain
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.bodies.body import Kind

@@ -5,7 +5,8 @@ import json
 from batonpass import Brief
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.programs.program_briefing import LISTS, REPORTS, tell_baton, tell_task
-from batonpass.handoff.tools.declaration import ToolCall, declared_of
+from batonpass.handoff.tools.declaration import declared_of
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.items import Decision
 from batonpass.model.policy.handoff_policy import HandoffPolicy

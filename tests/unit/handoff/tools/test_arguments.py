@@ -17,7 +17,8 @@ from batonpass.aio import AsyncRelay
 from batonpass.errors import ConstraintViolatedError, GrantDeniedError, GuardFailedError, InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.arguments import DEEPEST, copy_arguments, veiled
-from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.handoff.tools.declaration import declared_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Kind
 from batonpass.model.grants.call import Opaque

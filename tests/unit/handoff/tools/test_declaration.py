@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.tools.declaration import Declared, ToolCall, declared_of, name_of, tool
+from batonpass.handoff.tools.declaration import Declared, declared_of, name_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from tests.unit.handoff.places import LONE_SURROGATE
 
 
