@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from batonpass.errors import ForeignLedgerError
 from batonpass.policy.file_place import find_file
 from batonpass.store.factory import MEMORY, SQLITE, home_by_default
 from batonpass.store.home import HOME_NAME
@@ -28,6 +29,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     ledger: str
     home: Path | None
     policy: Path | None = None  # None: the nearest file around the home
+    is_named: bool = False  # whether somebody named the ledger, instead of where they are
     threads_inherit: bool = True  # whether threads work for the run that is current where they are started
 
 
@@ -41,7 +43,8 @@ def find_settings(
     environment = os.environ if environment is None else environment
     directory = directory or Path.cwd()
     nearest = _nearest_home(directory)
-    url = ledger or environment.get(LEDGER) or f"{SQLITE}{nearest / FILE_NAME}"
+    named = ledger or environment.get(LEDGER)
+    url = named or f"{SQLITE}{nearest / FILE_NAME}"
     if "://" not in url and url != MEMORY:
         # People type a bare path. It can only mean a file.
         url = f"{SQLITE}{directory / _expanded(url)}"
@@ -50,7 +53,36 @@ def find_settings(
         ledger=url,
         home=_home(url, nearest, environment),
         policy=None if not policy else directory / _expanded(policy),
+        is_named=bool(named),
         threads_inherit=environment.get(THREADS) != _LEFT_ALONE,
+    )
+
+
+def require_own_ledger(settings: Settings, *, environment: Mapping[str, str] | None = None) -> None:
+    """Refuse a ledger that is committed in a repository, unless somebody named it. Raises `ForeignLedgerError`.
+
+    Its receipts verify against keys that came with it, so it says what whoever made the commits wants it to say.
+    """
+    if settings.is_named or not settings.ledger.startswith(SQLITE):
+        return
+    path = Path(settings.ledger.removeprefix(SQLITE)).resolve()
+    # Git is loaded only where it is asked: whoever names a ledger, or works outside of repositories, needs none of it.
+    from batonpass.attribution.changes.sides import find_repository  # noqa: PLC0415
+
+    root = find_repository(path.parent) if path.exists() else None
+    if root is None:
+        return
+    from batonpass.attribution.git.file_git import Repository  # noqa: PLC0415
+    from batonpass.attribution.git.git_process import GitSilentError  # noqa: PLC0415
+
+    try:
+        if not Repository(root, environment or os.environ).tracks(path.relative_to(root).as_posix()):
+            return
+    except GitSilentError:
+        pass  # a repository that git does not read may hold anything
+    raise ForeignLedgerError(
+        f"{path} is committed in the repository and speaks for whoever made the commits; if you trust it, name it with "
+        f"--ledger or {LEDGER}"
     )
 
 

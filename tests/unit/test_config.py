@@ -78,6 +78,7 @@ def test_a_bare_path_is_a_file(tmp_path: Path, given: bool) -> None:  # noqa: FB
         Settings(
             ledger=f"sqlite:///{tmp_path}/sub/x.db",
             home=tmp_path / "sub" / "x.db.batonpass",
+            is_named=True,
         )
         == settings
     )

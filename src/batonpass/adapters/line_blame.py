@@ -24,8 +24,8 @@ from batonpass.attribution.git.file_git import EMPTY_TREE, Repository
 from batonpass.attribution.git.file_history import FileOrigins, read_origins
 from batonpass.attribution.git.git_history import History
 from batonpass.attribution.git.git_process import GitSilentError
-from batonpass.config import LEDGER, Settings, find_settings
-from batonpass.errors import ForeignLedgerError, InvalidValueError, StoreError, StoreUnavailableError
+from batonpass.config import LEDGER, Settings, find_settings, require_own_ledger
+from batonpass.errors import InvalidValueError, StoreError, StoreUnavailableError
 from batonpass.notes.foreign.foreign_claims import ForeignClaims
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from batonpass.store.factory import MEMORY, SQLITE, open_store
@@ -180,7 +180,7 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
             return told
         with heard(path) as read:
             return replace(blame_in(read.relay.store, path), transcripts=read.read)
-    _require_own(settings, ledger)
+    require_own_ledger(settings)
     roots = () if settings.home is None else (settings.home.parent,)
     for _ in range(_TRIES):
         before = _stamp(settings)
@@ -207,22 +207,6 @@ def _stamp(settings: Settings) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _require_own(settings: Settings, named: str | None) -> None:
-    """Refuse a ledger that is committed, unless it is named: whoever made the commits made it."""
-    if named or os.environ.get(LEDGER) or not settings.ledger.startswith(SQLITE):
-        return
-    path = Path(settings.ledger.removeprefix(SQLITE)).resolve()
-    root = find_repository(path.parent)
-    try:
-        if root is None or not Repository(root, os.environ).tracks(path.relative_to(root).as_posix()):
-            return
-    except GitSilentError:
-        pass  # a repository that git does not read may hold anything
-    raise ForeignLedgerError(
-        f"{path} is committed in the repository and speaks for whoever made the commits; name it if you trust it"
-    )
 
 
 @contextmanager
@@ -317,7 +301,7 @@ def own_ledger(path: Path | None, ledger: str | None = None) -> Settings | None:
     """
     found = find_ledger(path, ledger)
     if found is not None and _is_there(found):
-        _require_own(found, ledger)
+        require_own_ledger(found)
     return found
 
 

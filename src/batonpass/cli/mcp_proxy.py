@@ -14,7 +14,7 @@ from batonpass.adapters.mcp.proxy.call_decision import Guard
 from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecorder
 from batonpass.adapters.mcp.proxy.service import serve
 from batonpass.adapters.mcp.server_declaration import name_for, read_server, require_name
-from batonpass.cli.input.ledger_access import settings
+from batonpass.cli.input.ledger_access import own_settings
 from batonpass.cli.input.options import checked, ledger_option, principal_option
 from batonpass.cli.output.exits import BROKEN
 from batonpass.cli.output.terminal import tell
@@ -98,7 +98,7 @@ def command(
         raise click.UsageError("give the server's command after --, or --url")
     if headers and url is None:
         raise click.UsageError("--header is for a server at --url")
-    found = settings()
+    found = own_settings()
     file = found.policy or (None if found.home is None else find_file(found.home.absolute().parent))
     policy = given_policy(file)
     server = read_server(file, name or _name_of(command, url))

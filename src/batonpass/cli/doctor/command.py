@@ -25,7 +25,7 @@ from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.exits import BROKEN, NO
 from batonpass.cli.output.terminal import paint, say, say_json, table
 from batonpass.cli.output.units import counted, size
-from batonpass.config import Settings
+from batonpass.config import Settings, require_own_ledger
 from batonpass.errors import (
     BatonpassError,
     KeyFailedError,
@@ -85,6 +85,7 @@ def command(*, fix: bool, as_json: bool) -> None:
     checks = [*_surroundings(found), *_policy(found)]
     broken = False
     try:
+        require_own_ledger(found)
         with Relay.open(found.ledger, home=found.home, create=False) as relay:
             checks.insert(0, DoctorCheck(Level.OK, "ledger", _shown(found)))
             checks += _inside(relay, found, fix=fix)

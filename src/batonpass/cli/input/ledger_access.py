@@ -11,7 +11,7 @@ import click
 
 from batonpass.cli.input.options import given_ledger
 from batonpass.cli.output.terminal import paint, tell
-from batonpass.config import LEDGER, Settings, find_settings
+from batonpass.config import LEDGER, Settings, find_settings, require_own_ledger
 from batonpass.errors import EditedError, InvalidValueError, StoreUnavailableError
 from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.home import find_intruders
@@ -31,6 +31,13 @@ _Opened = TypeVar("_Opened", bound=_Closable)
 def settings() -> Settings:
     """Return the settings of the chosen ledger: by option, by environment, or the nearest one."""
     return find_settings(given_ledger())
+
+
+def own_settings() -> Settings:
+    """Return the same for whoever opens the ledger. Raises `ForeignLedgerError` if it came with a repository."""
+    found = settings()
+    require_own_ledger(found)
+    return found
 
 
 def ledger_word() -> str | None:
@@ -81,7 +88,7 @@ def viewed(store: LedgerStore) -> Iterator[LedgerView]:
 
 @contextmanager
 def _opened(opening: Callable[[Settings], _Opened]) -> Iterator[_Opened]:
-    found = settings()
+    found = own_settings()
     if found.home is not None and (problem := find_intruders(found.home)) is not None:
         tell(paint(f"batonpass: {problem}", "yellow"))
     try:

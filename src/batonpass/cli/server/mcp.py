@@ -2,7 +2,7 @@
 
 import click
 
-from batonpass.cli.input.ledger_access import settings
+from batonpass.cli.input.ledger_access import own_settings
 from batonpass.cli.input.options import ledger_option, principal_option
 from batonpass.errors import MissingExtraError
 from batonpass.model.base.ids import PrincipalId
@@ -26,7 +26,7 @@ def command(by: str) -> None:
         raise MissingExtraError("MCP servers", "mcp") from None
     from batonpass.cli.server.work_tree_answers import WorkTreeAnswers  # noqa: PLC0415 - as above
 
-    found = settings()
+    found = own_settings()
 
     def opened() -> Relay:
         # A client starts this anew for each of its sessions, and the runs go on: so their keys are in files.

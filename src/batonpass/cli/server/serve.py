@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from batonpass.cli.input.ledger_access import settings
+from batonpass.cli.input.ledger_access import own_settings, settings
 from batonpass.cli.input.options import ledger_option
 from batonpass.cli.output.terminal import paint, tell
 from batonpass.cli.server.people import people_routes
@@ -140,6 +140,8 @@ def serve_ledger(
     from batonpass.server.listener import bound, listen  # noqa: PLC0415 - as above
 
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", level=logging.WARNING)
+    if app is None:
+        own_settings()  # before anybody can connect: the ledger may not be ours to show
     with bound(place) as (opened, address), closing(_relay(app)) as relay:
         rule = EgressRule(read_egress(find_policy_file(settings().policy)))
         egress = Egress(rule)
@@ -193,7 +195,7 @@ def _has_mcp() -> bool:
 def _relay(app: str | None) -> "Relay":
     from batonpass.relay import Relay, cards_of, home_of  # noqa: PLC0415 - only after the address is known to be free
 
-    found = settings()
+    found = settings() if app else own_settings()  # a program names its ledger itself
     ledger, home = found.ledger, found.home
     cards = []
     if app is not None:
