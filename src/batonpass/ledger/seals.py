@@ -73,11 +73,14 @@ class Sealing:
 
 
 def leaves_of(view: LedgerView, seal: Seal) -> list[bytes]:
-    """Return the leaf hashes of the tree of a seal, for proofs."""
-    return [
+    """Return the leaf hashes of the tree of a seal, for proofs. Raises `SealError` if sealed receipts are gone."""
+    leaves = [
         leaf_hash(sha256(receipt.payload).digest())
         for receipt in view.find_receipts(ReceiptQuery(first=1, last=seal.size))
     ]
+    if len(leaves) < seal.size:
+        raise shortened(seal.size, len(leaves))
+    return leaves
 
 
 def shortened(size: int, here: int) -> SealError:

@@ -4,8 +4,10 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from batonpass.ledger.seal_growth import parse_growth
@@ -345,6 +347,17 @@ def test_a_seal_that_is_not_extended_is_refused(desk: Desk, tmp_path: Path) -> N
     assert ["verify.seal", "verify.seal", "verify.untrusted_key", "value.invalid", "verify.seal"] == [
         str(one.stderr).strip().rpartition("[")[2].partition("]")[0] for one in answers
     ]
+
+
+def test_a_ledger_with_a_hole_extends_no_seal(desk: Desk, tmp_path: Path) -> None:
+    """A sealed receipt that was removed from the middle is missing from the seal, whatever came after it."""
+    old = tmp_path / "old"
+    desk.run("ledger", "seal", "-o", str(old))
+    with closing(apsw.Connection(str(desk.ledger))) as edited:
+        edited.execute("DELETE FROM receipts WHERE position = 4")
+    done = desk.run("ledger", "seal", "--extends", str(old))
+
+    assert (1, True) == (done.exit_code, "at least 1 were deleted [verify.seal]" in done.stderr), done.stderr
 
 
 def test_a_ledger_that_lost_receipts_extends_no_seal_of_them(desk: Desk, tmp_path: Path) -> None:
