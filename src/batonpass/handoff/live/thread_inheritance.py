@@ -87,9 +87,9 @@ class ThreadInheritance(Generic[Value]):
         try:
             plain(thread)
         except BaseException:
-            # It did not start. Whoever starts it later may work for somebody else.
-            own.pop("run")
-            if before is not None:
+            # Whoever starts it later may work for somebody else. But an interrupt also comes to whoever waits for a
+            # thread that has begun: that one works with what it inherited, and has removed our `run` or soon will.
+            if thread.ident is None and own.pop("run", None) is not None and before is not None:
                 own["run"] = before
             raise
 

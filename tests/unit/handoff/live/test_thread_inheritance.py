@@ -231,6 +231,44 @@ def test_a_thread_that_could_not_start_may_start_for_somebody_else(
     assert [lead.id] == told
 
 
+@pytest.mark.parametrize("works", [True, False], ids=["while it works", "before it works"])
+def test_an_interrupt_does_not_disturb_a_thread_that_has_begun(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, *, works: bool
+) -> None:
+    """Whoever starts it waits until it has begun, and an interrupt comes to that wait; it works for its run."""
+    told: list[str] = []
+    begun, may_work = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        told.append(seen())
+
+    def interrupt(wait: Callable[[], object]) -> None:
+        wait()
+        if works:
+            may_work.set()
+            begun.wait()
+        raise KeyboardInterrupt
+
+    def trace(*_: object) -> None:
+        may_work.wait()  # called as the thread enters its first function, before `run`
+        sys.settrace(None)
+
+    thread = threading.Thread(target=work)
+    started: Any = vars(thread)["_started"]
+    monkeypatch.setattr(started, "wait", functools.partial(interrupt, started.wait))
+    monkeypatch.setattr(threading, "_trace_hook", trace)
+    with relay.start("begin", by=ANA) as lead:
+        with pytest.raises(KeyboardInterrupt):
+            thread.start()
+        may_work.set()
+        begun.wait()
+        monkeypatch.undo()
+        thread.join()
+
+    assert [lead.id] == told
+
+
 Variable = contextvars.ContextVar[str | None]
 
 
