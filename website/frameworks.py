@@ -25,7 +25,7 @@ from tests.frameworks.shown import SHOWN_COLUMNS  # noqa: E402 - the tests are b
 HERE: Final = ROOT / "tests" / "frameworks"
 PAGE: Final = ROOT / "docs" / "reference" / "frameworks.md"
 RESULTS: Final = HERE / "results.json"
-THINGS: Final = 12  # the last scene is not one of them: it says that being observed changes nothing
+THINGS: Final = 13  # the last scene is not one of them: it says that being observed changes nothing
 TITLES: Final = {
     "agent_framework": "Agent Framework",
     "crewai": "CrewAI",
@@ -48,6 +48,7 @@ LABELS: Final = {
     "parallel_children_have_streams_of_their_own": "parallel children keep separate streams",
     "approved_in_another_process": "approved in another process, and resumed",
     "close_out": "a close-out with used scope and effects",
+    "configuration": "model, prompt and tools of the child are recorded",
     "observed_changes_nothing": "observed, models get exactly what they get without us",
 }
 PASSED: Final = "passed"

@@ -133,7 +133,7 @@ def _agents(stage: Stage, script: Script, middleware: list[Any]) -> tuple[dict[s
         made[name] = Agent(
             client=ScriptedClient(_scripted(name, script, given)),
             name=name,
-            instructions=f"You are {name}.",
+            instructions=stage.prompt_of(name),
             tools=tools,
             middleware=middleware,
             require_per_service_call_history_persistence=True,

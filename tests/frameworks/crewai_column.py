@@ -117,7 +117,13 @@ def _crew(stage: Stage, script: Script) -> tuple[Crew, dict[str, list[str]]]:
     agents: dict[str, Agent] = {}
     for name in ("checker", "editor", "lead"):
         tools: list[Any] = [crew_tool(one)(function) for one, function in stage.tools().items()]
-        agents[name] = an_agent(name, _scripted(name, script, given), tools, allow_delegation=name == "lead")
+        agents[name] = an_agent(
+            name,
+            _scripted(name, script, given),
+            tools,
+            allow_delegation=name == "lead",
+            backstory=stage.prompt_of(name),
+        )
     # CrewAI gives the tools of delegation only to the agents of tasks. Whoever wants them deeper adds them.
     agents["editor"].tools += agents["editor"].get_delegation_tools([agents["checker"]])
     return Crew(agents=list(agents.values()), tasks=[a_task(agents["lead"], WORDS)]), given
@@ -128,10 +134,9 @@ def an_agent(name: str, answer: Any, tools: list[Any] | None = None, *, native: 
     return Agent(
         role=name,
         goal="Do it",
-        backstory=f"You are {name}.",
         llm=ScriptedLLM(answer, native=native),
         tools=tools or [],
-        **{"verbose": False, **options},
+        **{"verbose": False, "backstory": f"You are {name}.", **options},
     )
 
 

@@ -190,7 +190,7 @@ class Tree:
             name=name,
             model=self.models[name],
             description=name,
-            instruction=f"You are {name}.",
+            instruction=self._stage.prompt_of(name),
             tools=tools,
             sub_agents=children,
             mode=mode,

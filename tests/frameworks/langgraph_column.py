@@ -209,7 +209,7 @@ def _agents(
             models[name],
             tools,
             name=name,
-            system_prompt=f"You are {name}.",
+            system_prompt=stage.prompt_of(name),
             **{"middleware": middleware, **(options or {}).get(name, {})},
         )
     return agents, models

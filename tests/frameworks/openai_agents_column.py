@@ -91,7 +91,7 @@ def _agents(stage: Stage, script: Script) -> dict[str, Agent[Any]]:
         children = [agent.as_tool(f"ask_{child}", f"Ask {child}") for child, agent in made.items()]
         made[name] = Agent(
             name=name,
-            instructions=f"You are {name}.",
+            instructions=stage.prompt_of(name),
             model=ScriptedModel(steps),
             tools=[*tools, *children],
             handoffs=list(made.values()),

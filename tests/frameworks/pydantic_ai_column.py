@@ -70,7 +70,7 @@ def _agents(
     for name in ("checker", "editor", "lead"):
         tools = [*stage.tools().values(), *(_asking(child, agent) for child, agent in made.items())]
         model = _scripted(name, script, given)
-        made[name] = Agent(model, name=name, instructions=f"You are {name}.", tools=tools, capabilities=capabilities)
+        made[name] = Agent(model, name=name, instructions=stage.prompt_of(name), tools=tools, capabilities=capabilities)
     return made, given
 
 

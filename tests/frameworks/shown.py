@@ -1,4 +1,4 @@
-"""What the tests of Claude Code's adapter and of the decorators show of the twelve things, and what they do not.
+"""What the tests of Claude Code's adapter and of the decorators show of the thirteen things, and what they do not.
 
 These two have no driver: Claude Code is a program that nobody scripts turn by turn, and a loop of one's own is whatever
 it is. So each thing names the tests that show it. `website/frameworks.py` plays them.
@@ -50,6 +50,7 @@ CLAUDE_CODE: Final = ShownColumn(
             "tests/unit/adapters/coders/session/test_one_way.py::TestHolds::test_it_is_made_once_after_an_approval",
         ),
         "close_out": (f"{DELEGATION}::test_a_sub_agent_from_beginning_to_end",),
+        "configuration": (f"{DELEGATION}::test_a_sub_agent_says_what_it_is_made_of",),
     },
     cannot={
         "retry_runs_the_child_only": "only its own program can start a sub-agent; its model has to ask for one again",
@@ -70,6 +71,7 @@ OWN_LOOP: Final = ShownColumn(
         "retry_runs_the_child_only": (f"{OWN}::test_a_retry_runs_the_agent_only",),
         "two_handoffs_in_one_turn": (f"{OWN}::test_the_same_task_twice_is_done_twice",),
         "parallel_children_have_streams_of_their_own": (f"{OWN}::test_coroutine_functions_stay_some",),
+        "configuration": (f"{OWN}::test_an_agent_says_what_it_is_made_of",),
     },
     missing={
         "baton_reaches_the_model": "your program asks its model: `current_run().baton` is there to be shown to it",

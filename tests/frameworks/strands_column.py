@@ -174,7 +174,7 @@ def agents_of(stage: Stage, script: Script, recorded: Any) -> tuple[dict[str, Ag
         made[name] = Agent(
             name=name,
             model=models[name],
-            system_prompt=f"You are {name}.",
+            system_prompt=stage.prompt_of(name),
             tools=[
                 *(strands_tool(one) for one in stage.tools().values()),
                 *(child.as_tool(name=f"ask_{other}", description="Ask") for other, child in made.items()),

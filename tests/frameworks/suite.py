@@ -91,6 +91,12 @@ class Stage:
     policy: str = ""
     relays: list[Relay] = field(default_factory=list)
     made: list[str] = field(default_factory=list)  # what tools really did
+    prompt: str = "You are {}."
+    taken: str = ""  # a tool that nobody has
+
+    def prompt_of(self, agent: str) -> str:
+        """Return the system prompt of an agent."""
+        return self.prompt.format(agent)
 
     def relay(self) -> Relay:
         """Open the ledger once more, as another process would."""
@@ -135,7 +141,8 @@ class Stage:
             self.made.append(f"pay {to} {amount}")
             return "paid"
 
-        return {"write_file": write_file, "fetch_page": fetch_page, "pay": pay}
+        known: dict[str, Callable[..., Any]] = {"write_file": write_file, "fetch_page": fetch_page, "pay": pay}
+        return {name: function for name, function in known.items() if name != self.taken}
 
     def recorded(self, *kinds: type) -> list[Any]:
         """Return the bodies of these kinds, in order."""
@@ -199,7 +206,7 @@ NARROW: Final = {"lead": ENOUGH, "editor": Grant(may=["write:src/**"], may_deleg
 
 
 class FrameworkConformance:
-    """The twelve things."""
+    """The thirteen things."""
 
     @pytest.fixture
     def driver(self) -> Driver:
@@ -364,6 +371,28 @@ class FrameworkConformance:
             0
         ]
         assert [] == stage.recorded(HandoffFailed)
+
+    def test_configuration(self, driver: Driver, stage: Stage) -> None:
+        """Model, prompt and tools of the child are recorded: the same for each task, and another one if they change."""
+
+        def made_of(task: str) -> dict[str, Any]:
+            script: Script = {"lead": [[Delegate("editor", task)], Say("done")], "editor": [[write()], Say("ok")]}
+            driver.play(stage, script)
+            said: dict[str, Any] = json.loads(stage.words(HandoffAccepted, "config")[-1])
+            return said
+
+        first, same = made_of(TASK), made_of("Write src/total.py, please; nothing else")
+        stage.prompt = "You are {}, and careful."
+        other_prompt = made_of(TASK)
+        stage.taken = "pay"
+        other_tools = made_of(TASK)
+
+        assert {"model", "prompt", "tools"} == first.keys()
+        assert first == same
+        assert {"write_file", "pay"} <= {*first["tools"]}
+        assert {"prompt"} == {name for name in first if first[name] != other_prompt[name]}
+        assert ["pay"] == sorted({*first["tools"]} - {*other_tools["tools"]})
+        assert "careful" not in json.dumps(other_prompt)
 
     def test_observed_changes_nothing(self, driver: Driver, stage: Stage) -> None:
         """Observed, models are given exactly what they are given without us, and the answer is the same."""

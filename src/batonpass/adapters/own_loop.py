@@ -13,8 +13,8 @@ docs/guide/own-loop.md shows it.
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from batonpass.aio import AsyncRun
@@ -24,6 +24,7 @@ from batonpass.default import start
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.run_scope import find_current
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.tools.declaration import is_async
 from batonpass.model.base.ids import AgentId, require_agent
 from batonpass.model.baton.items import Report
@@ -77,22 +78,33 @@ async def _plainly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
 
 
 def recorded_agent(
-    name: str, *, may: Sequence[str] = (), grant: GrantRequest | None = None, by: str | None = None
+    name: str,
+    *,
+    may: Sequence[str] = (),
+    grant: GrantRequest | None = None,
+    by: str | None = None,
+    model: str | None = None,
+    prompt: str | None = None,
+    tools: Iterable[object] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function an agent. Its first argument is the task, a text; what it returns is its result.
 
     Called within a run, it is handed the task, with what `may` or `grant` give it. Each call is a handoff of its own,
     also with the same task. Called without a run, it is the root of a new one for the principal `by`, whose intent is
     the task. Raises what `hand_off` raises, and `InvalidValueError` if nobody says for whom it works.
+
+    `model`, `prompt` and `tools` say what it is made of. With another one, drift begins to compare anew. Of the prompt
+    only a digest is recorded.
     """
     agent = require_agent("name", AgentId(name))
+    asked = _Asked(agent, may, grant, by, makeup(model=model, prompt=prompt, tools=tools) or None)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if is_async(function):
 
             @functools.wraps(function)
             async def work_async(task: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the agent takes
-                opened = await in_thread(lambda: _open(agent, task, may, grant, by))
+                opened = await in_thread(lambda: _open(asked, task))
                 entered = AsyncHandoff(opened) if isinstance(opened, LiveHandoff) else AsyncRun(opened)
                 async with entered as run:
                     result = await function(task, *args, **kwargs)
@@ -103,7 +115,7 @@ def recorded_agent(
 
         @functools.wraps(function)
         def work(task: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
-            with _open(agent, task, may, grant, by) as run:
+            with _open(asked, task) as run:
                 result = function(task, *args, **kwargs)
                 _report(run, result)
             return result
@@ -113,19 +125,29 @@ def recorded_agent(
     return decorate
 
 
-def _open(
-    agent: AgentId, task: str, may: Sequence[str], grant: GrantRequest | None, by: str | None
-) -> LiveHandoff | LiveRun:
-    run = find_current()
+class _Asked(NamedTuple):
+    """What is the same for every task of an agent."""
+
+    agent: AgentId
+    may: Sequence[str]
+    grant: GrantRequest | None
+    by: str | None
+    made_of: Mapping[str, object] | None
+
+
+def _open(asked: _Asked, task: str) -> LiveHandoff | LiveRun:
+    agent, run = asked.agent, find_current()
     if isinstance(run, LiveRun):
         with _LOCK:
-            asked = _ASKED.setdefault(run, Counter())
-            again = asked[agent, task]
-            asked[agent, task] += 1
-        return run.hand_off(agent, task, may=may, grant=grant, handling=Handling(again=again))
-    if by is None:
+            before = _ASKED.setdefault(run, Counter())
+            again = before[agent, task]
+            before[agent, task] += 1
+        handoff = run.hand_off(agent, task, may=asked.may, grant=asked.grant, handling=Handling(again=again))
+        handoff._config = asked.made_of  # noqa: SLF001 - a door of the same handoff
+        return handoff
+    if asked.by is None:
         raise InvalidValueError("by", f"nobody says for whom {agent} works: say by=… here, or call it within a `start`")
-    return start(task, by=by, agent=agent, may=may, grant=grant)
+    return start(task, by=asked.by, agent=agent, may=asked.may, grant=asked.grant)
 
 
 def _report(run: LiveRun, result: object) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Iterable
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.agents.agent_relay import relay_of
@@ -24,6 +23,7 @@ from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
 from batonpass.briefing.reports import gaps_of
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.programs.runners import configured, fail_run
 from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.model.base.ids import session_named
@@ -175,10 +175,8 @@ class AgentRunner:
 
     def _made_of(self, agent_def: AgentDefinition) -> dict[str, Any]:
         """Return the configuration of an agent: with another model, prompt or set of tools it is another agent."""
-        # The prompt may be long, and may hold what nobody wants in every receipt; to compare it, its digest is enough.
-        prompt = sha256(agent_def.system_prompt.encode()).hexdigest()[:16]
-        tools = sorted(self._executor.tools_of(agent_def.tools))
-        return {"model": agent_def.model, "prompt": f"sha256:{prompt}", "tools": tools}
+        tools = self._executor.tools_of(agent_def.tools)
+        return makeup(model=agent_def.model, prompt=agent_def.system_prompt, tools=tools)
 
     async def _answer(
         self,

@@ -1,6 +1,7 @@
 """Decorators for agents and tools that are functions."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +9,14 @@ import pytest
 
 from batonpass import Grant, Relay, current_run, tool
 from batonpass.adapters.own_loop import recorded_agent, recorded_tool
+from batonpass.aio import AsyncRun
 from batonpass.errors import GrantError, InvalidValueError
 from batonpass.handoff.calls import begin
+from batonpass.model.base.content_names import CONFIG
 from batonpass.model.base.ids import RunId
 from batonpass.model.base.lifecycle import State
+from batonpass.records.text import read_receipt, read_texts
+from batonpass.store.port import ReceiptQuery
 
 
 @pytest.fixture
@@ -191,3 +196,39 @@ def list_handoffs(relay: Relay, parent: str) -> list[str]:
     """Return the ids of a run's handoffs."""
     with relay.store.view() as view:
         return [str(one.id) for one in view.find_handoffs(parent=RunId(parent))]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_agent_says_what_it_is_made_of(relay: Relay, *, is_async: bool) -> None:
+    """Model, prompt as a digest, and tools are recorded with each handoff; without them nothing is."""
+
+    @recorded_agent("writer", model="m-1", prompt="You write.", tools=[greet])
+    def write(task: str) -> str:
+        return task
+
+    @recorded_agent("writer", model="m-1", prompt="You write.", tools=[greet])
+    async def write_later(task: str) -> str:
+        return task
+
+    async def work() -> None:
+        async with AsyncRun(relay.start("Write", by="user:ana")):
+            await write_later("a letter")
+
+    if is_async:
+        asyncio.run(work())
+    else:
+        with relay.start("Write", by="user:ana"):
+            write("a letter")
+            greeter("ana")
+    with relay.store.view() as view:
+        receipts = [read_receipt(one) for one in view.find_receipts(ReceiptQuery(kind="handoff.accepted"))]
+        found = [read_texts(view, one).get(CONFIG) for one in receipts]
+
+    assert found[0] is not None
+    assert found[0].words is not None
+    assert ("m-1", ["greet"], False) == (
+        json.loads(found[0].words)["model"],
+        json.loads(found[0].words)["tools"],
+        "You write" in found[0].words,
+    )
+    assert [None] * (not is_async) == found[1:]

@@ -21,12 +21,13 @@ from agent_framework import (
     MiddlewareTermination,
 )
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.adapters.frameworks.agent_work import AgentWork, Makeup
 from batonpass.adapters.frameworks.framework_call import FrameworkCall, framework_call
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.aio.threads import in_thread
 from batonpass.errors import BatonpassError, CallError, GrantError, HandoffError
 from batonpass.handoff.calls.pending_call import Begun, Replayed
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.model.base.ids import as_agent
 
@@ -55,7 +56,7 @@ class ModelRequests(ChatMiddleware):
         self._ledger.leave_uncovered([_tool_name(one) for one in offered if not isinstance(one, FunctionTool)])
 
         def prepare() -> str:
-            work.open()
+            work.open(lambda: _made_of(context))
             if work.waits is not None:
                 raise work.waits
             work.checkpoint({"framework": FRAMEWORK, "messages": [one.to_dict() for one in messages]})
@@ -67,6 +68,12 @@ class ModelRequests(ChatMiddleware):
             messages.insert(place, Message(role="user", contents=[briefing]))
             context.messages = messages
         await call_next()
+
+
+def _made_of(context: ChatContext) -> Makeup:
+    options = context.options or {}
+    model = options.get("model") or options.get("model_id") or context.client
+    return makeup(model=model, prompt=options.get("instructions"), tools=options.get("tools") or ())
 
 
 class TransferTools(FunctionMiddleware):

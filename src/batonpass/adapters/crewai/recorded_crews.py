@@ -336,7 +336,7 @@ class TaskEnd:
 def _finish(working: TaskWork, ending: TaskEnd, kept_in: CrewRun | None) -> None:
     """End the work of an agent with its result, or keep it open: a task of a crew may be handed on."""
     result = _words_of_result(ending.result)
-    working.work.open()  # it did work, even if no hook saw its model
+    working.open()  # it did work, even if no hook saw its model
     if kept_in is not None:
         kept_in.note_result(working.task, result)
     else:

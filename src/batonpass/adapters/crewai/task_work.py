@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.adapters.frameworks.agent_work import AgentWork, Makeup
 from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.programs.agent_makeup import makeup
 
 FRAMEWORK: Final = "crewai"
 # What a message holds besides words: objects of a provider, and files, which no checkpoint can keep.
@@ -30,7 +31,7 @@ class TaskWork:
 
         Raises what the work raises, and `CallSuspendedError` if a call of it waits for somebody: then it is over.
         """
-        self._open()
+        self.open()
         if self.work.waits is not None:
             raise self.work.waits
         messages, briefing = context.messages, self.work.briefing()
@@ -43,10 +44,10 @@ class TaskWork:
             # In the user's role: the words are the sender's, and never the operator's.
             messages.insert(_first_after_system(messages), {"role": "user", "content": briefing})
 
-    def _open(self) -> None:
+    def open(self) -> None:
         """Begin the run. The child of a resumed run goes on from the messages of its earlier attempt."""
         begins, parent = self.work.run is None, self.work.parent
-        self.work.open()
+        self.work.open(lambda: _made_of(self.agent))
         run = self.work.run
         if begins and run is not None and parent is not None and parent.resumed:
             self.kept = kept_messages(run)
@@ -64,6 +65,13 @@ class TaskWork:
 
 
 WORK: Final[ContextVar[TaskWork | None]] = ContextVar("batonpass_crewai_work", default=None)
+
+
+def _made_of(agent: Any) -> Makeup:
+    # A crew fills its inputs into these texts, so the originals are read: else each input would be another agent.
+    names = ("role", "goal", "backstory")
+    prompt = [getattr(agent, f"_original_{name}", None) or getattr(agent, name, None) for name in names]
+    return makeup(model=getattr(agent, "llm", None), prompt=prompt, tools=getattr(agent, "tools", None) or ())
 
 
 def kept_messages(run: LiveRun) -> list[Any] | None:

@@ -6,9 +6,9 @@ says how many calls it missed. If a run is enforced, nothing happens that could 
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -46,6 +46,9 @@ from batonpass.relay import desk_of
 
 Done = TypeVar("Done")
 
+Makeup: TypeAlias = Mapping[str, object]
+BeginRun: TypeAlias = Callable[[Makeup | None], LiveRun]  # with what its agent is made of, as far as anybody knows
+
 DROPPED: Final = "the framework carries out one handoff of a turn, and dropped this one"
 
 
@@ -56,7 +59,7 @@ class AgentWork:
         self,
         ledger: FrameworkLedger,
         agent: AgentId,
-        begin: Callable[[], LiveRun],
+        begin: BeginRun,
         *,
         enforced: bool,
         parent: "AgentWork | None" = None,
@@ -93,13 +96,16 @@ class AgentWork:
         """Return whether its model is told more than by its framework: the briefing, and what came from outside."""
         return self._ledger.briefs(enforced=self._enforced)
 
-    def open(self) -> None:
-        """Begin its run, once: a root is started, a handoff accepted. Raises `BatonpassError` if it is enforced."""
+    def open(self, made_of: Callable[[], Makeup] | None = None) -> None:
+        """Begin its run, once: a root is started, a handoff accepted. Raises `BatonpassError` if it is enforced.
+
+        `made_of` tells what the agent is made of: model, prompt and tools. It is asked only if the run begins.
+        """
         with self._lock:
             if self._run is not None or self._lost:
                 return
             try:
-                run = self._begin()
+                run = self._begin(self._ask_makeup(made_of))
             except Exception as error:
                 # Nobody knows what a policy says that cannot be read, so it stops everybody.
                 if self._enforced or isinstance(error, PolicyFileError):
@@ -109,6 +115,14 @@ class AgentWork:
                 return
             self._enforced = run._holding.working.mode is Mode.ENFORCED  # noqa: SLF001 - a door of the same run
             self._run = run
+
+    def _ask_makeup(self, made_of: Callable[[], Makeup] | None) -> Makeup | None:
+        # It is only told for drift. An agent of a sort that we cannot read works all the same, enforced or not.
+        try:
+            return None if made_of is None else made_of() or None
+        except Exception as error:  # noqa: BLE001 - the framework's own objects are read
+            self._ledger.complain(error)
+            return None
 
     def briefing(self) -> str:
         """Return the briefing of its handoff, the same text each time; empty for a root or if nobody wants one."""
@@ -247,7 +261,7 @@ class AgentWork:
         return AgentWork(
             self._ledger,
             to,
-            handoff.accept,
+            lambda made_of: handoff.accept(config=made_of),
             enforced=self._enforced or grant is not None,
             parent=self,
             handoff=handoff,

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.adapters.frameworks.agent_work import AgentWork, Makeup
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import InvalidValueError, NotFoundError
@@ -72,7 +72,10 @@ def begin_work(
         )
 
     enforced = ledger.mode is Mode.ENFORCED or (grant is not None and ledger.mode is None)
-    begin = start if turn is None else lambda: _once(ledger, turn, name, start)
+
+    def begin(_: Makeup | None) -> LiveRun:
+        return start() if turn is None else _once(ledger, turn, name, start)
+
     return AgentWork(ledger, name, begin, enforced=enforced)
 
 
@@ -168,17 +171,17 @@ def take_up(ledger: FrameworkLedger, handoff: LiveHandoff, sender: AgentWork | N
 
     given = handoff if sender is None or sender.run is None else sender.run.handoff(handoff.id)
 
-    def begin() -> LiveRun:
+    def begin(made_of: Makeup | None) -> LiveRun:
         if sender is None and known.run and known.state is State.RUNNING:
             return ledger.relay.resume(known.run)
-        return _next(ledger, given)
+        return _next(ledger, given, made_of)
 
     return AgentWork(ledger, known.to, begin, enforced=enforced, parent=sender, handoff=given)
 
 
 def _within(ledger: FrameworkLedger, run: LiveRun, agent: AgentId, words: str) -> AgentWork:
     enforced = run._holding.working.mode is Mode.ENFORCED  # noqa: SLF001 - a door of the same run
-    here = AgentWork(ledger, run.agent, lambda: run, enforced=enforced, owned=False)
+    here = AgentWork(ledger, run.agent, lambda _: run, enforced=enforced, owned=False)
     here.open()
     return here if run.agent == agent else here.offer(agent, words)
 
@@ -186,7 +189,7 @@ def _within(ledger: FrameworkLedger, run: LiveRun, agent: AgentId, words: str) -
 def resume_work(ledger: FrameworkLedger, run: LiveRun) -> AgentWork:
     """Return the work of an agent that goes on with a run: a root that was resumed, or the next attempt."""
     handoff = None if run.parent is None else ledger.relay.handoff(run.baton.handoff)
-    work = AgentWork(ledger, run.agent, lambda: run, enforced=True, handoff=handoff)
+    work = AgentWork(ledger, run.agent, lambda _: run, enforced=True, handoff=handoff)
     work.resumed = True
     work.open()
     return work
@@ -225,7 +228,7 @@ def _next_attempt(ledger: FrameworkLedger, handoff: LiveHandoff) -> LiveRun:
     return _next(ledger, handoff)
 
 
-def _next(ledger: FrameworkLedger, handoff: LiveHandoff) -> LiveRun:
+def _next(ledger: FrameworkLedger, handoff: LiveHandoff, made_of: Makeup | None = None) -> LiveRun:
     if handoff.state() in _TRIED_AGAIN:
         handoff.retry(by=ledger.by)
-    return handoff.accept()
+    return handoff.accept(config=made_of)

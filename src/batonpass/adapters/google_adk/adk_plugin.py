@@ -18,6 +18,7 @@ from google.adk.tools import AgentTool, BaseTool, ToolContext
 from google.genai.types import Content, FunctionCall, Part
 
 from batonpass.adapters.frameworks.agent_seat import AgentSeat, SeatEnd, cause_of, take_offer
+from batonpass.adapters.frameworks.agent_work import Makeup
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.frameworks.framework_recorder import begin_work, reopen, resume_work
 from batonpass.adapters.google_adk.adk_call import PLAN, PlannedCall, record_tool, refused
@@ -34,6 +35,7 @@ from batonpass.adapters.google_adk.adk_invocation import (
 from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import BatonpassError, GrantError, GuardFailedError, HandoffError, NotFoundError
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.model.base.ids import as_agent
 
@@ -156,7 +158,7 @@ class AdkPlugin(BasePlugin):
         work, contents = seat.work, llm_request.contents
 
         def prepare() -> str:
-            work.open()
+            work.open(lambda: _made_of(seat.source, llm_request))
             if work.waits is not None:
                 raise work.waits
             work.checkpoint({"framework": FRAMEWORK, "agent": seat.agent, "contents": _kept(contents)})
@@ -327,6 +329,13 @@ class AdkPlugin(BasePlugin):
             del self._invocations[name]
             self._forget(invocation)
             invocation.abort(asyncio.CancelledError())
+
+
+def _made_of(agent: Any, asked: LlmRequest) -> Makeup:
+    # Templates and functions, as the agent was made: what becomes of them differs from task to task.
+    names = ("static_instruction", "global_instruction", "instruction")
+    prompt = (getattr(agent, name, None) for name in names)
+    return makeup(model=asked.model, prompt=prompt, tools=asked.tools_dict)
 
 
 def _kept(contents: Sequence[Content]) -> list[Any]:

@@ -20,7 +20,7 @@ from langchain_core.messages import (
 from langgraph.config import get_config
 from langgraph.prebuilt import ToolNode
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.adapters.frameworks.agent_work import AgentWork, Makeup
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.frameworks.framework_recorder import reopen, resume_work
 from batonpass.adapters.langgraph.asked_tools import (
@@ -37,6 +37,7 @@ from batonpass.adapters.langgraph.recorded_node import AgentNodes
 from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import HandoffHeldError, InvalidValueError
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.model.base.ids import as_agent
 
 FRAMEWORK: Final = "langgraph"
@@ -101,7 +102,7 @@ class RecordedGraphs(AgentMiddleware):
     def _prepared(self, moment: GraphMoment, request: Any) -> Any:
         """Start the run or accept the handoff of an agent, with a checkpoint, and return what its model gets."""
         self.ledger.leave_uncovered([_name_of(tool) for tool in request.tools if isinstance(tool, Mapping)])
-        work = self._open(moment)
+        work = self._open(moment, lambda: _made_of(request))
         if work.waits is not None:
             raise work.waits
         work.checkpoint({"framework": FRAMEWORK, "messages": _kept(request.messages)})
@@ -109,13 +110,13 @@ class RecordedGraphs(AgentMiddleware):
         # In the user's role: the words are the sender's, and never the operator's.
         return request.override(messages=[HumanMessage(briefing), *request.messages]) if briefing else request
 
-    def _open(self, moment: GraphMoment) -> AgentWork:
+    def _open(self, moment: GraphMoment, made_of: Callable[[], Makeup] | None = None) -> AgentWork:
         """Return the work of an agent, which has begun. Raises what `AgentWork.open` raises, and a pause."""
         while True:
             try:
                 work = self._works.find(moment)
                 is_new = work.run is None
-                work.open()
+                work.open(made_of)
             except HandoffHeldError as held:
                 if not moment.is_kept:
                     raise
@@ -222,6 +223,10 @@ def _resumed(work: AgentWork) -> Iterator[None]:
         yield
     finally:
         RESUMED.reset(token)
+
+
+def _made_of(request: Any) -> Makeup:
+    return makeup(model=request.model, prompt=request.system_prompt, tools=request.tools)
 
 
 def _kept(messages: Sequence[AnyMessage]) -> Any:

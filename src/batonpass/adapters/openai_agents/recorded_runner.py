@@ -90,7 +90,7 @@ def _recorded(options: dict[str, Any]) -> dict[str, Any]:
         config = RunConfig(**config)
     given = config.call_model_input_filter
     if not isinstance(given, ModelInputFilter):  # a nested run inherits the options of the outer one, ours included
-        config = replace(config, call_model_input_filter=ModelInputFilter(given))
+        config = replace(config, call_model_input_filter=ModelInputFilter(given, config.model))
     return {**options, "hooks": AnswerHooks(options.get("hooks")), "run_config": config}
 
 

@@ -17,6 +17,7 @@ from agents.run import CallModelData, ModelInputData
 
 from batonpass.adapters.frameworks.agent_work import AgentWork
 from batonpass.aio.threads import in_thread
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.model.base.ids import as_agent
 
 FRAMEWORK: Final = "openai-agents"
@@ -84,19 +85,25 @@ RUN: Final[ContextVar[SdkRun | None]] = ContextVar("batonpass_openai_agents_run"
 class ModelInputFilter:
     """Sees what each model gets: then its agent has begun. Whatever filter the program gave comes after it."""
 
-    def __init__(self, given: Callable[[CallModelData[Any]], Any] | None) -> None:
+    def __init__(self, given: Callable[[CallModelData[Any]], Any] | None, model: object = None) -> None:
         self._given = given
+        self._model = model  # that the program wants instead of each agent's own
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """Return what the model gets, with the briefing if its agent has one."""
-        told = await _begin(data)
+        told = await _begin(data, self._model)
         if self._given is None:
             return told
         filtered = self._given(replace(data, model_data=told))
         return await filtered if inspect.isawaitable(filtered) else filtered
 
 
-async def _begin(data: CallModelData[Any]) -> ModelInputData:
+def _made_of(agent: Any, model: object) -> dict[str, Any]:
+    servers = (f"mcp:{server.name}" for server in agent.mcp_servers)
+    return makeup(model=model or agent.model, prompt=agent.instructions, tools=(*agent.tools, *servers))
+
+
+async def _begin(data: CallModelData[Any], model: object) -> ModelInputData:
     """Start the run or accept the handoff of an agent, with a checkpoint, and return what its model gets."""
     told: ModelInputData = data.model_data
     run = RUN.get()
@@ -105,7 +112,7 @@ async def _begin(data: CallModelData[Any]) -> ModelInputData:
     work = run.top
 
     def prepare() -> str:
-        work.open()
+        work.open(lambda: _made_of(data.agent, model))
         if work.waits is not None:
             raise work.waits
         run.checkpoint({"framework": FRAMEWORK, "agent": data.agent.name, "items": plain(told.input)})

@@ -16,7 +16,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition as OfferedTool
 
-from batonpass.adapters.frameworks.agent_work import AgentWork
+from batonpass.adapters.frameworks.agent_work import AgentWork, Makeup
 from batonpass.adapters.frameworks.framework_call import FrameworkCall, framework_call
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.frameworks.framework_recorder import begin_work, reopen, resume_work
@@ -24,6 +24,7 @@ from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import CallError, CallSuspendedError, GrantError, HandoffError, InvalidValueError
 from batonpass.handoff.calls.pending_call import Begun, Replayed
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.model.base.ids import as_agent
 
@@ -99,7 +100,7 @@ class RecordedRuns(AbstractCapability[Any]):
         checkpoint = _kept(request_context.messages)
 
         def prepare() -> str:
-            work.open()
+            work.open(lambda: _made_of(ctx.agent, request_context))
             if work.waits is not None:
                 raise work.waits
             work.checkpoint(checkpoint)
@@ -185,6 +186,13 @@ def _defers(ctx: RunContext[Any]) -> bool:
     """Return whether the program of an agent takes calls that wait for an approval as its result."""
     wanted = getattr(ctx.agent, "output_type", None)
     return DeferredToolRequests in (wanted if isinstance(wanted, Sequence) else (wanted,))
+
+
+def _made_of(agent: object, asked: ModelRequestContext) -> Makeup:
+    # Instructions that a function makes differ from task to task, so what the agent was made with is read.
+    written = (getattr(one, "instruction", one) for one in getattr(agent, "_instructions", None) or ())
+    prompt = (*written, *(getattr(agent, "_system_prompts", None) or ()))
+    return makeup(model=asked.model, prompt=prompt, tools=asked.model_request_parameters.function_tools)
 
 
 def _name_of(agent: Any) -> Any:  # noqa: ANN401 - the framework's own

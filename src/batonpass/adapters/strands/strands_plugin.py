@@ -22,6 +22,7 @@ from strands.plugins import MultiAgentPlugin, Plugin
 from strands.types.session import decode_bytes_values, encode_bytes_values
 
 from batonpass.adapters.frameworks.agent_seat import AgentSeat, SeatEnd, cause_of, take_offer
+from batonpass.adapters.frameworks.agent_work import Makeup
 from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.adapters.frameworks.framework_recorder import begin_work, reopen, resume_work
 from batonpass.adapters.strands.strands_call import CALLER, EXPECTED, Events, MakeCall, StrandsCall, agent_of
@@ -36,6 +37,7 @@ from batonpass.adapters.strands.strands_stages import (
 from batonpass.aio.threads import in_thread
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import BatonpassError, GrantError, GuardFailedError, HandoffError, NotFoundError
+from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.tools.refusal_sentences import sentence_for
 from batonpass.model.base.ids import as_agent
 
@@ -272,11 +274,17 @@ class StrandsPlugin(Plugin, MultiAgentPlugin):
 
 def _prepare(seat: AgentSeat, context: InvokeModelContext) -> str:
     work = seat.work
-    work.open()
+    work.open(lambda: _made_of(context.agent))
     if work.waits is not None:
         raise work.waits
     work.checkpoint({"framework": FRAMEWORK, "agent": seat.agent, "messages": encode_bytes_values(context.messages)})
     return work.briefing()
+
+
+def _made_of(agent: Any) -> Makeup:
+    config = agent.model.get_config()
+    model = config.get("model_id") if isinstance(config, dict) else None
+    return makeup(model=model or agent.model, prompt=agent.system_prompt, tools=agent.tool_names)
 
 
 def _briefed(briefing: str, messages: Any) -> Any:

@@ -100,6 +100,7 @@ class LiveHandoff(HandoffActs):
         repeated: AgentId | None = None,
     ) -> None:
         self._answerer = answerer
+        self._config: Mapping[str, Any] | None = None  # of the agent, if whoever hands off knows it
         self._reused = reused
         self._repeated = repeated  # the agent, if the same run asks again for a result that it has
         self._desk = desk
@@ -147,6 +148,7 @@ class LiveHandoff(HandoffActs):
         `HandoffDeclinedError` and `HandoffEndedError`.
         """
         self._warn_if_repeated()
+        config = self._config if config is None else config
         try:
             holding = accepting.accept(
                 self._desk,

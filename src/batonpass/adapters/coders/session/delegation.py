@@ -1,8 +1,12 @@
 """Records delegation: a call that starts a sub-agent is an offer, its start the acceptance, its stop the close-out."""
 
+import json
+from collections.abc import Iterator
+
 from msgspec import Struct
 from msgspec.structs import replace
 
+from batonpass.adapters.coders.session.agent_definition import find_makeup
 from batonpass.adapters.coders.session.pen import Pen
 from batonpass.adapters.coders.session.state import HookSession, OfferedByCall, Track
 from batonpass.adapters.importer.receipt_words import NOT_THERE, as_code, within_limit
@@ -17,10 +21,12 @@ from batonpass.handoff.transfer.free_text import without_suspect
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.result import learn_own
+from batonpass.model.base.content_names import CONFIG
 from batonpass.model.base.ids import AgentId, Digest, HandoffId, PrincipalId, StreamId, as_agent
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
+from batonpass.model.ledger.content import Content
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -160,7 +166,7 @@ class Delegating(Pen):
         many = candidates if candidates > 1 else None
         source = self.source(state, key=agent, subagent=agent, link=link, candidates=many)
         # The sub-agent runs in another program and cannot ask: it continues, and `would_ask` is recorded.
-        holding = accept(self.desk, offered.handoff, asks=False, beside=(source,))
+        holding = accept(self.desk, offered.handoff, asks=False, beside=(source, *self._makeup(state, offered)))
         holding.working = replace(holding.working, epoch=None)
         holding.stays_open = True
         if state.root is not None:
@@ -169,6 +175,11 @@ class Delegating(Pen):
         state.add(track)
         offered.child = track.id
         return track
+
+    def _makeup(self, state: HookSession, offered: OfferedByCall) -> Iterator[Content]:
+        made_of = find_makeup(state.coder, offered.kind, self.desk.work_tree)
+        if made_of:
+            yield self.desk.text(CONFIG, json.dumps(made_of, sort_keys=True))
 
     def end(
         self,

@@ -1,12 +1,15 @@
 """A call that starts a sub-agent is an offer, its first act the acceptance, its stop the close-out."""
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from batonpass.adapters.coders.session.agent_definition import find_makeup
 from batonpass.adapters.coders.session.hook_recorder import HookRecorder
+from batonpass.adapters.tool_kinds import Coder
 from batonpass.model.baton.items import Constraint
 from batonpass.relay import Relay
 from tests.unit.adapters.coders.sessions import Session, lines, receipts, told
@@ -101,6 +104,52 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "run-2 tool.completed c2",
         "run-2 handoff.completed end/a1",
     ] == lines(relay)
+
+
+def test_a_sub_agent_says_what_it_is_made_of(session: Session, relay: Relay, project: Path) -> None:
+    """Model, tools and a digest of the prompt stand in the file that defines it; drift compares by them."""
+    defined = project / ".claude" / "agents" / "editor.md"
+    defined.parent.mkdir(parents=True)
+    made = []
+    for number, prompt in enumerate(("You edit.", "You edit.", "You edit with care.")):
+        defined.write_text(f"---\nname: editor\nmodel: opus\ntools: Read, Write\n---\n{prompt}\n", encoding="utf-8")
+        session.says(f"Fix it {number}")
+        session.delegates(f"c{number}", "Make total() round half-even")
+        session.starts(f"a{number}", f"c{number}")
+        session.stops(f"a{number}", "It rounds.")
+        made.append(receipts(relay, "handoff.accepted")[-1]["content"]["config"])
+
+    said = [one if isinstance(one, dict) else json.loads(one) for one in made]
+    assert ("opus", ["Read", "Write"]) == (said[0]["model"], said[0]["tools"])
+    assert [True, False] == [said[0] == other for other in said[1:]]
+    assert "edit" not in said[0]["prompt"]
+
+
+@pytest.mark.parametrize("kind", ["../secret", "a/b", "nobody", "", None])
+def test_a_sub_agent_without_a_definition_says_nothing(kind: str | None, tmp_path: Path) -> None:
+    """Its type is a model's word, and leads to no other file."""
+    (tmp_path / ".claude" / "agents").mkdir(parents=True)
+    (tmp_path / ".claude" / "secret.md").write_text("---\nmodel: opus\n---\n", encoding="utf-8")
+
+    assert find_makeup(Coder.CLAUDE_CODE, kind, tmp_path) is None
+    assert find_makeup(Coder.AIDER, "editor", tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("You edit.", {"prompt"}, id="a prompt alone"),
+        pytest.param("---\nmodel: 'opus'\n---\nYou edit.", {"model", "prompt"}, id="all tools of its sender"),
+        pytest.param("---\nmodel: opus\n", {"prompt"}, id="a head without an end"),
+        pytest.param("---\n---\n", set(), id="nothing"),
+    ],
+)
+def test_what_a_definition_does_not_say_is_left_out(text: str, expected: set[str], tmp_path: Path) -> None:
+    """Nothing is guessed."""
+    (tmp_path / ".claude" / "agents").mkdir(parents=True)
+    (tmp_path / ".claude" / "agents" / "editor.md").write_text(text, encoding="utf-8")
+
+    assert expected == {*(find_makeup(Coder.CLAUDE_CODE, "editor", tmp_path) or ())}
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["a1", "a2"])))
