@@ -17,9 +17,9 @@ from batonpass.accounts.blame.file_changes import FilePlace
 from batonpass.accounts.blame.note_blame import NoteSource, blank_blame
 from batonpass.attribution.git.file_git import blob_name
 from batonpass.model.base.ids import new_call_id, new_run_id
-from batonpass.notes.exchange import NoteExchange
 from batonpass.notes.line_prints import write_prints
 from batonpass.notes.line_ranges import LineRanges
+from batonpass.notes.note_exchange import NoteExchange
 from batonpass.notes.note_keys import path_key, pointer
 from batonpass.notes.note_record import LineEdits, NotedCall, NotedRun, NoteRecord, write_record
 from batonpass.notes.note_store import NoteKind, NoteRepository

@@ -22,7 +22,7 @@ from batonpass.model.base.ids import CallId, RunId, StreamId
 from batonpass.model.bodies.body import Changed, ToolCompleted, ToolRequested
 from batonpass.model.ledger.content import new_content
 from batonpass.model.ledger.entry import Touch
-from batonpass.notes.exchange import NoteExchange
+from batonpass.notes.note_exchange import NoteExchange
 from batonpass.notes.note_store import NoteRepository
 from batonpass.notes.trusted_keys import KEYS_FILE
 from batonpass.store.factory import MEMORY, open_store

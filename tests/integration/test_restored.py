@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from batonpass.errors import RewoundError
-from batonpass.ledger.acknowledged import FILE
+from batonpass.ledger.acknowledged_head import FILE
 from batonpass.relay import Relay
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.store.sqlite.store import SqliteStore

@@ -14,7 +14,7 @@ from batonpass.cli.input.stop_signals import stopped_by_signals
 from batonpass.cli.output.exits import NO, tell_trouble
 from batonpass.cli.output.terminal import paint, say_json, tell
 from batonpass.cli.output.units import elapsed
-from batonpass.dispatch.alarm_watch import AlarmWatch
+from batonpass.dispatch.alarm_watch import alarm_watch
 from batonpass.dispatch.worker import LEASE_FOR, Worked, Worker
 from batonpass.model.base.ids import require_agent
 from batonpass.model.base.lifecycle import State
@@ -67,7 +67,7 @@ def command(app: str, agents: str | None, lease: float, name: str | None, *, onc
         with stopped_by_signals() as stop:
             if not once:
                 tell(f"{worker.name} works for {', '.join(chosen or sorted(relay.runners))}")
-                with AlarmWatch(relay, troubled=tell_trouble):
+                with alarm_watch(relay, troubled=tell_trouble):
                     worker.run_until(stop)
                 return
             relay.sweep(holder=worker.name)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import quote
 
 from batonpass.client.absent_ledger import AbsentDesk
+from batonpass.client.answered_values import told_handoff, told_result, told_run
 from batonpass.client.exchange import PlaneExchange
 from batonpass.client.ruling_act import ruling_act
 from batonpass.client.run_words import accept_act, any_act, verdict_act
-from batonpass.client.told_values import told_handoff, told_result, told_run
 from batonpass.errors import FencedError, HandoffAskedError, HandoffEndedError, NotOverHttpError, StreamClosedError
 from batonpass.handoff.approvals.decision_sheet import Material
 from batonpass.handoff.history.past_calls import NOTHING

@@ -15,13 +15,13 @@ from urllib.parse import quote
 from batonpass.admin import Admin
 from batonpass.audit.short_ids import LAST
 from batonpass.client.absent_ledger import AbsentDesk, AbsentStore
+from batonpass.client.answered_values import told_run
 from batonpass.client.connection import PATIENCE, Connection
 from batonpass.client.exchange import PlaneExchange
 from batonpass.client.remote_call import RemoteCallHeld
 from batonpass.client.remote_handoff import RemoteHandoff
 from batonpass.client.remote_run import RemoteRun, told_grant, told_items
 from batonpass.client.run_words import start_act
-from batonpass.client.told_values import told_run
 from batonpass.config import TOKEN
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotOverHttpError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun

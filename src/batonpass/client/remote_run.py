@@ -15,6 +15,7 @@ from urllib.parse import quote
 from msgspec.structs import asdict
 
 from batonpass.client.absent_ledger import AbsentDesk
+from batonpass.client.answered_values import told_handoff, told_item
 from batonpass.client.exchange import PlaneExchange
 from batonpass.client.remote_handoff import RemoteHandoff
 from batonpass.client.run_words import (
@@ -26,7 +27,6 @@ from batonpass.client.run_words import (
     offer_act,
     record_act,
 )
-from batonpass.client.told_values import told_handoff, told_item
 from batonpass.errors import (
     AmbiguousIdError,
     CallSuspendedError,

@@ -3,15 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from batonpass.errors import StoreError
 from batonpass.relay import Relay
 
 
 class Sweeper:
-    """Sweeps every so many seconds while the block runs: by whoever works when idle, else in a thread of its own."""
+    """Sweeps every so many seconds: by whoever works when idle, else in a thread of its own (`sweep_until`)."""
 
     def __init__(self, relay: Relay, holder: str, *, every: float, troubled: Callable[[StoreError], None]) -> None:
         self._relay = relay
@@ -20,8 +18,6 @@ class Sweeper:
         self._troubled = troubled
         self._due = 0.0
         self._turn = threading.Lock()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._sweep_on, name="batonpass-sweeper", daemon=True)
 
     def sweep_if_due(self) -> None:
         """Sweep, unless somebody here has done so within the last while or does so now. Raises a `StoreError`."""
@@ -37,22 +33,10 @@ class Sweeper:
         """Let the next sweep be due now."""
         self._due = 0.0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _sweep_on(self) -> None:
+    def sweep_until(self, over: threading.Event) -> None:
+        """Sweep until `over` is set, beside whoever works."""
         # Half as often as it may be due: an idle worker sweeps by itself, and then there is nothing to do here.
-        while not self._over.wait(self._every * 2):
+        while not over.wait(self._every * 2):
             try:
                 self.sweep_if_due()
             except StoreError as error:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from batonpass.dispatch.delivery_pace import OUTBOX_FOLDER, pause_after
 from batonpass.dispatch.egress import Egress, EgressAnswer
+from batonpass.dispatch.side_work import side_work
 from batonpass.dispatch.webhook_message import WebhookMessage, receipt_message
 from batonpass.dispatch.webhooks import Webhooks, place_of
 from batonpass.errors import BatonpassError, InvalidValueError, StoreError
@@ -175,15 +176,8 @@ def told_beside(relay: Relay, egress: Egress) -> Iterator[None]:
     if home_of(relay) is None:
         yield
         return
-    stop = threading.Event()
-    sender = WebhookSender(relay, Webhooks(relay, egress))
-    thread = threading.Thread(target=sender.run_until, args=(stop,), name="batonpass-webhooks")
-    thread.start()
-    try:
+    with side_work(WebhookSender(relay, Webhooks(relay, egress)).run_until, "webhooks"):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 class _Failure(Struct, frozen=True):

@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from batonpass.dispatch.heartbeat import Heart
+from batonpass.dispatch.side_work import side_work
 from batonpass.dispatch.sweeper import Sweeper
 from batonpass.errors import (
     ContentErasedError,
@@ -113,7 +114,8 @@ class Worker:
         announces work wakes it earlier; then it looks at least every `TOLD_POLL`.
         """
         longest = poll.total_seconds()
-        with Sweeper(self._relay, self.name, every=longest, troubled=self._tell) as sweeper:
+        sweeper = Sweeper(self._relay, self.name, every=longest, troubled=self._tell)
+        with side_work(sweeper.sweep_until, "sweeper"):
             self._work_until(stop, sweeper, longest)
 
     def _work_until(self, stop: threading.Event, sweeper: Sweeper, longest: float) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from batonpass.clock import Clock
 from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
-from batonpass.ledger.acknowledged import Acknowledged
+from batonpass.ledger.acknowledged_head import Acknowledged
 from batonpass.ledger.draft import Draft
 from batonpass.model.base.checks import require_utc
 from batonpass.model.base.ids import HANDOFF, RECEIPT, Digest, KeyId, PublicKey, ReceiptId, RelayId, StreamId, new_id

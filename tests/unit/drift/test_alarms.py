@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from batonpass import AsyncRelay, Brief, Constraint, tool
 from batonpass.accounts.dry_run import dry_run
 from batonpass.cli.nouns import cli
-from batonpass.dispatch.alarm_watch import AlarmWatch
+from batonpass.dispatch.alarm_watch import alarm_watch
 from batonpass.drift.alarms import AlarmCheck
 from batonpass.errors import (
     AmbiguousIdError,
@@ -330,7 +330,7 @@ def test_the_watch_checks_where_a_rule_reads_alarms(policy: Policy, expected: bo
     relay.checked = Event()
     fleet = Weeks(relay, clock).pass_by(2).pass_by(3, "2.5")
 
-    with AlarmWatch(relay):
+    with alarm_watch(relay):
         assert expected is relay.checked.wait(10 if expected else 0)
 
     assert expected is bool(fleet.alarms())
@@ -342,7 +342,7 @@ def test_the_watch_goes_on_after_trouble() -> None:
     relay.checked, relay.trouble = Event(), StoreUnavailableError("the disk is away")
     told: list[object] = []
 
-    with AlarmWatch(relay, troubled=told.append):
+    with alarm_watch(relay, troubled=told.append):
         assert relay.checked.wait(10)
 
     assert [relay.trouble] == told

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.attribution.git.git_process import GitSilentError
-from batonpass.notes.exchange import NoteExchange
+from batonpass.notes.note_exchange import NoteExchange
 from batonpass.notes.note_store import NoteKind, NoteRepository
 from tests.attribution.repository import ENVIRONMENT, git
 

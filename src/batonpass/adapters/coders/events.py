@@ -8,7 +8,6 @@ from typing import Any, Final, TypeGuard
 from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.transcripts.transcript import WRITTEN_BY_PROGRAM, notice_of
-from batonpass.adapters.coders.patch_text import paths_in_patch
 from batonpass.adapters.tool_kinds import Coder, ToolForm, ToolKind, find_form
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.tools.json_values import readable
@@ -33,6 +32,7 @@ _LONGEST_ID: Final = 256
 _TASK_NAMES: Final = ("task_id", "bash_id", "shell_id", "agent_id", "agentId")
 _OVER: Final = frozenset({"cancelled", "completed", "error", "failed", "killed", "stopped"})
 _STATUS: Final = re.compile(r"<status>([a-z_]+)</status>")
+_PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 # The output of a program follows one of these, and may contain anything.
 _PRINTED: Final = re.compile(r"<(?:stdout|stderr|output|result)>")
 
@@ -97,7 +97,7 @@ class HookEvent(Struct, frozen=True, kw_only=True):
         if form is None or form.kind is not ToolKind.WRITER:
             return ()
         if form.patch is not None:
-            return paths_in_patch(self.input.get(form.patch))
+            return _paths_in_patch(self.input.get(form.patch))
         path = None if form.file is None else self.input.get(form.file)
         return (path,) if isinstance(path, str) and path.strip() else ()
 
@@ -193,3 +193,8 @@ def agent_in(raw: Mapping[str, Any], name: str) -> str | None:
     if agent is not None and not is_agent_id(agent):
         raise InvalidValueError(name, "is not an id of a coding agent's sub-agent")
     return agent
+
+
+def _paths_in_patch(patch: object) -> tuple[str, ...]:
+    """Return the files that an `apply_patch` creates, changes, deletes or moves, each once; none for other values."""
+    return tuple(dict.fromkeys(_PATCHED.findall(patch))) if isinstance(patch, str) else ()

@@ -13,7 +13,7 @@ from msgspec import Struct
 from batonpass.attribution.changes.change import FileChange, digest_of, lines_of
 from batonpass.attribution.changes.mark import Author, LineMark
 from batonpass.attribution.git.git_history import Commit, History
-from batonpass.attribution.lines.follower import follow
+from batonpass.attribution.lines.line_follower import follow
 
 
 class How(StrEnum):

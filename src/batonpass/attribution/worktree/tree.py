@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from batonpass.attribution.changes.sides import printable
 from batonpass.attribution.git.file_git import GitSilentError
-from batonpass.attribution.git.porcelain import Porcelain
+from batonpass.attribution.git.git_status import Porcelain
 from batonpass.attribution.worktree.file_watcher import Noted, UnwatchableError, Watcher
 from batonpass.attribution.worktree.overlap import OverlapClaim, unclaimed
 from batonpass.attribution.worktree.seen_file import FileMark, SeenFile, find_mark, see

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from batonpass.attribution.changes.change import Certainty, FileChange, lines_of
 from batonpass.attribution.changes.line_diff import match_lines
 from batonpass.attribution.changes.sides import hunks_of, printable
-from batonpass.attribution.git.porcelain import Blob, Porcelain
+from batonpass.attribution.git.git_status import Blob, Porcelain
 from batonpass.attribution.worktree.seen_file import (
     COARSE_TICK,
     LARGEST_KEPT,

@@ -14,7 +14,7 @@ from batonpass.cli.input.ledger_access import ledger_word, opened_relay, setting
 from batonpass.cli.output.terminal import paint, say, say_json, tell
 from batonpass.cli.output.units import counted
 from batonpass.errors import BatonpassError
-from batonpass.notes.exchange import REFSPEC, Exchanged, NoteExchange
+from batonpass.notes.note_exchange import REFSPEC, Exchanged, NoteExchange
 from batonpass.notes.note_store import NoteRepository
 from batonpass.notes.trusted_keys import KEYS_FILE, find_trusted
 from batonpass.store.factory import MEMORY, SQLITE

@@ -3,8 +3,7 @@
 import getpass
 import logging
 import os
-import threading
-from contextlib import closing, contextmanager
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +20,7 @@ from batonpass.policy.egress_table import read_egress
 from batonpass.records.access_token import find_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from batonpass.dispatch.egress_rule import EgressRule
     from batonpass.relay import Relay
@@ -130,9 +129,10 @@ def serve_ledger(
 
     The page shows files of these repositories, and of no others.
     """
-    from batonpass.dispatch.alarm_watch import AlarmWatch  # noqa: PLC0415 - only servers need it
+    from batonpass.dispatch.alarm_watch import alarm_watch  # noqa: PLC0415 - only servers need it
     from batonpass.dispatch.egress import Egress  # noqa: PLC0415 - only servers need it
     from batonpass.dispatch.egress_rule import EgressRule  # noqa: PLC0415 - as above
+    from batonpass.dispatch.side_work import side_work  # noqa: PLC0415 - as above
     from batonpass.dispatch.webhook_sender import told_beside  # noqa: PLC0415 - as above
     from batonpass.server.app import make_app  # noqa: PLC0415 - needs the extra
     from batonpass.server.boundary import hosts_for  # noqa: PLC0415 - as above
@@ -160,21 +160,8 @@ def serve_ledger(
             if grpc is not None:
                 tell(f"  A2A over gRPC:  {grpc.address}")
 
-        with told_beside(relay, egress), _beside(plane.metrics.run_until), AlarmWatch(relay):
+        with told_beside(relay, egress), side_work(plane.metrics.run_until, "metrics"), alarm_watch(relay):
             listen(served, place, opened, ready=begin, beside=[a2a])
-
-
-@contextmanager
-def _beside(work: "Callable[[threading.Event], None]") -> "Iterator[None]":
-    """Let something work beside the requests until the server stops."""
-    stop = threading.Event()
-    thread = threading.Thread(target=work, args=(stop,), name="metrics", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def _mcp(plane: "ControlPlane") -> "McpMount | None":

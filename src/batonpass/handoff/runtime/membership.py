@@ -11,7 +11,7 @@ from batonpass.errors import (
     KeyRefusedError,
     UnknownRelayError,
 )
-from batonpass.ledger.acknowledged import Acknowledged
+from batonpass.ledger.acknowledged_head import Acknowledged
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.ledger import Ledger
 from batonpass.model.base.ids import LedgerId, PrincipalId, PublicKey, RelayId

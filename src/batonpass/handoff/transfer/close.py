@@ -22,7 +22,7 @@ from batonpass.errors import (
 )
 from batonpass.guard.baton.gaps import report_gaps, required_parts
 from batonpass.guard.constraints.constraints import find_broken_by_result
-from batonpass.guard.policy.trust import require_verified
+from batonpass.guard.policy.unverified_results import require_verified
 from batonpass.handoff.calls.unexplained import find_unexplained, list_unexplained
 from batonpass.handoff.history.grant_use import describe_use, read_use
 from batonpass.handoff.history.written_files import OUTSIDE

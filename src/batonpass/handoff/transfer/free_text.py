@@ -16,7 +16,7 @@ from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import Digest, HandoffId, RunId, quotes_models
 from batonpass.model.base.label import SourceType
-from batonpass.model.baton.baton import place_of
+from batonpass.model.baton.baton import BRIEF_TEXTS, place_of
 from batonpass.model.baton.items import Artifact, Item, ItemValue, Report, Statement, part_of
 from batonpass.model.bodies.body import HandoffContextSanitized, Sanitising, ScanFound
 from batonpass.model.ledger.content import Content, new_content
@@ -99,22 +99,6 @@ def scan_report(desk: Desk, report: Report) -> Context:
     return Context(
         item=None, contents=(), label=SourceType.LLM_GENERATED, found=tuple(_scan(desk, texts)), scanned=len(texts)
     )
-
-
-# The fields of a brief that hold words. Digests, permits and the budget hold none.
-BRIEF_TEXTS: Final = (
-    "rationale",
-    "serves",
-    "criteria",
-    "inputs",
-    "expects",
-    "stop_when",
-    "verify_by",
-    "needs_tools",
-    "needs_skills",
-    "role",
-    "phase",
-)
 
 
 def _written(asked: OfferRequest) -> Iterator[tuple[str, str]]:

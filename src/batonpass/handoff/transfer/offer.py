@@ -26,7 +26,7 @@ from batonpass.errors.handoff import TaskInFlightWarning
 from batonpass.guard.baton.gaps import require_complete, required_parts
 from batonpass.guard.baton.placeholder import find_hollow
 from batonpass.guard.policy.hops import require_hop, requires_lineage
-from batonpass.guard.policy.trust import require_verified
+from batonpass.guard.policy.unverified_results import require_verified
 from batonpass.handoff.approvals.gate_facts import hold_takes_proof, hold_until
 from batonpass.handoff.grants.limit_use import revocations, revoked
 from batonpass.handoff.grants.terms import give, kept

@@ -85,6 +85,21 @@ class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 require_integer(f"budget.{name}", given)
 
 
+# The fields of a brief that hold words: they are scanned at the offer, and a briefing quotes those that look like an
+# injection. Digests, permits and the budget hold none.
+BRIEF_TEXTS: Final = (
+    "rationale",
+    "serves",
+    "criteria",
+    "inputs",
+    "expects",
+    "stop_when",
+    "verify_by",
+    "needs_tools",
+    "needs_skills",
+    "role",
+    "phase",
+)
 _LIST_NAMES: Final = (
     "criteria",
     "inputs",

@@ -30,7 +30,7 @@ from batonpass.model.base.ids import HANDOFF
 from batonpass.model.base.lifecycle import State
 from batonpass.server.app import in_thread
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
-from batonpass.server.mcp.documents import (
+from batonpass.server.mcp.mcp_documents import (
     TEMPLATES,
     briefing_prompt,
     complete_handoff,

@@ -8,7 +8,18 @@ from msgspec.structs import fields, replace
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import AgentId, ContentId
 from batonpass.model.base.kinds import Part, Relation
-from batonpass.model.baton.baton import EXPECTED, INHERITED, PARTS, Answer, Baton, Brief, Budget, missing_parts, within
+from batonpass.model.baton.baton import (
+    BRIEF_TEXTS,
+    EXPECTED,
+    INHERITED,
+    PARTS,
+    Answer,
+    Baton,
+    Brief,
+    Budget,
+    missing_parts,
+    within,
+)
 from batonpass.model.baton.items import (
     Artifact,
     Assumption,
@@ -312,3 +323,10 @@ def test_an_erased_item_is_not_missing() -> None:
     erased = an_item(None, part=Part.COMPLETED)
 
     assert ("question", "rejected") == missing_parts(Relation.PEER_TO_PEER, Brief(), (erased,))
+
+
+def test_every_word_of_a_brief_is_in_the_list_that_is_scanned() -> None:
+    """A text that is added to briefs and left out of the list would reach a model unscanned."""
+    wordless = {"budget", "reasoning", "instructions", "config", "may", "none"}
+
+    assert {field.name for field in fields(Brief)} - wordless == set(BRIEF_TEXTS)

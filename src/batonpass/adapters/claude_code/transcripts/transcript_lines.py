@@ -24,6 +24,7 @@ from batonpass.adapters.session_files.session_values import SkippedLine
 # All other kinds (snapshots, requests, progress, titles, future ones) contain nothing that we keep.
 _USED: Final = frozenset({"user", "assistant", "attachment"})
 _FIRST_LINES: Final = 64
+_TAIL: Final = 256 * 1024  # bytes: the message of a call that was just made
 
 
 class PlacedLine(Struct, frozen=True, kw_only=True):
@@ -106,6 +107,20 @@ def find_lines(path: Path) -> Iterator[tuple[int, TranscriptLine] | SkippedLine]
 def find_last_lines(path: Path, size: int) -> Iterator[TranscriptLine]:
     """Yield the used lines in the last bytes of a transcript; unreadable ones are skipped."""
     return (placed.line for placed in find_last_placed(path, size))
+
+
+def find_model(path: Path | None, call: str) -> str | None:
+    """Return the model that made a call: its message, near the end, says so; None if the message is not there.
+
+    The hooks of Claude Code do not tell.
+    """
+    for line in () if path is None else find_last_lines(path, _TAIL):
+        message = line.message
+        if line.type != "assistant" or message is None or isinstance(message.content, str):
+            continue
+        if any(block.get("type") == "tool_use" and block.get("id") == call for block in message.content):
+            return message.model
+    return None
 
 
 def find_last_placed(path: Path, size: int) -> Iterator[PlacedLine]:

@@ -1,4 +1,4 @@
-"""Trust: whether somebody may go on with results that nobody has verified or accepted."""
+"""Unverified results: whether somebody may go on with results that nobody has verified or accepted."""
 
 from batonpass.errors import UnverifiedError
 from batonpass.model.base.ids import HandoffId

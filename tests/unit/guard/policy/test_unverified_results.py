@@ -3,7 +3,7 @@
 import pytest
 
 from batonpass.errors import UnverifiedError
-from batonpass.guard.policy.trust import require_verified
+from batonpass.guard.policy.unverified_results import require_verified
 from batonpass.model.base.ids import HandoffId
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from tests.unit.guard.batons import LAX
