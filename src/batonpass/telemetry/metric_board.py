@@ -1,6 +1,7 @@
 """The metrics of a ledger as a server shows them: kept up to date beside the requests, never by one of them."""
 
 import threading
+import time
 from contextlib import suppress
 from datetime import timedelta
 from itertools import islice
@@ -22,7 +23,7 @@ from batonpass.telemetry.span_source import SpanSource
 LOOK_EVERY: Final = timedelta(seconds=2)
 _FILE: Final = "metrics"
 _KEPT: Final = msgspec.json.Decoder(MetricRollup)
-_AT_ONCE: Final = 2000  # receipts, between two times that the sums are kept
+_AT_ONCE: Final = 500  # receipts, between two times that the sums are kept
 _MOST: Final = 1000
 _UNFINISHED: Final = (State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING)
 
@@ -46,24 +47,32 @@ class MetricBoard:
         with self._refreshing:
             if not self._store.founded():
                 return
-            self._store.sequence()
-            with self._store.view() as view:
-                ledger = view.info().id
-            if self._rollup is None or self._rollup.ledger != ledger:
-                self._rollup = self._begin(ledger)
-            while self._add_some(self._rollup):
+            while self._catch_up():
                 pass
+
+    def _catch_up(self) -> bool:
+        """Add a few of the receipts that are missing. Return whether there may be more."""
+        self._store.sequence()
+        with self._store.view() as view:
+            ledger = view.info().id
+        if self._rollup is None or self._rollup.ledger != ledger:
+            self._rollup = self._begin(ledger)
+        return self._add_some(self._rollup)
 
     def _begin(self, ledger: LedgerId) -> MetricRollup:
         kept = MetricRollup() if self._kept is None else self._kept.read()
         return kept if kept.ledger == ledger else MetricRollup(ledger=ledger)
 
     def run_until(self, stop: threading.Event) -> None:
-        """Refresh until `stop` is set. A ledger that cannot be reached is tried again."""
+        """Refresh until `stop` is set. A ledger that cannot be reached is tried again.
+
+        The first look at a large ledger takes minutes. It rests as long as it works, so that requests have a turn.
+        """
         while not stop.is_set():
-            with suppress(StoreError):  # the receipts wait where they are
-                self.refresh()
-            stop.wait(LOOK_EVERY.total_seconds())
+            began, more = time.monotonic(), False
+            with suppress(StoreError), self._refreshing:  # the receipts wait where they are
+                more = self._store.founded() and self._catch_up()
+            stop.wait(time.monotonic() - began if more else LOOK_EVERY.total_seconds())
 
     def _add_some(self, rollup: MetricRollup) -> bool:
         """Add a few receipts, tell the sums and keep them. Return whether there may be more."""

@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
-from batonpass.telemetry.metric_board import MetricBoard
+from batonpass.telemetry import metric_board
+from batonpass.telemetry.metric_board import LOOK_EVERY, MetricBoard
 from batonpass.telemetry.metric_rollup import MOST_AGENTS, OTHER, MetricRollup
 from batonpass.telemetry.metric_text import metric_text, open_metrics_text
 from tests.unit.telemetry.told_trees import SECRET_WORDS, ToldTree
@@ -162,3 +163,32 @@ def test_a_ledger_that_nobody_founded_has_no_metrics_yet() -> None:
     board.run_until(stop)
 
     assert 0 == samples(board.text())["batonpass_metrics_position"]
+
+
+class Rests(threading.Event):
+    """Notes how long it was waited for, and is set when somebody would wait for what is new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rests: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return at once."""
+        self.rests.append(timeout or 0)
+        if timeout == LOOK_EVERY.total_seconds():
+            self.set()
+        return self.is_set()
+
+
+def test_a_first_look_at_a_large_ledger_rests_as_long_as_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests have a turn meanwhile; in the end the sums are the same as of one look."""
+    monkeypatch.setattr(metric_board, "_AT_ONCE", 3)
+    store = ToldTree().relay.store
+    at_once, board, stop = MetricBoard(store), MetricBoard(store), Rests()
+    board.run_until(stop)
+    at_once.refresh()
+    with store.view() as view:
+        steps = view.last_position() // 3
+
+    assert (steps, at_once.text()) == (len(stop.rests) - 1, board.text())
+    assert all(0 < rest < LOOK_EVERY.total_seconds() for rest in stop.rests[:-1])
