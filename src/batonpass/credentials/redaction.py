@@ -39,7 +39,9 @@ _SHORTEST: Final = 8
 _NEARBY: Final = (
     r"(?i)passw|passphrase|secret|token|(?:api|access|private|signing)[_-]?key|authorization|cookie|credential|"
     r"(?:[_.-]|\b|store|key)(?:pass|pw|pwd)\b|[a-z0-9]pwd\b|\\u00[0-9a-f]{2}|\b(?:" + "|".join(PROGRAMS) + r")\b|"
-    r":(?:\\*/)+[^/\s:@\"]*:[^/\s\"]+(?:@|…|\\u2026)"
+    r":(?:\\*/)+[^/\s:@\"]*:[^/\s\"]+(?:@|…|\\u2026)|"
+    # In JSON a letter stands before what begins a line, so the formats below see no word begin there.
+    r"\\[bfnrt](?:gh[pousr]_|github_pat_|glpat-|[prs]k[-_]|xox[abeoprs]-|AKIA|ASIA|AIza|token_|npm_|pypi-|eyJ|bearer)"
 )
 
 # Token formats of well-known services. Each has a prefix that nothing else has.

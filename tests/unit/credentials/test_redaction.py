@@ -42,6 +42,15 @@ def test_what_looks_like_a_secret_is_taken_out(look: str, name: str) -> None:
     assert look not in json.dumps(json.loads(redactor.document(name, document)))
 
 
+@pytest.mark.parametrize("before", ["\n", "\r\n", "\t"], ids=ascii)
+def test_a_secret_that_begins_a_line_of_a_document_is_taken_out(before: str) -> None:
+    """JSON spells what stands before it with a letter: to a pattern, the word would begin there."""
+    given_ = [f"one{before}{look}{before}two" for look in LOOKS]
+    clean = json.loads(Redactor().document("arguments", json.dumps({"texts": given_}).encode()))
+
+    assert [f"one{before}{GONE}{before}two"] * len(LOOKS) == clean["texts"]
+
+
 @pytest.mark.parametrize("key", ["password", "DB_PASSWORD", "api-key", "apiKey", "x-auth-token", "client_secret"])
 def test_what_stands_under_such_a_name_is_taken_out(key: str) -> None:
     """However deep, also in lists; numbers and what stands beside it stay."""

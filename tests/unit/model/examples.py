@@ -387,6 +387,7 @@ BODIES: Final[dict[Kind, Body]] = {
             target=DIGEST,
             until=AT,
             stays=True,
+            standing=DIGEST,
             **_VETTED,
         ),
         ToolBacked(run=PARENT, call=CALL, by=ANA, **_SHOWN),

@@ -330,6 +330,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "target": NOT_OPTIONAL_DIGESTS,
         "until": NOT_OPTIONAL_TIMES,
         "stays": NOT_FLAGS,
+        "standing": NOT_OPTIONAL_DIGESTS,
         **_VETTED,
     },
     Kind.TOOL_BACKED: {**_CALL, "by": NOT_PRINCIPALS, **_DECISION},

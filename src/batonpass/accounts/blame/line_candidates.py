@@ -22,7 +22,7 @@ from batonpass.attribution.changes.change import digest_of
 from batonpass.attribution.changes.mark import squeezed
 from batonpass.attribution.changes.sides import hunks_of
 from batonpass.attribution.git.file_history import Committed
-from batonpass.briefing.edit_lines import EDIT_NAMES
+from batonpass.handoff.approvals.edit_lines import EDIT_NAMES
 from batonpass.model.base.content_names import ARGUMENTS, TARGET
 from batonpass.model.base.ids import CallId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt

@@ -4,22 +4,25 @@ A ruling names the digest of the sheet, so that everybody can check later what t
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.briefing.decision_sheet import SheetFact, decision_sheet
-from batonpass.briefing.edit_lines import edit_lines
 from batonpass.briefing.sections import describe_budget
 from batonpass.errors import HandoffEndedError, NotFoundError
+from batonpass.handoff.approvals.edit_lines import edit_lines, file_lines
+from batonpass.handoff.files.replaced_file import StandingFile
 from batonpass.handoff.history.holds import needs_proof
 from batonpass.handoff.history.offers import read_items, read_offer, statement_item
 from batonpass.handoff.runtime.desk import Desk
-from batonpass.model.base.content_names import ARGUMENTS
+from batonpass.handoff.tools.whole_write import find_whole_write
+from batonpass.model.base.content_names import ARGUMENTS, STANDING
 from batonpass.model.base.ids import CallId, Digest, HandoffId, RunId, StreamId
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Constraint, Exclusion, Item, Statement
@@ -42,6 +45,7 @@ _GATES: Final = {
     Gate.DENY: "nobody can approve it",
 }
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
+_STANDING: Final = msgspec.json.Decoder(StandingFile)
 _GONE: Final = "the words are no longer here"
 
 
@@ -149,9 +153,24 @@ def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[SheetFact]:
         yield SheetFact(label="on", texts=[_words(target)])
     given = texts.get(ARGUMENTS)
     yield SheetFact(label="with", texts=[_arguments(given)])
-    yield SheetFact(label="diff", texts=[*edit_lines(_read_arguments(given))])
+    yield SheetFact(label="diff", texts=[*_difference(body, texts)])
     if (reason := texts.get("reason")) is not None:
         yield SheetFact(label="because", texts=[_words(reason)])
+
+
+def _difference(held: ToolHeld, texts: Mapping[str, Text]) -> Iterator[str]:
+    """Yield what an edit or a write of a whole file would change, line by line."""
+    arguments = _read_arguments(texts.get(ARGUMENTS))
+    write = None if held.reads else find_whole_write(held.tool, arguments)
+    if write is None:
+        yield from edit_lines(arguments)
+        return
+    recorded = texts.get(STANDING)
+    try:
+        standing = _STANDING.decode(recorded.words or "") if recorded is not None else None
+    except msgspec.MsgspecError:
+        standing = None
+    yield from file_lines(write, standing)
 
 
 def _gate_facts(view: LedgerView, hold: Hold, policy: Policy) -> Iterator[SheetFact]:

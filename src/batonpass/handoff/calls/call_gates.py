@@ -3,10 +3,13 @@
 They are checked after grant, limits and constraints, so that no approver is asked about a call that is impossible.
 """
 
+from msgspec.structs import replace
+
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.policy.gates import CallFacts, GateDecision, decide, is_silent, judge_call, tiers_of_call
 from batonpass.handoff.approvals.decision import heed, is_void
 from batonpass.handoff.approvals.gate_facts import alarms_of, depth_of, hold_takes_proof, hold_until
+from batonpass.handoff.approvals.replaced_target import GatedCall, find_standing, stands_as_shown
 from batonpass.handoff.calls.pending_call import PendingCall
 from batonpass.handoff.calls.taint_gate import judge_taint
 from batonpass.handoff.runtime.record_gaps import fill_gap
@@ -48,7 +51,7 @@ def pass_gates(pending: PendingCall) -> None:
     if held is None or is_void(desk, held, covers=_still_covers(pending, held)):
         _refuse_denied_before(pending, decision)
         fill_gap(desk, holding)
-        raise _hold(pending, decision)
+        raise _hold(pending, _told_anew(pending, decision, held))
     if (refusal := heed(desk, held, decision)) is not None:
         pending.deny(held.rule, refusal)
     pending.gates = ()
@@ -98,9 +101,30 @@ def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
     return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, policy))
 
 
+def _told_anew(pending: PendingCall, decision: GateDecision, held: ToolHeld | None) -> GateDecision:
+    """Return the decision, and why it is made again if somebody had approved the call for another file."""
+    earlier = held or pending.holding.find_approved(pending.key, pending.desk.clock)
+    if earlier is None or stands_as_shown(_asked(pending), earlier):
+        return decision
+    return replace(decision, sentence=f"{decision.sentence}; the file is not what it was when it was approved")
+
+
 def _still_covers(pending: PendingCall, held: ToolHeld) -> bool:
-    """Return whether an approval covers the call as it is now: content from outside that came since was not shown."""
-    return not pending.holding.taint.entered or held.label == pending.label
+    """Return whether an approval covers the call as it is now.
+
+    Content from outside that came since was not shown, nor was a file that has changed since.
+    """
+    return (not pending.holding.taint.entered or held.label == pending.label) and stands_as_shown(_asked(pending), held)
+
+
+def _asked(pending: PendingCall) -> GatedCall:
+    return GatedCall(
+        desk=pending.desk,
+        root=pending.holding.root,
+        declared=pending.declared,
+        described=pending.described,
+        is_here=pending.call.follows_paths,
+    )
 
 
 def tiers_of(declared: Declared) -> tuple[Tier, ...]:
@@ -122,6 +146,7 @@ def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
     """
     desk, holding, declared = pending.desk, pending.holding, pending.declared
     handoff = None if holding.stays_open else holding.working.run.handoff
+    standing = find_standing(_asked(pending))
     held = ToolHeld(
         run=holding.id,
         call=new_call_id(desk.clock.now()),
@@ -139,12 +164,15 @@ def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
         stays=holding.stays_open and holding.id != holding.root,
         label=pending.label,
         untrusted=pending.untrusted,
+        standing=None if standing is None else standing.digest,
     )
     contents = [desk.json(ARGUMENTS, pending.described), desk.refusal(decision.sentence), *pending.beside]
     if pending.tried is not None:
         contents.append(desk.text(SCOPE, str(pending.tried)))  # compared with the scope of an approver
     if (target := pending.call.target) is not None:
         contents.append(desk.text(TARGET, target))
+    if standing is not None:
+        contents.append(standing.content)
     desk.recording.record(holding.working, held, tuple(contents))
     if handoff is None:
         holding.held[held.call] = held

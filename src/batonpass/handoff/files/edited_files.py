@@ -63,11 +63,11 @@ def watch(arguments: Mapping[str, object], directory: Path | None = None, looks:
     for name in _names_in(arguments):
         if len(before) == _MOST_FILES:
             break
-        path = _find(name, place, root, looks if directory is None else None)
+        path = path_inside(name, place, root, looks if directory is None else None)
         if path is None:
             continue
         try:
-            before[path] = _read(path)
+            before[path] = read_file(path)
         except OSError:
             continue
     history = None if repository is None else see_history(repository)
@@ -98,7 +98,7 @@ def find_edited(watched: Watched) -> Iterator[Edited]:
     """Yield the watched files that have changed."""
     for path, before in watched.files.items():
         try:
-            after = _read(path)
+            after = read_file(path)
         except OSError:
             continue
         if before != after:
@@ -122,7 +122,7 @@ def _names_in(arguments: Mapping[str, object]) -> list[str]:
     return paths + words
 
 
-def _find(name: str, place: str, root: str, looks: Looks | None) -> str | None:
+def path_inside(name: str, place: str, root: str, looks: Looks | None = None) -> str | None:
     """Return where a name leads from a directory; None if that is outside the repository, or in our home.
 
     With `looks` the directory itself has no links: a name that only goes down is followed the short way.
@@ -148,7 +148,7 @@ def _may_be_a_name(word: str) -> bool:
     return "/" not in word and len(word) <= LONGEST_NAME and not any(map(str.isspace, word))
 
 
-def _read(path: str) -> bytes | None:
+def read_file(path: str) -> bytes | None:
     """Return the bytes of a file; None if there is none. Raises `OSError` for other things, and for a large file."""
     try:
         status = os.lstat(path)

@@ -29,6 +29,7 @@ RESULT: Final = "result"
 TARGET: Final = "target"
 MESSAGE: Final = "message"  # error message of a failed call
 CREDENTIAL: Final = "credential"  # name of the credential that the call uses, and its identity
+STANDING: Final = "standing"  # of a held call: the file that it would replace, as it was
 SCOPE: Final = "scope"  # action and resource of the call, as its grant sees them
 PERMIT: Final = "permit"  # the permit of each hop that allows the call, the last hop first
 CHANGE: Final = "change."  # prefix, followed by a number: one changed file

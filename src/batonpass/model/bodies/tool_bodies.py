@@ -214,6 +214,7 @@ class ToolHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stays: bool = False  # the attempt goes on while the call is held, so its handoff is not held
     label: Label | None = None  # of everything that its run knew then
     untrusted: tuple[Source, ...] = ()  # sources whose words are in its arguments
+    standing: Digest | None = None  # of the file that it would replace as a whole; an approval is for that file
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -231,6 +232,8 @@ class ToolHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_codes("tiers", self.tiers)
         if self.target is not None:
             require_digest("target", self.target)
+        if self.standing is not None:
+            require_digest("standing", self.standing)
         require_label("label", self.label)
         require_sources("untrusted", self.untrusted)
 
