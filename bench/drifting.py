@@ -10,7 +10,7 @@ from batonpass.drift.drift import DaySpan, DriftQuestion, find_drift
 from batonpass.drift.evidence import find_evidence
 from batonpass.drift.rollup import keep_up, read_weeks
 from batonpass.store.port import LedgerStore
-from batonpass.testing.builders import Scribe, a_scribe
+from batonpass.testing.builders import a_scribe
 from batonpass.testing.clock import FrozenClock
 from bench.effort import Effort
 from bench.ledgers import closing_store, count_receipts, fill_with_handoffs
@@ -19,7 +19,7 @@ from bench.table import Row, p99, within
 
 _RECEIPTS_OF_A_HANDOFF: Final = 3
 _DAYS: Final = 42
-_AGENTS: Final = ("editor", "analyst", "drafter", "checker", "collector", "planner", "reviewer", "tester")
+AGENTS: Final = ("editor", "analyst", "drafter", "checker", "collector", "planner", "reviewer", "tester")
 _REPORTS: Final = 20
 _GOAL: Final = 1.0
 
@@ -47,14 +47,10 @@ def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
 def six_weeks(store: LedgerStore, handoffs: int) -> int:
     """Fill a ledger with handoffs of the last six weeks, by eight agents; return how many receipts it has."""
     clock = FrozenClock(datetime.now(UTC) - timedelta(days=_DAYS))
-    return fill_weeks(a_scribe(store, clock=clock), clock, handoffs)
-
-
-def fill_weeks(scribe: Scribe, clock: FrozenClock, handoffs: int) -> int:
-    """Let a scribe record them, day by day of its clock; return how many receipts there are."""
+    scribe = a_scribe(store, clock=clock)
     for _ in range(_DAYS):
         clock.tick(timedelta(days=1))
-        fill_with_handoffs(scribe, handoffs // _DAYS, agents=_AGENTS, leads=min(10, max(1, handoffs // _DAYS // 100)))
+        fill_with_handoffs(scribe, handoffs // _DAYS, agents=AGENTS, leads=min(10, max(1, handoffs // _DAYS // 100)))
     return count_receipts(scribe)
 
 

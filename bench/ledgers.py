@@ -37,7 +37,7 @@ RESULT: Final = "1 file changed, 6 insertions(+), 6 deletions(-)"
 
 _RUN_RECEIPTS: Final = 100
 _RUNS_AT_ONCE: Final = 10
-_LEAD_HANDOFFS: Final = 100
+LEAD_HANDOFFS: Final = 100
 _LEADS_AT_ONCE: Final = 10
 # An append changes about six pages, and after some thousand pages the log is folded back and written over.
 _APPENDS_TO_USE_UP_LOG: Final = 1_000
@@ -115,7 +115,7 @@ def fill_with_handoffs(
 ) -> None:
     """Add at least so many handoffs, offered, accepted and completed: ten leads with a hundred each in two commits."""
     genesis = _genesis(scribe)
-    for _ in range(-(-handoffs // (_LEAD_HANDOFFS * leads))):
+    for _ in range(-(-handoffs // (LEAD_HANDOFFS * leads))):
         offered = scribe.ledger.append(*(draft for _ in range(leads) for draft in _lead(genesis, agents)))
         # An acceptance hangs from the digest of the signed offer, so it cannot be in the same commit.
         scribe.ledger.append(*(draft for offer in offered for draft in _attempt(offer)))
@@ -145,7 +145,7 @@ def _lead(genesis: Digest, agents: Sequence[str]) -> Iterator[Draft]:
         cosigner=signer,
         contents=(new_content("intent", "Fix invoice rounding", at),),
     )
-    for number in range(_LEAD_HANDOFFS):
+    for number in range(LEAD_HANDOFFS):
         offered = HandoffInitiated(
             handoff=new_handoff_id(at),
             run=run,
