@@ -35,6 +35,18 @@ PLACES: Final = {
     "where is a store opened by its URL?": "store/factory.py",
     "where does the MCP proxy decide about a call?": "adapters/mcp/proxy/call_decision.py",
     "where are the sessions of coding agents brought into a ledger?": "adapters/importer/session_import.py",
+    "where is a whole job retold in prose, from what was recorded?": "review/story.py",
+    "where is it worked out who may have caused a failure?": "review/suspects.py",
+    "where does a person say that a finding may stay as it is?": "review/acknowledgement.py",
+    "where are the numbers computed that say how like its former self an agent still is?": "drift/stability.py",
+    "where is an agent told how earlier work like its own went?": "drift/receiver_memory.py",
+    "where is it tested whether a difference between two weeks can be chance?": "drift/statistics.py",
+    "where are the graphs drawn that people see in a browser?": "server/page/chart.py",
+    "where is it listed what the web page shows under which address?": "server/page/view_table.py",
+    "where does a request of an agent on another server become a handoff here?": "server/a2a/visit.py",
+    "where is work given to an agent that runs on somebody else's server, over A2A?": "adapters/a2a/remote_agent.py",
+    "where is what was recorded written as numbers for Prometheus?": "telemetry/metric_text.py",
+    "where is it decided which hosts our own outgoing requests may reach?": "dispatch/egress_rule.py",
 }
 
 # They end in -ing, and are nouns.

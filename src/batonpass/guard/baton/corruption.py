@@ -192,7 +192,7 @@ def find_unverified_work(baton: Baton, policy: HandoffPolicy) -> Iterator[Proble
     """Yield the completed work that nobody verified, if the policy requires verification."""
     if not policy.verified_only:
         return
-    # Results of a child are verified by its parent before it hands on, and refused there: see `guard.policy.trust`.
+    # Results of a child are verified by its parent before it hands on, and refused there: see `unverified_results`.
     for work in (item.value for item in baton.items if isinstance(item.value, WorkItem)):
         if not work.verified:
             yield _corruption(

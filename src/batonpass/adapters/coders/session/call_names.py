@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from batonpass.adapters.coders.events import HookEvent
-from batonpass.adapters.coders.session.session_state import HookSession
+from batonpass.adapters.coders.session.hook_session import HookSession
 
 INFERRED: Final = "inferred-"
 _DIGITS: Final = 16

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.transcripts.patches import read_patch
 from batonpass.adapters.coders.events import HookEvent, task_of
-from batonpass.adapters.coders.session.session_state import MadeCall
+from batonpass.adapters.coders.session.hook_session import MadeCall
 from batonpass.adapters.coders.session.told_edit import ToldEdit, told_edit
 from batonpass.adapters.importer.receipt_words import change_of
 from batonpass.adapters.session_files.conversation import relative_to

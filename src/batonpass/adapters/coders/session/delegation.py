@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.adapters.coders.session.agent_definition import find_makeup
+from batonpass.adapters.coders.session.hook_session import HookSession, OfferedByCall, Track
 from batonpass.adapters.coders.session.pen import Pen
-from batonpass.adapters.coders.session.session_state import HookSession, OfferedByCall, Track
 from batonpass.adapters.importer.receipt_words import NOT_THERE, as_code, within_limit
 from batonpass.briefing.render import attach
 from batonpass.errors import HandoffEndedError, HandoffHeldError

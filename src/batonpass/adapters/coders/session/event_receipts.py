@@ -15,7 +15,7 @@ from batonpass.adapters.coders.dialects.table import DIALECTS
 from batonpass.adapters.coders.events import HookEvent, is_agent_id, task_listened_to, task_of
 from batonpass.adapters.coders.session.changed_files import ChangesFound, Changing
 from batonpass.adapters.coders.session.delegation import Delegating, Delegation
-from batonpass.adapters.coders.session.session_state import Going, HookSession, MadeCall, OfferedByCall, Track
+from batonpass.adapters.coders.session.hook_session import Going, HookSession, MadeCall, OfferedByCall, Track
 from batonpass.adapters.coders.session.sub_agent_link import (
     OfferLink,
     find_link,

@@ -25,8 +25,8 @@ from batonpass.adapters.coders.session.call_names import forget_name, with_name
 from batonpass.adapters.coders.session.changed_files import Changing
 from batonpass.adapters.coders.session.delegation import Delegating
 from batonpass.adapters.coders.session.event_receipts import Following, RefusedCall
+from batonpass.adapters.coders.session.hook_session import Going, HookSession, MadeCall
 from batonpass.adapters.coders.session.recovery import remember_session
-from batonpass.adapters.coders.session.session_state import Going, HookSession, MadeCall
 from batonpass.adapters.coders.session.silent_end import REASON, find_silent
 from batonpass.adapters.coders.session.sub_agent_link import nested_name
 from batonpass.adapters.importer.session_import import principal_of

@@ -14,8 +14,8 @@ from batonpass.adapters.coders.events import HookEvent, task_of
 from batonpass.adapters.coders.rules.directory_policy import Ruled, wrong_file
 from batonpass.adapters.coders.rules.tool_actions import HookedCall, call_of, same_arguments
 from batonpass.adapters.coders.session.changed_files import ChangesFound
+from batonpass.adapters.coders.session.hook_session import Going, HookSession, MadeCall, Track
 from batonpass.adapters.coders.session.recovery import SAID, STATEMENT, UNLET
-from batonpass.adapters.coders.session.session_state import Going, HookSession, MadeCall, Track
 from batonpass.adapters.coders.session.sub_agent_link import transcript_of
 from batonpass.adapters.importer.import_sources import describe_recorded, series_of, session_id_of
 from batonpass.adapters.importer.receipt_words import as_code, within_limit

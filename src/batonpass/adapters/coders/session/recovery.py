@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batonpass.adapters.coders.events import HookEvent
-from batonpass.adapters.coders.session.session_state import Going, HookSession, MadeCall, OfferedByCall, Track
+from batonpass.adapters.coders.session.hook_session import Going, HookSession, MadeCall, OfferedByCall, Track
 from batonpass.adapters.importer.import_sources import as_source, series_of, session_id_of
 from batonpass.adapters.tool_kinds import Coder
 from batonpass.attribution.git.arrived_commits import HistoryHead

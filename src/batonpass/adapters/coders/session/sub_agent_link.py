@@ -12,7 +12,7 @@ from msgspec import Struct
 from batonpass.adapters.claude_code.transcripts import transcript
 from batonpass.adapters.coders.dialects.dialect import LinkKind
 from batonpass.adapters.coders.events import HookEvent
-from batonpass.adapters.coders.session.session_state import HookSession, OfferedByCall
+from batonpass.adapters.coders.session.hook_session import HookSession, OfferedByCall
 from batonpass.adapters.session_files.session_values import LinkedBy
 from batonpass.adapters.tool_kinds import Coder
 
