@@ -182,7 +182,7 @@ class Admin:
             return tuple(find_webhooks(view))
 
     def record_webhook(self, body: "WebhookChanged", *, url: str | None = None, reason: str | None = None) -> None:
-        """Record what became of a webhook. `dispatch.webhooks.Webhooks` looks after its secret as well."""
+        """Record the new state of a webhook. `dispatch.webhooks.Webhooks` looks after its secret as well."""
         from batonpass.ledger.webhook_notes import note_webhook  # noqa: PLC0415 - as above
 
         ledger, identity = self._membership().join()

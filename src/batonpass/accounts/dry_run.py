@@ -33,7 +33,7 @@ _COMMANDS: Final = ("command", "line")  # the arguments of Claude Code's shells,
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """One recorded handoff or call, and what a rule says about it."""
+    """One recorded handoff or call, and the decision of a rule about it."""
 
     id: str
     sentence: str
@@ -57,7 +57,7 @@ class Count(Struct):
 
 
 class DryRun(Struct, frozen=True, kw_only=True):
-    """What a policy would have done with the latest handoffs and calls."""
+    """The decisions that a policy would have made about the latest handoffs and calls."""
 
     looked_at: int
     counts: dict[str, Count]
@@ -78,7 +78,7 @@ def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
 
 
 def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str, tuple[GateDecision, ...]]:
-    """Return a handoff's or call's id, and what a policy says about it. Raises `NotFoundError` for other receipts."""
+    """Return the id of a handoff or call, and the policy's decision. Raises `NotFoundError` for other receipts."""
     if isinstance(receipt.body, HandoffInitiated):
         return receipt.body.handoff, judge_handoff(_handoff_facts(view, receipt, receipt.body, policy), policy)
     call = find_calls([receipt]).get(call_of(receipt) or CallId(""))
@@ -89,7 +89,7 @@ def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str
 
 
 def _judge_by_tables(view: LedgerView, call: CallRecord, policy: Policy) -> Iterator[GateDecision]:
-    """Yield what the grants by agent deny: the caller's own, and those of everybody above."""
+    """Yield the denials by grants for agents: the caller's own, and those of everybody above."""
     if not policy.grants:
         return
     granted = granted_call(view, call)
@@ -135,7 +135,7 @@ def _handoff_facts(view: LedgerView, receipt: Receipt, body: HandoffInitiated, p
 
 
 def _used(view: LedgerView, call: CallRecord, target: str | None) -> UsedOn | None:
-    """Return what a recorded call was used on: the command that it was given, else its target."""
+    """Return the object of a recorded call: the command that it was given, else its target."""
     granted = granted_call(view, call)
     given = {} if granted is None else granted.arguments
     if texts := [text for name in _COMMANDS if isinstance(text := given.get(name), str)]:

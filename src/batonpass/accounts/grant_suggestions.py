@@ -92,7 +92,7 @@ def _observed(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterat
 
 
 def _written(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterator[tuple[RunId, Call]]:
-    """Yield the writes of commands: in an enforced run a command may change only what the run may write."""
+    """Yield the writes of commands: in an enforced run, a command may change only files that the run may write."""
     for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind, since=since)):
             call = read_call(view, read_receipt(stored)) if b'"changes"' in stored.payload else None

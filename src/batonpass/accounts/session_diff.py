@@ -10,7 +10,7 @@ from batonpass.model.baton.session import REVISIT, SessionState, revisit_mark
 
 
 class Topic(StrEnum):
-    """What a change is about, in order of interest."""
+    """The subject of a change, in order of interest."""
 
     DECISION = "decision"
     THRESHOLD = "threshold"

@@ -1,4 +1,4 @@
-"""What sessions carry along: how much, how old, how fast it grew, and decisions in use whose reason is gone."""
+"""The load of sessions: how many items they carry, how old, how fast it grew, and decisions without their reason."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class UnreasonedDecision(Struct, frozen=True, kw_only=True):
 
 
 class SessionLoad(Struct, frozen=True, kw_only=True):
-    """What a session would pass on now, and what it passed on after its first root."""
+    """The items that a session would pass on now, compared with those after its first root."""
 
     session: SessionId
     roots: tuple[Run, ...]
@@ -38,7 +38,7 @@ class SessionLoad(Struct, frozen=True, kw_only=True):
 
 
 def weigh_session(view: LedgerView, session: SessionId, roots: Sequence[Run], at: datetime) -> SessionLoad:
-    """Return what a session carries along at a moment."""
+    """Return the load of a session at a moment."""
     state = read_session(view, find_stops(view, roots), at, session=session)
     first = state if len(roots) == 1 else read_session(view, find_stops(view, roots[:1]), at, session=session)
     return SessionLoad(

@@ -111,7 +111,7 @@ def _with_notes(view: LedgerView, asked: AskedFile, lines: Lines | None = None) 
 
 
 def blame_by_git(path: Path, lines: Lines | None = None) -> Blame | None:
-    """Return who wrote lines of a file, from notes and what other tools left; None if that leaves sessions to be read.
+    """Return who wrote lines of a file, from notes and other tools' claims; None if sessions should be read as well.
 
     Sessions say more than other tools do. Where there are none, and nothing else either, it is None as well.
     """
@@ -129,7 +129,7 @@ def blame_by_git(path: Path, lines: Lines | None = None) -> Blame | None:
 
 
 class GitSources:
-    """What repositories have besides commits: notes, and what other tools left; opened once for one question."""
+    """The sources in repositories besides commits: notes, and claims of other tools; opened once for one question."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[Path, str | None], NoteSource | None] = {}
@@ -140,7 +140,7 @@ class GitSources:
         return self._source(asked) is not None
 
     def fill(self, blame: Blame, asked: AskedFile, names: History) -> Blame:
-        """Return an answer in which notes explain what nothing else explains, and the word of others is told."""
+        """Return an answer in which notes explain lines that the ledger does not, with claims of other tools."""
         if all(line.known is not HowKnown.UNEXPLAINED for line in blame.lines):
             return blame
         source = self._source(asked)
@@ -162,7 +162,7 @@ class GitSources:
 
 
 def ledger_beside(path: Path, ledger: str | None = None) -> Settings | None:
-    """Return the ledger nearest to a file, whatever the current directory is; None if none is named and none exists."""
+    """Return the ledger nearest to a file, from any current directory; None if none is named and none exists."""
     if ledger or os.environ.get(LEDGER):
         return find_settings(ledger)
     found = find_settings(directory=path.absolute().parent)
@@ -199,7 +199,7 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
 
 
 def _stamp(settings: Settings) -> tuple[int, int] | None:
-    """Return what differs after a SQLite file was written; None for other stores, which need no such look."""
+    """Return a stamp that differs after a SQLite file was written; None for other stores, which need none."""
     if not settings.ledger.startswith(SQLITE):
         return None
     try:

@@ -126,7 +126,7 @@ def recorded_agent(
 
 
 class _Asked(NamedTuple):
-    """What is the same for every task of an agent."""
+    """The settings that are the same for every task of an agent."""
 
     agent: AgentId
     may: Sequence[str]
@@ -151,6 +151,6 @@ def _open(asked: _Asked, task: str) -> LiveHandoff | LiveRun:
 
 
 def _report(run: LiveRun, result: object) -> None:
-    """Report what an agent returned, unless it reported by itself."""
+    """Report the value that an agent returned, unless it reported by itself."""
     if run.reported is None and result is not None:
         run.report(result if isinstance(result, str | Report) else repr(result))

@@ -27,7 +27,7 @@ class Coder(StrEnum):
 
 
 class ToolKind(StrEnum):
-    """What a tool does."""
+    """The kind of a tool, by its effect."""
 
     SHELL = "shell"  # runs a command
     WRITER = "writer"  # edits files that it names
@@ -41,7 +41,7 @@ class ToolKind(StrEnum):
 
 
 class ToolAccess(StrEnum):
-    """What a tool needs of the files and programs of this machine."""
+    """The access of a tool to the files and programs of this machine."""
 
     READ = "read"
     WRITE = "write"
@@ -49,7 +49,7 @@ class ToolAccess(StrEnum):
 
 
 class ToolForm(Struct, frozen=True, kw_only=True):
-    """What a tool does, and which of its arguments names what."""
+    """The kind of a tool, and the meaning of its arguments."""
 
     kind: ToolKind
     leading: str | None = None  # a rule about this tool of Claude Code applies to it too
@@ -298,7 +298,7 @@ def as_coder(name: str) -> Coder:
 
 
 def find_form(coder: str, tool: str) -> ToolForm | None:
-    """Return what is known of an agent's tool; None if nothing is, so that it may do anything."""
+    """Return the known form of an agent's tool; None if it is unknown and may do anything."""
     form = TOOLS[coder].get(tool)  # one look-up: this runs many times for each event
     if form is None and coder == Coder.CODEX and tool.startswith(_FAMILIES):
         family = next(one for one in _FAMILIES if tool.startswith(one))

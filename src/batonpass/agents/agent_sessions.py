@@ -1,4 +1,4 @@
-"""Sessions of native agents: what the model of a root run is told besides the user's words.
+"""Sessions of native agents: the state that the model of a root run gets beside the user's words.
 
 Nothing of an earlier conversation is shown to a model again. What lasts is derived from receipts: decisions, open
 questions, verified results, what is in flight. So the prompt does not grow with the session, a stale page is not read
@@ -26,7 +26,7 @@ MOST_EXCHANGES: Final = 3
 
 
 def told_besides(run: AsyncRun, store: LedgerStore, words: str = "", *, limit: int | None = LIMIT) -> str:
-    """Return what the model of a root run is told besides the user's words; empty if there is nothing to tell."""
+    """Return the text that the model of a root run gets beside the user's words; empty if there is none."""
     with store.view() as view:
         known = view.get_run(run.id)
         exchanges = [] if known.series is None else _exchanges(view, known.series, known)
@@ -63,7 +63,7 @@ def _intent(view: LedgerView, run: RunId) -> str:
 
 
 def _failed_before(view: LedgerView, current: Run) -> Resumption | None:
-    """Return what a failed run under the same key did: its calls were made, though this run makes its own."""
+    """Return the calls of a failed run under the same key, in words: they were made, though this run makes its own."""
     first = read_receipt(view.get_receipt_at(StreamId(current.id), 1))
     continues = first.body.continues if isinstance(first.body, RunStarted) else None
     if continues is None or KEY not in first.content:

@@ -47,7 +47,7 @@ def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
 
 
 def describe_past(store: LedgerStore, past: Resumption) -> Earlier:
-    """Return what earlier attempts finished, left in doubt and handed off, in words."""
+    """Return the finished calls, the calls in doubt and the handoffs of earlier attempts, in words."""
     before = tell_past(store, past)
     return Earlier(
         finished=tuple(map(_call, before["finished"])),
@@ -76,7 +76,7 @@ def prepare_input(run: LiveRun, store: LedgerStore, *, can_ask: bool = True, rec
 
 
 def _remember(run: LiveRun, store: LedgerStore, grant: EffectiveGrant, most: int) -> str:
-    """Return what earlier handoffs of this kind came to. What they had from outside taints the run from now on."""
+    """Return the results of earlier handoffs of this kind. Their outside content taints the run from now on."""
     keep_up(store)
     baton = run.baton
     with store.view() as view:

@@ -231,7 +231,7 @@ class Crew:
         return CrewResult(output=_said(result), results=recalled.results or (result,), run=result.run)
 
     async def _work(self, run: AsyncRun, task: str) -> tuple[Result, ...]:
-        """Let all members work on a task below a run, and report what they delivered."""
+        """Let all members work on a task below a run, and report their results."""
         results = await (self._together(run, task) if self._side_by_side else self._in_turn(run, task))
         done = tuple(
             WorkItem(f"{agent} delivered") for agent, one in zip(self._agents, results, strict=False) if one.delivered

@@ -55,7 +55,7 @@ class FileGiven:
 
 @dataclass(frozen=True, slots=True)
 class WorkGiven:
-    """Work that is done: what it gave, and how it was checked."""
+    """Work that is done: its result, and how it was checked."""
 
     what: str
     outputs: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class QuestionGiven:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the agent needs for the task."""
+    """The tools and skills that the agent needs for the task."""
 
     inputs: list[str] = field(default_factory=list)  # names of artifacts
     tools: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a model is told when somebody has decided about its held calls and handoffs."""
+"""The message to a model after somebody has decided about its held calls and handoffs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from batonpass.model.base.ids import AgentId
 
 
 async def go_on(here: Current, decided: Iterable[HeldWork]) -> str:
-    """Go on with the handoffs that were approved, and return what the model is told; empty if nothing was decided.
+    """Go on with the approved handoffs, and return the message to the model; empty if nothing was decided.
 
     The model makes a call itself, because only it knows whether it still wants it. A handoff was begun already: whoever
     worked on it goes on, and the model gets the result.
@@ -37,6 +37,6 @@ async def _told(here: Current, one: HeldWork) -> str:
 
 
 def show_held(held: Sequence[HeldWork]) -> str:
-    """Return the words for whoever asked: what waits for a person, and how the work goes on."""
+    """Return the words for the caller: the calls that wait for a person, and how the work goes on."""
     waits = "; ".join(f"{one.name} ({one.words}): `{one.command}`" for one in held)
     return f"Held until a person decides: {waits}. After that, resume the run, or run it again with its key."

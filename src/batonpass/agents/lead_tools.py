@@ -1,4 +1,4 @@
-"""The tools with which a lead judges what came back: verify, accept unverified, refute, send back.
+"""The tools with which a lead judges a result: verify, accept unverified, refute, send back.
 
 A result is provisional until somebody else has looked. These tools make a model that hands work off able to do that, by
 the same use cases as programs and people. It judges only handoffs of its own run, and never without evidence.

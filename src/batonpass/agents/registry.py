@@ -19,7 +19,7 @@ CREW: Final = "crew"  # stands for the model of a crew, which has none
 
 
 class AgentWorker(Protocol):
-    """What works on handoffs to a registered agent: the runner of its model, or a crew."""
+    """The worker behind a registered agent: the runner of its model, or a crew."""
 
     async def introduce(self, card: Card) -> None:
         """Register the card of the agent in its relay."""

@@ -189,7 +189,7 @@ class AgentRunner:
         reports: bool,
         checkpoints: bool,
     ) -> "ModelAnswer | tuple[HeldWork, ...]":
-        """Let a model work until it answers and nothing of it is held; return what waits for a person if something is.
+        """Let a model work until it answers, and return the answer; or return its held calls, if a person must decide.
 
         What a model says while a call of it is held is no result: it may sound like the end. It is told what people
         decided, and answers again.

@@ -250,7 +250,7 @@ class AsyncRun(Face[LiveRun]):
 
     @property
     def earlier(self) -> Resumption:
-        """Return what earlier attempts finished, left in doubt and handed off."""
+        """Return the finished calls, the calls in doubt and the handoffs of earlier attempts."""
         return self.sync.earlier
 
     def is_limited(self, unit: Unit | str) -> bool:
@@ -264,7 +264,7 @@ class AsyncRun(Face[LiveRun]):
 
     @property
     def session(self) -> SessionState:
-        """Return what came along from earlier root runs: kept, to decide again, left open, in flight."""
+        """Return the state inherited from earlier root runs: kept, to decide again, left open, in flight."""
         return self.sync.session
 
     @property

@@ -98,7 +98,7 @@ class CarriageFinding(Struct, frozen=True, kw_only=True):
 
 
 class CarriageHop(Struct, frozen=True, kw_only=True):
-    """One offer on the way down: what its sender had, and what it handed on."""
+    """One offer on the way down: the items of its sender, and those that it handed on."""
 
     number: int
     handoff: HandoffId
@@ -130,7 +130,7 @@ class CarriageHop(Struct, frozen=True, kw_only=True):
 
     @property
     def fidelity(self) -> float:
-        """Return the share of what the sender had that it handed on unchanged; 1 if it had nothing."""
+        """Return the share of the sender's items that it handed on unchanged; 1 if it had none."""
         return self.passed / self.had if self.had else 1.0
 
 
@@ -150,7 +150,7 @@ class Carriage(Struct, frozen=True, kw_only=True):
 
     @property
     def fidelity(self) -> float:
-        """Return the share of what existed on the way from the root that arrived unchanged; 1 if there was nothing."""
+        """Return the share of all items on the way from the root that arrived unchanged; 1 if there were none."""
         return self.kept / self.upstream if self.upstream else 1.0
 
     @property
@@ -278,7 +278,7 @@ def _offers(view: LedgerView, handoff: Handoff) -> Iterator[_Offer]:
 
 
 def _results(view: LedgerView, run: RunId, offer: Receipt) -> Iterator[_Delivered]:
-    """Yield what the children of a run had delivered when it made an offer, the first child first."""
+    """Yield the results of the children of a run at the time of an offer, the first child first."""
     for child in sorted(view.find_handoffs(parent=run), key=lambda child: child.seq):
         if child.run is None or child.seq >= offer.seq:
             continue
@@ -367,7 +367,7 @@ def _known(way: _Way, number: int, offer: _Offer) -> dict[ContentId, Carried]:
 
 
 def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:
-    """Add what a run recorded before its offer, and yield what it was released from."""
+    """Add the items that a run recorded before its offer, and yield the constraints that were relaxed."""
     opening = offer.opening
     if isinstance(opening.body, RunStarted) and (intent := opening.content.get(Part.INTENT)) is not None:
         ref = Carried(item=intent.id, digest=intent.digest, part=Part.INTENT)

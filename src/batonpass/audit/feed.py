@@ -22,7 +22,7 @@ class Feed:
         self._unsequenced: set[ReceiptId] = set()
 
     def sequence(self) -> None:
-        """Give positions to what others recorded. Without write access, or while others write, nothing happens."""
+        """Give positions to receipts of others. Without write access, or while others write, nothing happens."""
         # Receipts without a position are read as well, so a reader never waits for the writers.
         with suppress(StoreReadOnlyError, StoreRefusedError, StoreBusyError):
             self._store.sequence()
@@ -34,7 +34,7 @@ class Feed:
             self._unsequenced.add(stored.id)
 
     def read(self, view: LedgerView) -> Iterator[StoredReceipt]:
-        """Yield what was recorded since the last time, in order."""
+        """Yield the receipts since the last call, in order."""
         last = view.last_position()
         for stored in view.find_receipts(ReceiptQuery(root=self._root, first=self._position + 1, last=last)):
             if stored.id in self._unsequenced:

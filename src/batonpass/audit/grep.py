@@ -63,7 +63,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class SearchPattern:
-    """A regular expression with linear running time, whatever the pattern and text. Raises `InvalidValueError`."""
+    """A regular expression with linear running time for every pattern and text. Raises `InvalidValueError`."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         options = re2.Options()

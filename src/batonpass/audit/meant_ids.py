@@ -243,7 +243,7 @@ def describe(view: LedgerView, found: Sequence[Meant]) -> Iterator[str]:
 
 
 def _plain(given: str) -> str:
-    """Return what was typed, without decoration that our own output adds."""
+    """Return the typed id, without decoration that our own output adds."""
     return given.strip().removeprefix("…")
 
 
@@ -317,7 +317,7 @@ def _roots(runs: Iterable[Run]) -> Iterator[Run]:
 
 
 def _about(view: LedgerView, tasks: Tasks, meant: Meant) -> tuple[str, datetime, tuple[str, ...]]:
-    """Return what a thing is, when it began, and its task if it has one."""
+    """Return the kind of a thing, when it began, and its task if it has one."""
     match meant.kind:
         case "run":
             run = view.get_run(RunId(meant.id))
@@ -388,7 +388,7 @@ def get_held(view: LedgerView, given: str) -> HeldCall:
 
 
 def _choose_held(view: LedgerView, given: str, what: str, kinds: Sequence[str]) -> tuple[Meant, dict[CallId, HeldCall]]:
-    """Return what is meant among held calls and things of these kinds, and all held calls."""
+    """Return the held call or other thing that an id names, and all held calls."""
     calls = {held.call: held for held in view.find_held_calls()}
 
     def named(name: str) -> Iterable[Meant]:

@@ -1,4 +1,4 @@
-"""What somebody can check who has a key and a few files, and no ledger: a receipt under a seal, and two seals.
+"""Checks with a key and a few files, without a ledger: a receipt under a seal, and two seals.
 
 docs/spec/seal.md, section 5. The key has to come from elsewhere: whoever made up a receipt can make up a key as well.
 """

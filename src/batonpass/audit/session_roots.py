@@ -1,4 +1,4 @@
-"""The roots of a session, where it stopped, and what each root continues."""
+"""The roots of a session, where it stopped, and the roots that each of them continues."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

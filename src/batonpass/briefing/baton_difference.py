@@ -38,7 +38,7 @@ def compare(before: Baton, after: Baton) -> BatonDifference:
 
 
 def describe_difference(before: Baton, after: Baton) -> str:
-    """Return the difference as Markdown, for a person who asks what was lost."""
+    """Return the difference as Markdown, for a person who looks for lost items."""
     found = compare(before, after)
     counts = f"{counted(len(found.carried), 'item')} carried unchanged, {len(found.added)} new"
     parts = [

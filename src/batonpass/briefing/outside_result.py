@@ -12,7 +12,7 @@ def show_outside(tool: str, text: str) -> str:
 
 
 def fit(text: str) -> tuple[str, str]:
-    """Return what is shown of a text, and a sentence about the rest; the sentence is empty if nothing is left out."""
+    """Return the shown part of a text, and a sentence about the rest; the sentence is empty if nothing is left out."""
     if len(text) <= LIMIT:
         return text, ""
     rest = (

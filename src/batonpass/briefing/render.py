@@ -38,7 +38,7 @@ _READING: Final = (
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
-    """What earlier attempts at the same handoff left, in words."""
+    """The remains of earlier attempts at the same handoff, in words."""
 
     finished: tuple[str, ...] = ()
     in_doubt: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a session knows, for the model of a root run: derived state, bounded, and never a conversation.
+"""The state of a session for the model of a root run: derived, bounded, and never a conversation.
 
 A root run has no baton. Its model reads the user's words, and before them, quoted, what was recorded for this session:
 constraints, decisions, open questions, verified work, what is still going on, and what was asked last.
@@ -27,7 +27,7 @@ _OPENING: Final = (
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """What was asked in an earlier root run of a session, and what came of it."""
+    """A request in an earlier root run of a session, and its result."""
 
     asked: str
     by: str
@@ -46,7 +46,7 @@ def tell_session(
     earlier: Earlier | None = None,
     limit: int | None = LIMIT,
 ) -> str:
-    """Return what is known as a quoted block, to be read beside the user's words; empty if nothing is known.
+    """Return the state as a quoted block, to be read beside the user's words; empty if there is none.
 
     Constraints and exclusions always stand there. Of the rest, the newest stays within `limit` characters; how much is
     left out is said, and `None` leaves out nothing.
@@ -68,7 +68,7 @@ def tell_session(
 
 
 def _within(pieces: Sequence[Piece], limit: int) -> Iterator[Piece]:
-    """Yield what binds, and of the rest as many of the newest as fit, in their order."""
+    """Yield all binding items, and as many of the newest others as fit, in their order."""
     left = limit
     for piece in pieces:
         size = len(piece.text) + len(piece.note)

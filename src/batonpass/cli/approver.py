@@ -130,7 +130,7 @@ def revoke(name: str, reason: str) -> None:
 
 
 def find_own_key(relay: "Relay", principal: str) -> tuple[Key | None, ApproverFile | None]:
-    """Return a principal's active key in this ledger and its file on this machine; None for what is missing."""
+    """Return a principal's active key in this ledger and its file on this machine; None for either that is missing."""
     for key in _approvers(relay):
         if key.principal == principal and key.status is KeyStatus.ACTIVE:
             return key, find_approver(find_approvers_home(), key.id)

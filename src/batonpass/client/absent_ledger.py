@@ -1,4 +1,4 @@
-"""What stands where a relay in this process has its ledger: whoever needs it is told that it is elsewhere."""
+"""A stand-in for the ledger of a relay in this process: every use raises that it is elsewhere."""
 
 import threading
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""What a program asked for, and whether a receipt that it is to sign says that and nothing else.
+"""An act that a program asked for, and whether a receipt that it is to sign says that and nothing else.
 
 A control plane prepares the receipts and the program signs them with the key of its run. The program trusts nobody
 there: it decodes what it is to sign, opens every content by its digest, and compares both with its own words.
@@ -31,7 +31,7 @@ Words = Mapping[str, bytes]
 
 
 class SignatureAsked(Struct, frozen=True, kw_only=True):
-    """What a control plane wants to have signed, opened: the receipt, and the contents that it names."""
+    """A request for a signature, decoded: the receipt, and the contents that it names."""
 
     act: str
     number: int
@@ -43,7 +43,7 @@ class SignatureAsked(Struct, frozen=True, kw_only=True):
 
 
 class AskedAct(Struct, frozen=True, kw_only=True):
-    """One act that a program asked for: in which run, which kinds of receipts it makes, and what they have to say."""
+    """One act that a program asked for: its run, the kinds of its receipts, and the fields that they must have."""
 
     run: RunId | None  # in whose name; None if the act begins a run
     kinds: frozenset[str]
@@ -80,7 +80,7 @@ class AskedAct(Struct, frozen=True, kw_only=True):
 
 
 def opened_question(told: Any) -> SignatureAsked:  # noqa: ANN401 - JSON
-    """Return what is to be signed, decoded and checked against its digests. Raises `SigningRefusedError`."""
+    """Return a request for a signature, decoded and checked against its digests. Raises `SigningRefusedError`."""
     try:
         message = b64decode(told["message"], validate=True)
         act, number, key = str(told["act"]), int(told["number"]), PublicKey(str(told["key"]))

@@ -32,7 +32,7 @@ _TAKES_ANSWERS: Final = range(200, 300)
 
 
 class RemoteReply(Struct, frozen=True, kw_only=True):
-    """What a control plane answered."""
+    """The answer of a control plane."""
 
     status: int
     body: bytes
@@ -149,7 +149,7 @@ class Connection:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host is this machine, whatever any name server says."""
+    """Return whether a host is this machine, without asking a name server."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""One act at a control plane: it is asked for, what it needs is signed here, and a lost connection costs nothing.
+"""One act at a control plane: requested there, signed here, and repeated safely after a lost connection.
 
 The same key goes with every repetition. A control plane that is still there knows the act by it. One that was started
 anew is told which receipt was signed last: if that is in the ledger, the act was done, and is answered from there.
@@ -47,7 +47,7 @@ class PlaneExchange:
         self._seqs: dict[RunId, int] = {}
 
     def read(self, path: str, *, run: RunId | None = None) -> RemoteReply:
-        """Return what is at a path, in the name of a run or in one's own."""
+        """Return the answer to a GET of a path, in the name of a run or in one's own."""
         return self.connection.send("GET", path, headers=self._proof(run))
 
     def read_json(self, path: str, *, run: RunId | None = None) -> Any:  # noqa: ANN401 - JSON
@@ -60,7 +60,7 @@ class PlaneExchange:
         return self.connection.send("POST", path, said, headers).json(self.connection.url)
 
     def act(self, path: str, said: object, act: AskedAct, *, signer: Signer | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Do an act, sign what it needs, and return the answer. Raises what the control plane raised.
+        """Do an act, sign its receipts, and return the answer. Raises the error that the control plane raised.
 
         `signer` is the key of a run that it begins. Raises `SigningRefusedError` if something else is to be signed than
         was asked for, and `ServerUnreachableError`.
@@ -88,7 +88,7 @@ class PlaneExchange:
             return reply.json(self.connection.url)
 
     def _finished(self, reply: RemoteReply, act: AskedAct, signer: Signer | None, sent: _Sent) -> RemoteReply:
-        """Sign what is asked for, step by step, until the act is done."""
+        """Sign the requested receipts, step by step, until the act is done."""
         while reply.status == _WAITS:
             asked = opened_question(reply.json(self.connection.url))
             path = f"/v1/acts/{asked.act}"
@@ -129,7 +129,7 @@ class PlaneExchange:
         return signature
 
     def _settle(self, sent: _Sent) -> None:
-        """Remember how far runs have come. What was prepared and never written may be asked for once more."""
+        """Remember how far runs have come. A receipt that was prepared and never written may be requested again."""
         with self._lock:
             for run, seq in sent.places:
                 self._seqs[run] = max(seq, self._seqs.get(run, 0))

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class RunOpener(Protocol):
-    """Makes a run of what a control plane tells about one that was begun."""
+    """Makes a run from the control plane's answer about one that was begun."""
 
     def __call__(self, told: Mapping[str, Any], run: Run) -> LiveRun:
         """Return the run."""
 
 
 class RemoteHandoff(LiveHandoff):
-    """A handoff whose ledger is elsewhere. What needs the ledger itself raises `NotOverHttpError`."""
+    """A handoff whose ledger is elsewhere. Methods that need the ledger itself raise `NotOverHttpError`."""
 
     def __init__(
         self,

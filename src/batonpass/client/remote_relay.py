@@ -151,7 +151,7 @@ class RemoteRelay(Relay):
         return RemoteCallHeld(self._exchange, call)
 
     def waiting(self) -> list[Mapping[str, Any]]:
-        """Return what waits for an approval, as the control plane tells it. Needs the role of an operator."""
+        """Return the calls and handoffs that wait for an approval. Needs the role of an operator."""
         found: list[Mapping[str, Any]] = []
         after: str | None = ""
         while after is not None:

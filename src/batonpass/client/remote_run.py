@@ -73,7 +73,7 @@ _THERE: Final = frozenset(
 
 
 class RemoteRun(LiveRun):
-    """A run whose ledger is elsewhere. What needs the ledger itself raises `NotOverHttpError`."""
+    """A run whose ledger is elsewhere. Methods that need the ledger itself raise `NotOverHttpError`."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class RemoteRun(LiveRun):
         return str(self.told.get("task", ""))
 
     def traceparent(self) -> str:
-        """Return what to send to whoever goes on below this run in a trace, as the control plane said it."""
+        """Return the `traceparent` header for callees of this run, as the control plane said it."""
         return str(self.told.get("traceparent", ""))
 
     def messages(self) -> object | None:
@@ -160,7 +160,7 @@ class RemoteRun(LiveRun):
         self._exchange.act(f"/v1/runs/{self.id}/checkpoints", {"messages": said}, act)
 
     def note_message(self, message: object, *, number: int | None = None) -> None:
-        """Remember nothing: what a model said last is noted where the ledger is."""
+        """Remember nothing: the last message of a model is noted where the ledger is."""
 
     def _begin(self, call: ToolCall[Any]) -> Begun | Replayed:
         declared = call.declared
@@ -333,7 +333,7 @@ def told_items(items: Iterable[GivenItem]) -> dict[str, Any]:
 
 
 def told_grant(grant: GrantRequest | None) -> dict[str, Any]:
-    """Return a grant as it is asked for. Raises `NotOverHttpError` for what cannot be said so."""
+    """Return a grant as the interface takes it. Raises `NotOverHttpError` for a grant that it cannot express."""
     if grant is None:
         return {}
     if grant.max_depth is not None or (grant.limits is not None and not isinstance(grant.limits, str)):

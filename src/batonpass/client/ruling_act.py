@@ -1,4 +1,4 @@
-"""What an approver signs through a control plane: the ruling about the hold whose sheet they have read."""
+"""The ruling that an approver signs through a control plane, about the hold whose sheet they have read."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the receipts of each act have to say: the program's own words, and nobody else's."""
+"""The fields that the receipts of each act must have: the program's own words, and nobody else's."""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 def any_act(run: RunId) -> AskedAct:
-    """Return an act of which a run signs only what the relay notices by itself."""
+    """Return an act of which a run signs only facts that the relay notices by itself."""
     return AskedAct(run=run, kinds=_NOTHING, says=lambda _, __: None)
 
 
@@ -90,7 +90,7 @@ def offer_act(run: RunId, to: str, task: str) -> AskedAct:
 
 
 def verdict_act(run: RunId, handoff: HandoffId) -> AskedAct:
-    """Return a verdict of the run on what came back: if it holds, that is written down as verified work."""
+    """Return a verdict of the run on a result: a good one is written down as verified work."""
 
     def says(_: Receipt, words: Words) -> str | None:
         found = _items(words)
@@ -120,7 +120,7 @@ def attach_act(run: RunId, name: str, body: bytes, *, untrusted: bool) -> AskedA
 
 
 def checkpoint_act(run: RunId, messages: object) -> AskedAct:
-    """Return a checkpoint with what the next attempt needs."""
+    """Return a checkpoint with the state that the next attempt needs."""
     said = json.dumps(messages, ensure_ascii=False).encode()
     return AskedAct(
         run=run,
@@ -190,7 +190,7 @@ def _wrong_report(found: bytes | None, report: Report | None) -> str | None:
 
 
 def _wrong_items(words: Words, items: Sequence[ItemValue]) -> str | None:
-    """Return what is wrong if there is an item that is none of ours."""
+    """Return the problem with an item that is not ours; None if there is none."""
     for name, body in words.items():
         if not _is_item(name):
             continue

@@ -69,7 +69,7 @@ def without_secrets(words: Sequence[str], program: str | None = None, *, sentenc
 
 
 class _Words:
-    """State while reading a row of words: the program they belong to, and what the next word is expected to be."""
+    """State while reading a row of words: the program they belong to, and the expected kind of the next word."""
 
     def __init__(self, program: str | None, *, sentence: bool) -> None:
         self._sentence = sentence

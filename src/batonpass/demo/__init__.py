@@ -1,1 +1,1 @@
-"""The demonstrations: what Batonpass records, verifies and finds, in a few seconds."""
+"""The demonstrations: Batonpass records, verifies and finds things, in a few seconds."""

@@ -1,4 +1,4 @@
-"""The main story of the demonstration, and what all stories share. Each step has happened when it is yielded."""
+"""The main story of the demonstration, and parts that all stories share. Each step has happened when it is yielded."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -51,7 +51,7 @@ class StoryLine(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """One step of a story: its title, and lines about what happened."""
+    """One step of a story: its title, and lines about the events."""
 
     title: str
     lines: tuple[StoryLine, ...]
@@ -220,7 +220,7 @@ def _kept_lines(receipt: Receipt, indent: str) -> Iterator[StoryLine]:
 
 
 def verified_step(relay: Relay, title: str = "Verify everything: every byte, signature, link and text") -> Step:
-    """Verify the ledger and return what was checked, as a step. Raises `VerificationError`."""
+    """Verify the ledger and return the counts of the checks, as a step. Raises `VerificationError`."""
     evidence = relay.verify()
     whole = (
         f"whole: {evidence.receipts} receipts in {evidence.streams} streams, {evidence.signatures} signatures, "
@@ -230,11 +230,11 @@ def verified_step(relay: Relay, title: str = "Verify everything: every byte, sig
 
 
 def require_answer(true: bool, what: str) -> None:  # noqa: FBT001 - the result of a comparison
-    """Raise `VerificationError` if the ledger's answer is not what happened."""
+    """Raise `VerificationError` if the ledger's answer differs from the events."""
     if not true:
         raise VerificationError(f"the ledger's answer differs from what happened: {what}; please report this")
 
 
 def confirmed(text: str) -> StoryLine:
-    """Return a line about an answer that was compared with what happened."""
+    """Return a line about an answer that was compared with the events."""
     return StoryLine(f"✓ confirmed: {text}", StoryTone.GOOD)

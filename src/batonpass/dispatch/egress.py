@@ -35,7 +35,7 @@ class EgressLimits(Struct, frozen=True, kw_only=True):
 
 
 class EgressAnswer(Struct, frozen=True, kw_only=True):
-    """What the other side answered. It came from outside: nobody may believe it without a reason."""
+    """The answer of the other side. It came from outside: nobody may believe it without a reason."""
 
     status: int
     headers: Mapping[str, str]  # names in small letters
@@ -81,7 +81,7 @@ class Egress:
         body: bytes | None = None,
         wants_body: bool = True,
     ) -> EgressAnswer:
-        """Make a request and return its answer, whatever its status. Without `wants_body` none of its body is read.
+        """Make a request and return its answer, with any status. Without `wants_body` none of its body is read.
 
         Raises `EgressRefusedError`, `EgressRedirectedError`, `EgressTooLargeError` or `EgressFailedError`.
         """

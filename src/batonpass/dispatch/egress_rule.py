@@ -205,7 +205,7 @@ def carried_address(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address belongs to somebody on the public network, also through what it stands for."""
+    """Return whether an address is public, also after mapped and translated addresses are resolved."""
     meant = carried_address(address)
     if any(one in network for one in (address, meant) for network in _NEVER if one.version == network.version):
         return False

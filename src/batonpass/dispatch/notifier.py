@@ -27,7 +27,7 @@ class Notifier:
         self._outbox = Outbox(relay.store, home, OUTBOX, self._run, desk_of(relay).clock)
 
     def notify_all(self) -> tuple[int, int]:
-        """Deliver what waits and was not delivered yet. Return how many were delivered, and how many failed."""
+        """Deliver all notices that were not delivered yet. Return how many were delivered, and how many failed."""
         return self._outbox.deliver_all()
 
     def run_until(self, stop: threading.Event, *, told: Callable[[int, int], None] | None = None) -> None:

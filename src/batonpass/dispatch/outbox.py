@@ -1,4 +1,4 @@
-"""The outbox: notices about what waits for people, read from the ledger by position and delivered at least once.
+"""The outbox: notices about work that waits for people, read by position and delivered at least once.
 
 The receipts are the outbox: whatever was held or asked is there, whichever process recorded it, and survives every
 crash. A file beside the keys remembers how far each outbox has read and what it could not deliver yet. It is written
@@ -31,7 +31,7 @@ _KINDS: Final = (Kind.HANDOFF_INITIATED, Kind.HANDOFF_HELD, Kind.HANDOFF_ASKED, 
 
 
 class WaitKind(StrEnum):
-    """What somebody has to do: approve something, or answer a question."""
+    """The task for a person: approve something, or answer a question."""
 
     HELD = "held"
     ASKED = "asked"
@@ -78,7 +78,7 @@ class Outbox:
         self._clock = clock
 
     def deliver_all(self) -> tuple[int, int]:
-        """Deliver what is new, and what is due again. Return how many were delivered, and how many failed.
+        """Deliver new notices, and those due again. Return how many were delivered, and how many failed.
 
         If another process is at it, nothing happens here.
         """

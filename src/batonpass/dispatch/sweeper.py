@@ -1,4 +1,4 @@
-"""The sweeper of a worker: it ends what dead workers left behind, also while its own worker is busy."""
+"""The sweeper of a worker: it ends the attempts of dead workers, also while its own worker is busy."""
 
 import threading
 import time

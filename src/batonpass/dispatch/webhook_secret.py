@@ -1,4 +1,4 @@
-"""The secrets of webhooks, and what is signed with them, as Standard Webhooks say.
+"""The secrets of webhooks, and their signatures, as Standard Webhooks say.
 
 A secret is shown once, when it is made. It is kept as keys are: in a file that only its owner can read. After a
 rotation the one before signs beside the new one for a day, so that nobody has to change both sides at the same moment.

@@ -1,4 +1,4 @@
-"""Delivers what is recorded to webhooks: in order, at least once, from the ledger itself.
+"""Delivers receipts to webhooks: in order, at least once, from the ledger itself.
 
 The receipts are the outbox. A file for each webhook remembers the last one that was taken. While a webhook does not
 take one, it is tried again, later each time, and those after it wait: nothing is lost and nothing overtakes. One that

@@ -44,7 +44,7 @@ class Webhooks:
         self._egress = egress
 
     def add(self, url: str, *, by: str, kinds: tuple[str, ...] = ()) -> IssuedWebhook:
-        """Add a webhook that is told of what is recorded from now on, and return its secret.
+        """Add a webhook that gets all receipts from now on, and return its secret.
 
         Raises `EgressRefusedError` if the URL may not be asked, and `InvalidValueError`.
         """

@@ -1,4 +1,4 @@
-"""The worker: it runs waiting handoffs, one at a time, and ends what dead workers left behind."""
+"""The worker: it runs waiting handoffs, one at a time, and ends the attempts of dead workers."""
 
 import os
 import platform
@@ -178,7 +178,7 @@ class Worker:
         )
 
     def _config_for(self, handoff: LiveHandoff) -> Mapping[str, Any] | None:
-        """Return what the agent is made of, if its runner says so."""
+        """Return the makeup of the agent, if its runner says so."""
         said = {agent: config for agent, runner in self._relay.runners.items() if (config := config_of(runner))}
         return said.get(handoff.info().to) if said else None  # most runners say nothing: then nothing is looked up
 

@@ -68,7 +68,7 @@ class BlameProof(Struct, frozen=True, kw_only=True):
 
 
 class NotedBy(Struct, frozen=True, kw_only=True):
-    """What a git note brought instead of a ledger: whose relay signed it, and how far its receipts prove it."""
+    """The origin of an answer that came from a git note: whose relay signed it, and how far its receipts prove it."""
 
     signer: PrincipalId | None  # whose relay; None: nobody vouches for the key
     key: PublicKey
@@ -98,7 +98,7 @@ class RunWork(Struct, frozen=True, kw_only=True):
 
 
 class Maker(Struct, frozen=True, kw_only=True):
-    """What made something, and under whose authority."""
+    """The run or call that made something, and under whose authority."""
 
     call: CallId | None  # None if it was not a call, but an attachment
     tool: str
@@ -167,7 +167,7 @@ class BlamedLine(Struct, frozen=True, kw_only=True):
 
 
 class LedgerPlace(Struct, frozen=True, kw_only=True):
-    """A place in the ledger that contains what was asked for, and who wrote it."""
+    """A place in the ledger that contains the text asked for, and who wrote it."""
 
     what: str  # a task, a statement, a change, an artifact, and so on
     receipt: ReceiptId

@@ -116,7 +116,7 @@ def _noted_notes(maker: Maker, noted: NotedBy) -> Iterator[TrailNote]:
 
 
 def hearsay_words(said: Hearsay) -> tuple[str, str]:
-    """Return how far another tool's word goes, and the word itself: who says it of what. It is never more than that."""
+    """Return a claim of another tool in words: who says it, about which lines, and that nothing proves it."""
     told = _TOLD[said.source]
     what = {
         HearsayReach.LINE: f"{told} says so",
@@ -197,7 +197,7 @@ def hunks_of(maker: Maker, group: Sequence[BlamedLine]) -> Iterator[tuple[FileCh
 
 
 def _trimmed(hunk: Hunk) -> LineEdit:
-    """Return what a hunk really changes, without equal lines at its ends."""
+    """Return the lines that a hunk really changes, without equal lines at its ends."""
     head = _alike(hunk.removed, hunk.added)
     removed, added = hunk.removed[head:], hunk.added[head:]
     tail = _alike(removed[::-1], added[::-1])

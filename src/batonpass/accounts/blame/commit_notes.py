@@ -53,7 +53,7 @@ _LARGEST_FILE: Final = 2 * 1024 * 1024
 
 
 class CommitNotes(Struct, frozen=True, kw_only=True):
-    """What is to be written about one commit, by key."""
+    """The notes to be written about one commit, by key."""
 
     commit: str
     lines: Mapping[str, list[str]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class ClaimedFile(Struct, frozen=True, kw_only=True):
 
 
 class _ChangedFile(Struct, frozen=True, kw_only=True):
-    """One file of a commit: its lines now, which of them are new, and what it was."""
+    """One file of a commit: its lines, which of them are new, and its earlier text."""
 
     path: str
     was: str  # its path in the parent
@@ -97,7 +97,7 @@ class _ChangedFile(Struct, frozen=True, kw_only=True):
 
 
 class CommitReader:
-    """Tells what one view of a ledger knows about the files of commits. All methods raise as git does."""
+    """Reads from one view of a ledger who wrote the files of commits. All methods raise as git does."""
 
     def __init__(self, view: LedgerView, repository: NoteRepository) -> None:
         self._view = view
@@ -358,7 +358,7 @@ def _edits(changed: Iterable[ChangedLines]) -> tuple[LineEdits, ...]:
 
 
 def _find_edges(file: _ChangedFile) -> set[int]:
-    """Return the lines around what came or went that have the same text: a diff could have taken them instead."""
+    """Return the lines around a change that have the same text: a diff could have taken them instead."""
     now, old = file.lines, lines_of(file.old_data.decode("utf-8", "surrogateescape"))
     found: set[int] = set()
     shift = 0
@@ -377,7 +377,7 @@ def _whose(line: BlamedLine) -> tuple[object, ...]:
 
 
 def _claims(blame: Blame, added: frozenset[int]) -> tuple[tuple[NotedRun, ...], tuple[Perhaps, ...]]:
-    """Return what is known about new lines: by run and call, and those that several calls may have written."""
+    """Return the authors of new lines: by run and call, and lines that several calls may have written."""
     sure: dict[tuple[CallId, bool], list[int]] = {}
     doubts: dict[tuple[tuple[CallId, ...], bool], list[int]] = {}
     for line in blame.lines:

@@ -91,7 +91,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def find_names(asked: AskedFile, lines: Lines | None = None) -> History:
-    """Return what git alone knows about a file: its earlier names, and the commits of its lines."""
+    """Return the earlier names of a file and the commits of its lines, from git alone."""
     repository = asked.repository
     if repository is None:
         return History(paths=(asked.place.path,))

@@ -1,4 +1,4 @@
-"""What other tools say about lines that nothing recorded and no note explains; it stays unexplained, and is told."""
+"""Claims of other tools about lines that no record and no note explains. They are shown; the lines stay unexplained."""
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ class HearsayTellers:
         return cls(ForeignClaims(NoteRepository(known.root, known.environment, known.answer_within, known.at)))
 
     def fill(self, blame: Blame, names: History) -> Blame:
-        """Return an answer with what is said of unexplained lines. It is about nothing that a record explains."""
+        """Return an answer with the claims of other tools about unexplained lines, and about no others."""
         wanted = {line.number for line in blame.lines if line.known is HowKnown.UNEXPLAINED}
         origins = {number: one for number, one in names.origins.items() if number in wanted}
         if not origins:

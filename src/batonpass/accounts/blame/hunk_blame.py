@@ -111,7 +111,7 @@ def _unexplained(line: BlamedLine) -> Iterator[TrailNote]:
 
 
 def _unrecorded(said: Sequence[Hearsay]) -> str:
-    """Return what nothing recorded explains, and what other tools say of it."""
+    """Return the lines that no record explains, and the claims of other tools about them."""
     told = dict.fromkeys(f"{hearsay_words(one)[0]} {one.by}" for one in said)
     return ", ".join(("unexplained", *told))
 

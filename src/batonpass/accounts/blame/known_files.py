@@ -21,7 +21,7 @@ class KnownFiles(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]  # for git
 
     def require_within(self, path: Path) -> Path:
-        """Return where a path leads. Raises `InvalidValueError` for what is outside, or one of the ledger's own.
+        """Return where a path leads. Raises `InvalidValueError` for a path outside, and for files of the ledger itself.
 
         A link is followed before that is decided.
         """

@@ -1,4 +1,4 @@
-"""What a ledger knows about the lines of a commit, in the formats of other tools.
+"""The authors of the lines of a commit, from a ledger, in the formats of other tools.
 
 Those have no place for a signature, a doubt or a hearsay: only lines of which it is certain here who wrote them are
 written, and a line that nobody is named for stays unclaimed.

@@ -32,7 +32,7 @@ _LINKS: Final = {"inferred": TaskLink.INFERRED, "unknown": TaskLink.UNKNOWN}
 
 
 class _Offered(Struct, frozen=True, kw_only=True):
-    """One handoff on the way: the hop, its record, and what it grants."""
+    """One handoff on the way: the hop, its record, and its grant."""
 
     hop: BlameHop
     record: HandoffRecord
@@ -69,7 +69,7 @@ class _Said(Struct, frozen=True, kw_only=True):
 
 
 class Makers:
-    """Finds the makers of things; what they share is read once."""
+    """Finds the makers of things; receipts that they share are read once."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view

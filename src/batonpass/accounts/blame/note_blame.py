@@ -222,7 +222,7 @@ def _said(claim: LineClaim) -> _Said:
 
 
 def _standing_of(claim: LineClaim, proven: ProvenCall) -> tuple[bool, bool, float, PublicKey]:
-    """Return what decides which of two relays a call belongs to that both speak of; the least has it."""
+    """Return the sort key that decides between two relays that claim the same call; the smallest wins."""
     return (
         not claim.verdict.counts,
         proven.completed is None,

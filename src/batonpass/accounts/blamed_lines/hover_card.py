@@ -48,7 +48,7 @@ def inert(words: str) -> str:
 
 
 def card_of(blame: Blame, line: BlamedLine, *, now: datetime, markdown: bool = True) -> str:
-    """Return what is known of one line: in Markdown, or as plain text for editors that show none."""
+    """Return the facts about one line: in Markdown, or as plain text for editors without it."""
     author = author_of(blame, line)
     rows = [_shortened(row) for row in _rows(blame, line, author, now)]
     if not markdown:

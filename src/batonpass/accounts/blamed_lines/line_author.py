@@ -13,7 +13,7 @@ from batonpass.notes.foreign.hearsay import Hearsay, HearsayReach
 
 
 class AuthorKind(StrEnum):
-    """What kind of author a line has, and how far that is known."""
+    """The kind of author that a line has, and how certain that is."""
 
     AGENT = "agent"  # a recorded and signed call wrote it
     HEARSAY = "hearsay"  # an unsigned source says that an agent wrote it
@@ -24,7 +24,7 @@ class AuthorKind(StrEnum):
 
 
 class LineAuthor(Struct, frozen=True, kw_only=True):
-    """Who wrote a line, or may have. What other tools say of it never makes it recorded, verified or approved."""
+    """Who wrote a line, or may have. A claim of another tool never makes it recorded, verified or approved."""
 
     kind: AuthorKind
     names: tuple[str, ...] = ()  # of agents with the end of their run's id, or of git's author

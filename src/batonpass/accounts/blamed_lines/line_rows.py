@@ -39,7 +39,7 @@ def list_lines(blame: Blame, now: datetime, *, full: bool = False) -> Iterator[L
 
 
 def find_legend(blame: Blame) -> Iterator[tuple[str, str]]:
-    """Yield the signs that a listing of this answer needs explained, and what they mean; "" if it needs a remark."""
+    """Yield the signs in a listing of this answer, each with its meaning; "" for a remark without a sign."""
     kinds = {author.kind for _, author in authors_of(blame)}
     if AuthorKind.BROKEN in kinds:
         yield "!", "not to be trusted: a receipt behind it is not what was signed; ask for the line alone"

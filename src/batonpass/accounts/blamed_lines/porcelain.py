@@ -1,4 +1,4 @@
-"""Blame as `git blame --porcelain` prints it, so that whatever reads git's reads ours.
+"""Blame as `git blame --porcelain` prints it, so that every program that reads git's output reads ours.
 
 A line that only git knows has git's own commit and headers; what trailers say of the whole commit is a header more. A
 line of an agent has the agent as its author, the human
@@ -112,7 +112,7 @@ def _entries(blame: Blame, origins: FileOrigins, now: datetime) -> Iterator[_Ent
 
 
 def _uncommitted(origins: FileOrigins, path: str, now: datetime) -> dict[str, str]:
-    """Return what git says of a line that is in no commit."""
+    """Return the facts that git prints for a line that is in no commit."""
     local = now.astimezone()
     when = {"time": str(int(local.timestamp())), "tz": local.strftime("%z")}
     headers: dict[str, str] = {}

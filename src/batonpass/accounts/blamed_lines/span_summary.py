@@ -1,4 +1,4 @@
-"""Who wrote the lines that a commit or a pull request adds, in sum: agents and for whom, and what nothing explains."""
+"""Who wrote the lines that a commit or a pull request adds, in sum: agents, for whom, and unexplained lines."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -37,7 +37,7 @@ class AuthorSum(Struct, kw_only=True):
     runs: set[str] = field(default_factory=set)
 
     def count(self, author: LineAuthor) -> None:
-        """Count one line. Only what is signed counts as verified or approved."""
+        """Count one line. Only signed lines count as verified or approved."""
         self.lines += 1
         if author.kind in _SIGNED:
             standings = {maker.standing for maker in author.makers}
@@ -84,7 +84,7 @@ class SpanSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Return whether the receipts behind it are what was signed."""
+        """Return whether the receipts behind it carry valid signatures."""
         return not self.lines(AuthorKind.BROKEN)
 
     def total(self, name: str) -> int:
@@ -165,7 +165,7 @@ def tell_sum(summary: SpanSummary) -> str:
 
 
 def tell_doubts(summary: SpanSummary) -> Iterator[str]:
-    """Yield what a reviewer should look at, one sentence each."""
+    """Yield the doubts that a reviewer should look at, one sentence each."""
     for count, words in (
         (summary.lines(AuthorKind.BROKEN), "rest on a receipt that is not what was signed"),
         (summary.total("refuted"), "are of work that was refuted"),
@@ -189,7 +189,7 @@ def summary_markdown(summary: SpanSummary, title: str) -> str:
 
 
 def cells_of(author: AuthorSum) -> tuple[str, str, str, str, str]:
-    """Return an author as cells: name, for whom, lines, verified, approved; what cannot be is left empty."""
+    """Return an author as cells: name, for whom, lines, verified, approved. A count that cannot exist is left empty."""
     human = "" if author.principal is None else author.principal.removeprefix("user:")
     proven = [f"{count:,}" if author.kind in _SIGNED else "" for count in (author.verified, author.approved)]
     return author.label, human, f"{author.lines:,}", proven[0], proven[1]

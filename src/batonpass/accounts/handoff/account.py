@@ -265,7 +265,7 @@ def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) ->
 
 
 def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
-    """Return what a parent may delegate; without a grant, what was asked for it."""
+    """Return the permits that a parent may delegate; without a grant, the permits that were asked for it."""
     known = None if parent.handoff is None else view.get_handoff(parent.handoff)
     first = StreamId(parent.id), 1
     begun = read_receipt(view.get_receipt_at(*(first if known is None else (StreamId(known.parent), known.seq))))
@@ -276,7 +276,7 @@ def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
 
 
 def _granted(view: LedgerView, handoff: Handoff) -> tuple[str, ...] | None:
-    """Return what a handoff grants; without a grant, what was asked for it."""
+    """Return the permits that a handoff grants; without a grant, the permits that were asked for it."""
     offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     brief = brief_of(view, offer)
     return may_under(view, offer, None if brief is None else brief.may)

@@ -50,7 +50,7 @@ def read_chain(view: LedgerView, account: StreamId) -> tuple[HeldGrant, ...]:
 
 
 def find_widened(chain: tuple[HeldGrant, ...]) -> Iterator[str]:
-    """Yield what somebody granted beyond their own grant. It has no effect, but should not be there."""
+    """Yield permits that somebody granted beyond their own grant. They have no effect, but should not be there."""
     for depth, (above, below) in enumerate(pairwise(chain)):
         try:
             narrow(above.terms.said, below.terms.said, depth=depth)

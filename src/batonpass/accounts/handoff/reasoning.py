@@ -25,7 +25,7 @@ class RunCheckpoint(Struct, frozen=True, kw_only=True):
 
 
 class Reasoning(Struct, frozen=True, kw_only=True):
-    """The reasoning that an offer points to: what is signed, and what can be read here."""
+    """The reasoning that an offer points to: the signed pointer, and the text if it can be read here."""
 
     pointer: ReasoningPointer
     checkpoint: RunCheckpoint | None

@@ -1,4 +1,4 @@
-"""The grant of a handoff compared with what all its attempts used."""
+"""The grant of a handoff compared with the use that all its attempts made of it."""
 
 import json
 from collections import Counter
@@ -16,7 +16,7 @@ from batonpass.store.port import LedgerView
 
 
 class ScopeUsed(Struct, frozen=True, kw_only=True):
-    """What was granted, the calls under each permit, and what would have been enough."""
+    """The permits of a grant, the calls under each, and the permits that would have been enough."""
 
     granted: Mapping[str, int]  # each permit, with the number of calls it covered
     least: Mapping[str, int]  # the least permits within the grant that cover the calls
@@ -36,7 +36,7 @@ class ScopeUsed(Struct, frozen=True, kw_only=True):
 
 
 def read_scope_used(view: LedgerView, attempts: Sequence[tuple[Run, Text | None]]) -> ScopeUsed | None:
-    """Return what attempts used of their grant: as reported at their end, else by their calls; None without a grant.
+    """Return how attempts used their grant: as reported at their end, else by their calls; None without a grant.
 
     The latest attempt keeps the finished calls of earlier ones, and does not report them.
     """
@@ -55,7 +55,7 @@ def read_scope_used(view: LedgerView, attempts: Sequence[tuple[Run, Text | None]
 
 
 def scope_said(bodies: Iterable[bytes | None]) -> ScopeUsed | None:
-    """Return what attempts used of their grant as they reported it at their end; None if nobody reported it."""
+    """Return how attempts used their grant, as they reported at their end; None if nobody reported it."""
     said = [read for body in bodies if (read := _document(body)) is not None]
     if not said:
         return None

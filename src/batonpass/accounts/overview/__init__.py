@@ -1,1 +1,1 @@
-"""What a person sees first: what needs somebody, and the runs of a task at a glance."""
+"""The first screen for a person: work that waits for somebody, and the runs of a task at a glance."""

@@ -1,4 +1,4 @@
-"""What needs somebody now, in the whole ledger: held, asked, or in doubt. The oldest comes first."""
+"""Everything that needs a person now, in the whole ledger: held, asked, or in doubt. The oldest comes first."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -55,7 +55,7 @@ class OpenNeed(Struct, frozen=True, kw_only=True):
 
 
 def find_needs(view: LedgerView, root: RunId | None = None) -> list[OpenNeed]:
-    """Return what needs somebody, in one tree or in all, the oldest first.
+    """Return everything that needs a person, in one tree or in all, the oldest first.
 
     Calls in doubt are looked for in the latest runs that did not complete: a ledger of years has more of them than
     anybody will settle.

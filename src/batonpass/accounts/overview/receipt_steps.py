@@ -33,7 +33,7 @@ class ReceiptStep(Struct, frozen=True, kw_only=True):
 
 
 def find_steps(view: LedgerView, stored: StoredReceipt) -> Iterator[ReceiptStep]:
-    """Yield the checks of a receipt in order. What needs the receipts before it is said to be the verifier's."""
+    """Yield the checks of a receipt in order. Checks that need earlier receipts are marked as the verifier's."""
     try:
         receipt = read_receipt(stored)
     except BatonpassError as error:

@@ -1,4 +1,4 @@
-"""The runs of one task at a glance: every handoff with its attempts, what it waits for, and who checked it.
+"""The runs of one task at a glance: every handoff with its attempts, the reason why it waits, and who checked it.
 
 It reads the rows of the tree and a few kinds of receipts. So a tree of five hundred runs is told at once.
 """
@@ -96,12 +96,12 @@ class TreeOutline(Struct, frozen=True, kw_only=True):
     root_needs: tuple[OpenNeed, ...]  # of the root run itself
 
     def children(self, handoff: OutlinedHandoff) -> tuple[OutlinedHandoff, ...]:
-        """Return what the attempts at a handoff handed on, in that order."""
+        """Return the handoffs that the attempts at a handoff made, in that order."""
         return tuple(child for attempt in handoff.attempts for child in self.below.get(attempt.run.id, ()))
 
     @property
     def needs(self) -> list[OpenNeed]:
-        """Return what needs somebody, the oldest first."""
+        """Return everything that needs a person, the oldest first."""
         found = [*self.root_needs, *(need for one in self.handoffs.values() for need in one.needs)]
         return sorted(found, key=lambda need: need.since)
 
@@ -159,7 +159,7 @@ def read_outline(view: LedgerView, root: RunId) -> TreeOutline:
 
 
 class _Said:
-    """What a few kinds of receipts of a tree say."""
+    """The facts from a few kinds of receipts of a tree."""
 
     def __init__(self, view: LedgerView, root: RunId) -> None:
         opening = read_receipt(view.get_receipt_at(StreamId(root), 1))
@@ -190,7 +190,7 @@ class _Said:
                     self._verdicts[HandoffId(receipt.stream)].append(verdict)
 
     def timed(self, run: Run) -> Run:
-        """Return a run with the times of what was imported."""
+        """Return a run with the times of the imported session."""
         first = self._first.get(run.id)
         if self.mark is None or first is None:
             return run

@@ -92,7 +92,7 @@ class _Walk:
         self._handoffs: set[HandoffId] = set()
 
     def steps(self) -> Iterator[TaintHop]:
-        """Yield what it reached in this tree, in order."""
+        """Yield the steps that it took in this tree, in order."""
         for receipt in self.outside.walk():
             step = self._step(receipt)
             if step is not None:
@@ -205,7 +205,7 @@ class TaintQuestion(Struct, frozen=True, kw_only=True):
 
 
 def find_asked(view: LedgerView, given: str) -> TaintQuestion:
-    """Return what is meant by the end of an id, an agent's name, `last`, or words of a source.
+    """Return the source or run named by the end of an id, an agent's name, `last`, or words of a source.
 
     Raises `NotFoundError` and `AmbiguousIdError`.
     """

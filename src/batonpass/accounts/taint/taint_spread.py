@@ -66,7 +66,7 @@ class Spread(Struct):
     _trees: dict[RunId, list[RunId]] = field(default_factory=dict)
 
     def take(self, receipt: Receipt) -> None:
-        """Add what a receipt carries, and what it endorses."""
+        """Add the sources that a receipt carries, and the endorsements in it."""
         body = receipt.body
         match body:
             case RunStarted():
@@ -192,7 +192,7 @@ def _on(ways: Named, did: Did, receipt: Receipt) -> Ways:
 
 
 def linked_trees(receipt: Receipt) -> Iterator[Source | ContentId | RunId | CallId]:
-    """Yield what a receipt names that may come from another tree."""
+    """Yield the ids in a receipt that may belong to another tree."""
     match receipt.body:
         case RunTainted(sources=sources, wrote=wrote):
             yield from sources

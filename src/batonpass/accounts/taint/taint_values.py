@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Did(StrEnum):
-    """What happened to content from outside, or was decided about it."""
+    """The event by which content from outside went on, or a decision about it."""
 
     READ = "read"  # it first reached a run here
     CAME_BACK = "came back"  # with a child's words, from a memory, or from a file
@@ -99,7 +99,7 @@ class Way(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quoted_at_the_end(self) -> bool:
-        """Return whether its words appear in what was asked about."""
+        """Return whether its words appear in the call or handoff that was asked about."""
         return self.hops[-1].is_quoting
 
 

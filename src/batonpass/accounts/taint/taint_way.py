@@ -83,7 +83,7 @@ def find_way(view: LedgerView, target: Target) -> tuple[Way, ...]:
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
-    """The target: where to stop, and what the last hop is."""
+    """The target: where to stop, and the last hop."""
 
     root: RunId
     runs: tuple[RunId, ...] = ()  # everything that ever reached these
@@ -117,7 +117,7 @@ def _find_asked(view: LedgerView, target: Target) -> _Asked:
 
 
 def _spread_to(view: LedgerView, asked: _Asked) -> tuple[Spread, Ways, list[Receipt]]:
-    """Read all receipts that may have carried something to the target; return what reached it."""
+    """Read all receipts that may have carried something to the target; return the sources that reached it."""
     spread = Spread()
     receipts = _gathered(view, asked.root)
     for receipt in receipts:
@@ -288,7 +288,7 @@ class _Teller(Struct):
         return self._written[receipt.id]
 
     def _said_before(self, links: list[SpreadLink]) -> Iterator[str]:
-        """Yield what people said in the trees on the way, and the tasks of the run where it came in.
+        """Yield the statements of people in the trees on the way, and the tasks of the run where it came in.
 
         Arguments of the call that brought it count too: an address known before does not come from the page.
         """

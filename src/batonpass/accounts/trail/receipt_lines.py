@@ -239,7 +239,7 @@ def _besides(trail: Trail, call: Called) -> Iterator[TrailNote]:
 
 
 def missing_of(trail: Trail) -> Iterator[str]:
-    """Yield what offers left out, once for each list; on every line it would hide the rest."""
+    """Yield the parts that offers left out, once for each list; on every line they would hide the rest."""
     offers: dict[tuple[str, ...], list[str]] = {}
     for step in walk(trail, calls=False):
         told = step.branch.handoff if step.turn is WalkTurn.ENTER else None
@@ -350,7 +350,7 @@ def _run_line(trail: Trail, told: Happened) -> TrailLine | None:
 
 
 def _outside_line(told: Happened) -> TrailLine | None:
-    """Return the line for what reached a run by another way than a call, and for endorsements."""
+    """Return the line for content that reached a run by another way than a call, and for endorsements."""
     match told.body:
         case RunAcknowledged() as body:
             return TrailLine("acknowledged", f"revision {body.revision} of its baton", tone=Tone.GOOD)

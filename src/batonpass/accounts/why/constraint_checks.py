@@ -1,4 +1,4 @@
-"""The checks of a constraint along the way: where, on what, and with what result.
+"""The checks of a constraint along the way: where, on which value, and the result.
 
 Receipts say whether a constraint stopped a call or a result, or would have. Which one, and why, is worked out again
 from their contents. If those are gone, nothing more is claimed.
@@ -93,7 +93,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str:
-        """Return what was checked: a tool call, what it returned, or the result."""
+        """Return the object of the check: a tool call, its return value, or the result of the run."""
         if isinstance(self.receipt.body, Ended):
             return "what a call returned"
         return getattr(self.receipt.body, "tool", None) or "its result"

@@ -78,7 +78,7 @@ class Outside(Struct):
 
 
 def taint_facts(view: LedgerView, run: RunId, root: RunId, at: ReceiptId) -> tuple[Fact, ...]:
-    """Return what had reached a run from outside when a receipt was written, and which receipts brought it."""
+    """Return the outside sources that had reached a run before a receipt, and the receipts that brought them."""
     outside = Outside(view, root)
     outside.until(at)
     standing = outside.taints.standing.get(run, {})

@@ -1,4 +1,4 @@
-"""Why something was allowed, denied or held, using only what is recorded."""
+"""Why something was allowed, denied or held, using only receipts."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -200,7 +200,7 @@ def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
 
 
 def _decisive(state: State, who: str, acts: Acts) -> tuple[WhyVerdict, str] | None:
-    """Return what the last act says that led to a state."""
+    """Return the reason in the last act that led to a state."""
     for receipt, texts in reversed(acts):
         reason = f": {quoted(texts.get(REASON))}" if REASON in texts else ""
         match receipt.body:

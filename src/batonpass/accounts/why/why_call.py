@@ -1,4 +1,4 @@
-"""Why a call was denied or made: what bound its run at that moment, worked out again from records."""
+"""Why a call was denied or made: the bounds of its run at that moment, worked out again from records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -174,7 +174,7 @@ def _permitted(case: _Case) -> Iterator[Fact]:
 
 
 def _labelled(case: _Case) -> Iterator[Fact]:
-    """Yield the label of a call, what had reached its run from outside, and whose words its arguments contain."""
+    """Yield the label of a call, the outside sources of its run, and whose words its arguments contain."""
     label = case.call.label
     if label is None:
         return
@@ -302,7 +302,7 @@ def _by_policy(case: _Case, rule: str) -> _Decided:
 
 
 def _by_guard(case: _Case, rule: str) -> _Decided | None:
-    """Return the guard's sentence: what is held, what was tried, and who above holds it."""
+    """Return the guard's sentence: the permits of the run, the attempted call, and who above may make it."""
     said = case.texts.get(REASON)
     if said is None or said.words is None:
         return None

@@ -36,7 +36,7 @@ def quoted_sentence(check: Check) -> str:
 
 
 def constraint_fact(view: LedgerView, item: Item, check: Check) -> Fact:
-    """Return which constraint was broken, who set it, and what was found instead."""
+    """Return which constraint was broken, who set it, and the value found instead."""
     introduced = view.get_content(item.id).receipt
     where = ""
     if introduced is not None:

@@ -1,4 +1,4 @@
-"""Runs that exceeded their grant: by which command, and what it changed."""
+"""Runs that exceeded their grant: by which command, and the files that it changed."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,7 +20,7 @@ _MOST: Final = 5
 
 
 def explain_outside(view: LedgerView, run: Run) -> Explanation | None:
-    """Return the explanation of a run whose commands changed what it may not write; None if none did."""
+    """Return the explanation of a run whose commands changed files that it may not write; None if none did."""
     found = [call for call in read_calls(view, run).values() if is_outside(call)]
     if not found:
         return None
@@ -45,7 +45,7 @@ def outside_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
 
 
 def is_outside(call: CallRecord) -> bool:
-    """Return whether a command changed what its run may not write."""
+    """Return whether a command changed files that its run may not write."""
     return call.ended is not None and OUTSIDE in call.ended.flags
 
 

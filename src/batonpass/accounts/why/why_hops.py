@@ -1,4 +1,4 @@
-"""The hops from a run up to the human: what each was allowed, and who approved it."""
+"""The hops from a run up to the human: the permits of each, and who approved it."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -12,7 +12,7 @@ from batonpass.records.text import Text
 
 
 class WhyVerdict(StrEnum):
-    """What was decided about a request."""
+    """The decision about a request."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -40,7 +40,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class WhyHop(Struct, frozen=True, kw_only=True):
-    """One run on the way up to the human: what it was allowed, by whom, and who approved it."""
+    """One run on the way up to the human: its permits, who granted them, and who approved it."""
 
     name: str
     run: RunId | None  # None for a handoff that nobody accepted

@@ -70,7 +70,7 @@ class RemoteAgent:
         self._answer = answer
 
     def __call__(self, run: LiveRun) -> Report | None:
-        """Work on a handoff: ask the agent, wait, and report what it gives back."""
+        """Work on a handoff: ask the agent, wait, and report its answer."""
         # An attempt before may have ended with a failure of the agent: its record is kept, and the next number is new.
         for number in count(1):
             made: list[bool] = []
@@ -128,7 +128,7 @@ class RemoteAgent:
             credential=self._credential,
         )
         def wait_for(agent: str, task: str, told: object) -> Document:
-            """Wait for the task of a remote agent, and return what became of it."""
+            """Wait for the task of a remote agent, and return its last state."""
             del agent
             made.append(True)
             if not task:
@@ -191,7 +191,7 @@ class RemoteAgent:
         return RemoteTasks(egress=self._egress, card=card, headers=headers)
 
     def _lineage(self, run: LiveRun, message: str, audience: str) -> dict[str, str]:
-        """Return who worked on it before, what they give at most, and whether something from outside reached them."""
+        """Return who worked on it before, the most that they grant, and whether something from outside reached them."""
         with self._relay.store.view() as view:
             depth = read_lineage(view, view.get_run(run.id)).depth
         held = run.grant()
@@ -212,7 +212,7 @@ class RemoteAgent:
 
 
 def _beside(run: LiveRun) -> list[Document]:
-    """Return what binds the task, as data: criteria, constraints and exclusions travel, and nothing else does."""
+    """Return the bounds of the task as data: criteria, constraints and exclusions travel, and nothing else does."""
     baton = run.baton
     told = {
         "criteria": list(baton.brief.criteria),
@@ -242,7 +242,7 @@ def _texts(message: Any) -> str:  # noqa: ANN401 - whatever came
 
 
 def _reported(run: LiveRun, told: Document) -> Report:
-    """Return what the agent gave back as a report; its files are attached as what they are: from outside."""
+    """Return the answer of the agent as a report; its files are attached with the label of outside content."""
     texts, data = [], []
     for number, part in enumerate(told["parts"], 1):
         name = str(part.get("filename") or part.get("name") or f"part-{number}")[:100]

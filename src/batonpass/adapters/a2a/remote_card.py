@@ -18,7 +18,7 @@ _GOOD: Final = 200
 
 
 class RemoteCard(Struct, frozen=True, kw_only=True):
-    """What is used of a card: the digest of all of it, and one way to ask its agent."""
+    """The parts of a card that we use: the digest of all of it, and one way to ask its agent."""
 
     digest: str
     name: str
@@ -47,7 +47,7 @@ def fetch_card(egress: Egress, url: str, headers: Mapping[str, str]) -> RemoteCa
 
 
 def read_card(given: Mapping[str, Any]) -> RemoteCard:
-    """Return what is used of a card. Raises `RemoteCardError` if it offers no way that we speak."""
+    """Return the parts of a card that we use. Raises `RemoteCardError` if it offers no way that we speak."""
     ways = [one for one in given["supportedInterfaces"] if str(one.get("protocolVersion", "")).startswith(_MAJOR)]
     way = next((one for one in ways if one.get("protocolBinding") in {JSON_RPC, HTTP_JSON}), None)
     if way is None:

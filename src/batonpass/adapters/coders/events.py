@@ -66,12 +66,12 @@ class HookEvent(Struct, frozen=True, kw_only=True):
 
     @property
     def form(self) -> ToolForm | None:
-        """Return what is known of the tool; None for one that may do anything."""
+        """Return the known form of the tool; None for one that may do anything."""
         return find_form(self.coder, self.tool)
 
     @property
     def kind(self) -> ToolKind | None:
-        """Return what the tool does; None if that is unknown."""
+        """Return the kind of the tool; None if it is unknown."""
         form = self.form
         return None if form is None else form.kind
 

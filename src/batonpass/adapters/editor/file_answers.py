@@ -61,7 +61,7 @@ def _lasting(url: str | None) -> float:
 
 
 def _signs(path: Path, url: str | None) -> _Key:
-    """Return what would be different if the answer could be."""
+    """Return a fingerprint that changes whenever the answer may change."""
     seen = [path]
     if url is not None and url.startswith(SQLITE):
         database = url.removeprefix(SQLITE)

@@ -120,7 +120,7 @@ class LanguageServer:
             self._queue(id_, answer)
 
     def _answer_to(self, method: str, params: Any) -> Callable[[], Any] | None:  # noqa: ANN401 - whatever a client sends
-        """Return what will answer a question; None if nothing does. Raises `InvalidValueError`."""
+        """Return the function that answers a question; None if there is none. Raises `InvalidValueError`."""
         match method:
             case "textDocument/hover":
                 asked, (line, _) = self._asked(params), line_and_character(_part(params, "position"))

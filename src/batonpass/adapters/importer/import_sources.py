@@ -39,7 +39,7 @@ def series_of(program: str, session: str) -> str:
 
 
 def session_id_of(program: str, session: str) -> SessionId:
-    """Return the session id for receipts: the session's UUID, else a digest of what its program calls it."""
+    """Return the session id for receipts: the session's UUID, else a digest of its name in its program."""
     try:
         number = UUID(session).int
     except ValueError:
@@ -68,7 +68,7 @@ def _describe(program: str, session: str, always: Mapping[str, object], facts: M
 
 
 def find_known(view: LedgerView, program: str, session: str) -> KnownSession | None:
-    """Return what a ledger knows of a session; None if nothing."""
+    """Return the recorded part of a session; None if a ledger has none of it."""
     roots = tuple(run.id for run in view.find_runs(series=series_of(program, session)))
     if not roots:
         return None
@@ -82,7 +82,7 @@ def find_known(view: LedgerView, program: str, session: str) -> KnownSession | N
 
 
 def read_recorded(view: LedgerView, roots: Sequence[RunId]) -> "RecordedSession":
-    """Return what the trees of these roots contain of a session."""
+    """Return the part of a session that is in the trees of these roots."""
     recorded = RecordedSession()
     for root in roots:
         receipts = (decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(root=root)))
@@ -117,7 +117,7 @@ def _plain(value: object) -> object:
 
 
 class RecordedSession(Struct, kw_only=True):
-    """What a ledger already has of a session: keys of imported lines, and names recorded by hooks."""
+    """The recorded part of a session: keys of imported lines, and names recorded by hooks."""
 
     keys: set[str] = field(default_factory=set)  # of imported lines
     erased: bool = False  # part of it was erased since

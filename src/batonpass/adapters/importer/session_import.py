@@ -1,4 +1,4 @@
-"""Imports sessions into a ledger. Importing again adds only what is new, under a new root."""
+"""Imports sessions into a ledger. Importing again adds only new records, under a new root."""
 
 import contextlib
 import os
@@ -70,7 +70,7 @@ def count_sessions(
     since: datetime | None = None,
     progress: Progress | None = None,
 ) -> Imported:
-    """Return what an import would record that this store does not have yet. Nothing is written."""
+    """Return counts of the records that an import would add to this store. Nothing is written."""
     sessions = _Sessions(store, project.absolute(), reader)
     return sessions.run(reader.find(project.absolute()), since=since, progress=progress)
 
@@ -85,7 +85,7 @@ def principal_of(project: Path) -> PrincipalId:
 
 
 class _Sessions:
-    """Goes through the sessions of a project, originals before their forks, and takes what a ledger lacks."""
+    """Goes through the sessions of a project, originals before their forks, and takes records that a ledger lacks."""
 
     def __init__(self, store: LedgerStore | None, project: Path, reader: SessionReader) -> None:
         self._store = store
@@ -154,7 +154,7 @@ class _Sessions:
     def _take(
         self, files: SessionFiles, conversation: Conversation, recorded: RecordedSession, sizes: Mapping[str, int]
     ) -> None:
-        """Count what is new in a session."""
+        """Count the new records of a session."""
         del files, sizes  # for those that record it
         self._counts.add(count_new(conversation, recorded))
 
@@ -176,7 +176,7 @@ class _Sessions:
 
 
 class _Import(_Sessions):
-    """Records what it takes."""
+    """Records the new part of each session."""
 
     def __init__(self, relay: Relay, project: Path, reader: SessionReader, *, by: str | None) -> None:
         super().__init__(relay.store, project, reader)
@@ -186,7 +186,7 @@ class _Import(_Sessions):
     def _take(
         self, files: SessionFiles, conversation: Conversation, recorded: RecordedSession, sizes: Mapping[str, int]
     ) -> None:
-        """Record what is new in a session."""
+        """Record the new part of a session."""
         forked = None if conversation.copied is None else self._owners[conversation.copied]
         batch = Batch(recording_of(self._relay))
         drafts = SessionDrafts(

@@ -1,1 +1,1 @@
-"""Reads the sessions that coding agents keep on disk: one module per agent, and what they share."""
+"""Reads the sessions that coding agents keep on disk: one module per agent, and shared parts."""

@@ -36,7 +36,7 @@ class DatabaseCopy:
             yield from connection.execute(question, values)
 
     def problem(self, error: Exception) -> SkippedLine:
-        """Return why it could not be read, as what was skipped."""
+        """Return why it could not be read, as a skipped line."""
         return SkippedLine(path=self.path, line=0, what=f"cannot be read: {error}")
 
     def _name(self) -> str:
@@ -48,7 +48,7 @@ class DatabaseCopy:
         return f"file:{quote(str(self._copy))}?mode=rw"
 
     def _take(self, state: tuple[object, ...]) -> None:
-        """Copy the database with what belongs to it, again if it changed in between."""
+        """Copy the database with its side files, again if it changed in between."""
         folder = Path(tempfile.mkdtemp(prefix="batonpass-read-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         there = folder / self.path.name
@@ -66,7 +66,7 @@ class DatabaseCopy:
 
 
 def _state(path: Path) -> tuple[object, ...]:
-    """Return size and time of the file and of what is beside it; nothing for what is empty or not there."""
+    """Return size and time of the file and of the files beside it; empty and missing files are left out."""
     found: list[object] = []
     for beside in ("", *_BESIDE):
         try:

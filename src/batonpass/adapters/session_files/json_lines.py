@@ -51,7 +51,7 @@ def take_lines(
     *,
     name: str | None = None,
 ) -> Iterator[Record | SkippedLine]:
-    """Yield what is taken from each line of a file, given with its place; what cannot be read is told, not raised.
+    """Yield the values taken from each line of a file. A line that cannot be read is reported, not raised.
 
     `name`: of the file in places, if its own is that of others too.
     """

@@ -42,7 +42,7 @@ def read_unified(text: str) -> tuple[PatchHunk, ...] | None:
 
 
 def read_git_diffs(text: str) -> dict[str, tuple[PatchHunk, ...]]:
-    """Return the hunks of a diff of several files by their new names, without `b/`. What it cannot read is left out."""
+    """Return the hunks of a diff of several files by their new names, without `b/`. Unreadable parts are left out."""
     found: dict[str, tuple[PatchHunk, ...]] = {}
     for part in re.split(r"^diff --git ", text, flags=re.MULTILINE)[1:]:
         name = _NEW_NAME.search(part)

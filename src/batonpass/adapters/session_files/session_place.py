@@ -1,4 +1,4 @@
-"""Where a session is kept, and what can be asked of its files before they are parsed.
+"""Where a session is kept, and questions that its files answer before they are parsed.
 
 Whole files are searched for a few bytes, so that only sessions that matter are parsed.
 """
@@ -97,7 +97,7 @@ def root_of(name: str, parents: Mapping[str, str | None]) -> str:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Return what is in a folder, in the order of names; nothing if it cannot be read."""
+    """Return the entries of a folder, by name; none if it cannot be read."""
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -110,7 +110,7 @@ def certain_part(name: str) -> bytes:
 
 
 def search(path: Path, has: Callable[[mmap.mmap], bool], *, unreadable: bool) -> bool:
-    """Return what a test says of the bytes of a file, and `unreadable` if there are none to be had."""
+    """Return the result of a test of a file's bytes, and `unreadable` if they cannot be read."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:

@@ -1,4 +1,4 @@
-"""What the importer needs of an agent's own files. Each agent has a reader that knows them."""
+"""The port between the importer and an agent's own files. Each agent has a reader that knows them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ class SessionReader(ABC):
 
     @abstractmethod
     def read(self, files: SessionFiles, project: Path) -> Iterator[Record | SkippedLine]:
-        """Yield all records of a session, and last the session itself. What cannot be read is said, never guessed."""
+        """Yield all records of a session, and last the session itself. Unreadable parts are reported, never guessed."""
 
     def mentioning(self, names: Iterable[str]) -> Callable[[SessionFiles], bool]:
         """Return a test whether a session may mention one of these files. It never misses one that does."""
@@ -50,7 +50,7 @@ class SessionReader(ABC):
         return (uuid for one in self._records(files) if (uuid := getattr(one, "uuid", None)) is not None)
 
     def problems(self) -> tuple[SkippedLine, ...]:
-        """Return what could not be read and belongs to no session, after all were found."""
+        """Return the unreadable parts that belong to no session, after all sessions were found."""
         return ()
 
     def messages(self, files: SessionFiles) -> Mapping[str, ReasoningPlace]:  # noqa: ARG002 - for those that can tell

@@ -132,7 +132,7 @@ class SubagentEnded(Struct, frozen=True, kw_only=True):
 
 
 class SkippedLine(Struct, frozen=True, kw_only=True):
-    """A line that could not be read, or what of several could not."""
+    """A line that could not be read, or several of them in one entry."""
 
     path: Path
     line: int  # 0 if it is no line of a file

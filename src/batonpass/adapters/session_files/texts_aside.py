@@ -43,7 +43,7 @@ class TextsAside:
             return None
 
     def read(self, start: int, size: int) -> bytes:
-        """Return what was put aside."""
+        """Return the bytes of a text that was put aside."""
         if self._file is None:
             raise EOFError
         self._file.seek(start)

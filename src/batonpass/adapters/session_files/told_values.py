@@ -1,4 +1,4 @@
-"""What all readers take out of others' JSON: a text, some words, arguments. What has another shape is nothing."""
+"""Values that all readers take out of foreign JSON: a text, some words, arguments. Another shape counts as missing."""
 
 import contextlib
 from collections.abc import Iterable, Mapping

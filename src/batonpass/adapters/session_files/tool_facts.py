@@ -1,4 +1,4 @@
-"""A call as a record, with what the table of tools says of it: what it changes, runs, or hands on."""
+"""A call as a record, with the facts from the table of tools: the files it changes, the command, the handoff."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -51,7 +51,7 @@ class _Event(Struct, kw_only=True, tag_field="type"):
 
 
 class SessionLine(_Event, kw_only=True, tag="session"):
-    """What is known of a session as a whole."""
+    """The facts about a session as a whole."""
 
     agent: str | None = None
     version: str | None = None

@@ -1,4 +1,4 @@
-"""Sessions that are mixed in one file, taken apart on disk: what is told of each, in the order of time."""
+"""Sessions that are mixed in one file, taken apart on disk: the items of each, in order of time."""
 
 import shutil
 import sqlite3

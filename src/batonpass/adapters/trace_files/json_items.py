@@ -38,7 +38,7 @@ class JsonItem(Struct, frozen=True):
 
 
 def find_items(path: Path, *, ways: frozenset[str], units: frozenset[str]) -> Iterator[JsonItem | SkippedLine]:
-    """Yield the values of a file, and what could not be read.
+    """Yield the values of a file, and the lines that could not be read.
 
     In a document, values are the objects in a list at the top or under one of the names in `units`, in objects that are
     reached by lists under the names in `ways`. A last line without a newline is left for the next time if it is not

@@ -135,7 +135,7 @@ class _Thread(Struct, kw_only=True):
     said: str | None = None  # the last words of a person
 
     def records(self) -> Iterator[Record | SkippedLine]:
-        """Yield all records, and those of what was written last and is in no checkpoint yet."""
+        """Yield all records, also of the last writes that are in no checkpoint yet."""
         self._look()
         last: dict[str, tuple[str, datetime]] = {}
         state: dict[str, Any] = {}
@@ -241,7 +241,7 @@ class _Thread(Struct, kw_only=True):
                 yield self._called(ToolUse(agent=run, tool=tool, input=given, tool_use_id=name, at=at, uuid=uuid))
 
     def _called(self, use: ToolUse) -> ToolUse:
-        """Return a call under a name of its own, with what is known of whom it starts."""
+        """Return a call under a name of its own, with the agent that it starts, if known."""
         unique = f"{use.uuid}/{use.tool_use_id}"
         self.uses[use.tool_use_id] = (use.agent, unique)
         to = next((use.tool.removeprefix(one) for one in _TRANSFERS if use.tool.startswith(one)), None)
@@ -283,7 +283,7 @@ class _Thread(Struct, kw_only=True):
         return run
 
     def _state(self, first: object, state: Mapping[str, Any], at: datetime) -> Iterator[Record]:
-        """Yield what a graph without messages was given, and what it held in the end."""
+        """Yield the input of a graph without messages, and its final state."""
         if first is not None:
             yield Prompt(at=at, text=text_of(plain(first)), uuid=f"{self.name}/input")
         yield SaidInWords(agent=None, at=at, text=text_of(plain(state)), uuid=f"{self.name}/state")

@@ -42,7 +42,7 @@ class StoredCheckpoint(Struct, frozen=True):
 
 
 class CheckpointTables(ABC):
-    """What a saver keeps. Whatever it raises belongs to `UNREADABLE_TABLES`."""
+    """The tables of a saver. All errors that it raises belong to `UNREADABLE_TABLES`."""
 
     @abstractmethod
     def ask(self, question: str, values: Sequence[str] = ()) -> Iterator[tuple[Any, ...]]:
@@ -50,7 +50,7 @@ class CheckpointTables(ABC):
 
     @abstractmethod
     def values(self, thread: str, row: StoredCheckpoint) -> tuple[str | None, Mapping[str, Any]]:
-        """Return the time of a checkpoint, and what its channels held. Raises one of `UNREADABLE`."""
+        """Return the time of a checkpoint, and the values of its channels. Raises one of `UNREADABLE`."""
 
     def threads(self) -> Iterator[KeptThread]:
         """Yield all conversations."""
@@ -75,7 +75,7 @@ class SqliteCheckpoints(CheckpointTables):
         return self._database.ask(_SQLITE[question], values)
 
     def values(self, thread: str, row: StoredCheckpoint) -> tuple[str | None, Mapping[str, Any]]:
-        """Return the time of a checkpoint, and what its channels held."""
+        """Return the time of a checkpoint, and the values of its channels."""
         del thread
         told = as_mapping(decode_stored(row.kind, row.data))
         return as_text(told.get("ts")), as_mapping(told.get("channel_values"))
@@ -106,7 +106,7 @@ class PostgresCheckpoints(CheckpointTables):
                 yield tuple(bytes(one) if isinstance(one, memoryview) else one for one in row)
 
     def values(self, thread: str, row: StoredCheckpoint) -> tuple[str | None, Mapping[str, Any]]:
-        """Return the time of a checkpoint, and what changed in its channels since the one that was told before."""
+        """Return the time of a checkpoint, and the changes in its channels since the previous one."""
         told = as_mapping(msgspec.json.decode(row.data))
         found = dict(as_mapping(told.get("channel_values")))  # small values are in the checkpoint itself
         for channel, version in as_mapping(told.get("channel_versions")).items():
@@ -126,7 +126,7 @@ def open_tables(source: str) -> CheckpointTables:
 
 
 def tables_failed() -> tuple[type[Exception], ...]:
-    """Return what asking a saver's tables may raise."""
+    """Return the errors that reading a saver's tables may raise."""
     try:
         import psycopg  # noqa: PLC0415 - an extra
     except ImportError:

@@ -173,7 +173,7 @@ def _told(told: _Span, began: datetime, facts: Mapping[str, Any]) -> ToldSpan:
 
 
 def _messages(told: _Span, facts: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return what a model was given and what it answered, from attributes or from events, as JSON."""
+    """Return the input and the answer of a model, from attributes or from events, as JSON."""
     given, answer = facts.get("gen_ai.input.messages"), facts.get("gen_ai.output.messages")
     older: list[dict[str, Any]] = []
     for event in told.events:

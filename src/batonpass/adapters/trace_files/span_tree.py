@@ -39,7 +39,7 @@ class _Place(Struct, frozen=True):
 
 
 class _Outline(Struct, frozen=True):
-    """What has to be known of all spans before the first is told."""
+    """The facts about all spans that are needed before the first record."""
 
     kind: SpanKind
     parent: str | None
@@ -117,7 +117,7 @@ class SpanTree:
         self._starters.setdefault(call, name)
 
     def _place(self, name: str) -> _Place:
-        """Return where a span stands; what is in a circle stands at the top."""
+        """Return the place of a span in the tree; spans in a circle stand at the top."""
         way: dict[str, None] = {}
         at: str | None = name
         while at is not None and at in self._outlines and at not in self._places and at not in way:
@@ -154,7 +154,7 @@ class SpanRecords(Struct, kw_only=True):
     said: str | None = None  # the last words of a person
 
     def tell(self, trace: str, span: ToldSpan) -> Iterator[Record]:
-        """Yield what one span tells."""
+        """Yield the records of one span."""
         run = self.tree.run_of(span)
         self.info = replace(self.info, model=span.model or self.info.model, version=span.version or self.info.version)
         match span.kind:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class SpanKind(StrEnum):
-    """What a span was."""
+    """The kind of a span."""
 
     AGENT = "agent"
     TOOL = "tool"

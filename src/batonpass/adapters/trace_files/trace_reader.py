@@ -1,4 +1,4 @@
-"""What readers of files that people name have in common: all sessions in them count, wherever agents worked."""
+"""The base of readers of files that people name: all sessions in them count, wherever agents worked."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -21,7 +21,7 @@ _KEPT: Final = 1000
 
 
 class NamedSource(SessionReader):
-    """A reader of what a person names, on the command line or in a program."""
+    """A reader of files that a person names, on the command line or in a program."""
 
     source: ClassVar[str]  # what is named, as a command's help says it
     may_fork: ClassVar[bool] = False
@@ -58,7 +58,7 @@ class SpooledSource(NamedSource):
 
     @abstractmethod
     def take(self, spool: ItemSpool, path: Path, item: JsonItem) -> None:
-        """Put what one value of a file tells into the spool. Raises one of `UNREADABLE` if it cannot be read."""
+        """Put the items of one value of a file into the spool. Raises one of `UNREADABLE` if it cannot be read."""
 
     def find(self, project: Path) -> Iterator[SessionFiles]:
         """Yield all sessions in the files, wherever they worked."""
@@ -78,7 +78,7 @@ class SpooledSource(NamedSource):
         return EPOCH if found is None else datetime.fromtimestamp(found.ended, UTC)
 
     def problems(self) -> tuple[SkippedLine, ...]:
-        """Return what could not be read, the first ones, and how many more there are."""
+        """Return the first lines that could not be read, and how many more there are."""
         if not self._unkept:
             return tuple(self._skipped)
         more = SkippedLine(path=self.place, line=0, what=f"{self._unkept:,} more could not be read", times=self._unkept)
@@ -123,7 +123,7 @@ class SpooledSource(NamedSource):
         self.take(spool, path, replace(item, data=data))
 
     def read_all(self, path: Path) -> None:
-        """Do what is to be done after a file was read."""
+        """Finish a file after all of it was read."""
 
 
 class TallyOfUnknown:
@@ -141,5 +141,5 @@ class TallyOfUnknown:
         self._lines.setdefault(name, line)
 
     def tell(self) -> Iterator[tuple[str, int, int]]:
-        """Yield what was counted, the line where it was first, and how often it was."""
+        """Yield each problem with its first line and its count."""
         return ((what, self._lines[what], times) for what, times in self._counts.items())

@@ -116,7 +116,7 @@ class AgentRecorder(AbstractCapability[Any]):
         return await self._with_news(await self._quarantined(tool, value) if tool.external else _fitted(value))
 
     async def _with_news(self, value: object) -> object:
-        """Add to a result what no longer stands of the briefing. From then on the model knows: this acknowledges it."""
+        """Add to a result the items of the briefing that no longer stand. This acknowledges them for the model."""
         news = await self.run.news()
         if not news:
             return value

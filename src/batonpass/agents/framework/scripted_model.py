@@ -35,7 +35,7 @@ class Turn:
 
     @property
     def known(self) -> str:
-        """Return what it is told besides the words of the user: the state of its session. Empty if there is none."""
+        """Return the state of its session, which it gets beside the words of the user. Empty if there is none."""
         return "\n\n".join(self._said[:-1])
 
     @property

@@ -105,7 +105,7 @@ def matched(mark: LineMark) -> LineMark:
 
 @lru_cache(maxsize=_REMEMBERED)
 def squeezed(text: str) -> str:
-    """Return a text without white space, which is what reformatting preserves."""
+    """Return a text without white space: reformatting does not change it."""
     return "".join(text.split())
 
 

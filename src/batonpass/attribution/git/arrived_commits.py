@@ -76,7 +76,7 @@ def git_directory(root: Path) -> Path | None:
 
 
 def _find_head(root: str) -> tuple[str, bytes] | None:
-    """Return the git directory of a work tree and what its head says; None if it has none."""
+    """Return the git directory of a work tree and the text of its head; None if it has none."""
     # Where the head can be read as in most work trees, nobody has to ask what is there.
     place = f"{root.rstrip('/')}/.git"
     said = _read(f"{place}/HEAD")

@@ -119,7 +119,7 @@ def _names(printed: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _changed(path: str, before: str, section: str) -> Iterator[ChangedLines]:
-    """Yield the changed lines of a file, or one entry that says what else differs."""
+    """Yield the changed lines of a file, or one entry for another difference, such as the mode."""
     hunks = list(_hunks(path, before, section))
     yield from hunks
     if hunks:

@@ -44,7 +44,7 @@ def read_history(
     names: Iterable[str] = (),
     known: History | None = None,
 ) -> History:
-    """Return the history of a file with these bytes; the notes say what git could not tell.
+    """Return the history of a file with these bytes; the notes list revisions that git could not read.
 
     Facts in `known` are not asked for again.
     """

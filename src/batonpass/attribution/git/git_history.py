@@ -56,7 +56,7 @@ class Checkout(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, frozen=True, kw_only=True):
-    """The revisions of a file, parents first, with their lines; and notes on what could not be read.
+    """The revisions of a file, parents first, with their lines; and notes on unreadable ones.
 
     Revisions aside help to explain commits that were rebased, picked or squashed.
     """

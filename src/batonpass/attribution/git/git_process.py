@@ -51,7 +51,7 @@ class GitSilentError(Exception):
 
 
 class GitProcess(Struct, frozen=True, kw_only=True):
-    """How git is started: in which directory, with which environment, and with what it may do besides reading."""
+    """How git is started: in which directory, with which environment, and with which rights besides reading."""
 
     root: Path | None  # None: the current directory
     environment: Mapping[str, str]
@@ -61,11 +61,11 @@ class GitProcess(Struct, frozen=True, kw_only=True):
     sees_hooks: bool = False  # the question is about hooks; nothing that is asked so may run one
 
     def text(self, *arguments: str, given: bytes = b"") -> str:
-        """Return what git prints, as text. Raises `GitSilentError`."""
+        """Return the output of git as text. Raises `GitSilentError`."""
         return self.run(arguments, given).decode("utf-8", "surrogateescape")
 
     def run(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
-        """Return what git prints. Raises `GitSilentError` with its complaint."""
+        """Return the output of git. Raises `GitSilentError` with its error message."""
         where = () if self.root is None else ("-C", str(self.root))
         try:
             done = subprocess.run(  # noqa: S603 - a list of our own arguments, no shell

@@ -45,7 +45,7 @@ class Porcelain(Repository, frozen=True):
     """A repository that answers questions about its whole work tree. All methods raise `GitSilentError`."""
 
     def status(self, paths: Sequence[str] = ()) -> Status:
-        """Return what differs from the commit, below some paths or everywhere."""
+        """Return the files that differ from the commit, below some paths or everywhere."""
         printed = self._text(*self.without_filters(), *_STATUS, "--", *paths)
         commit: str | None = None
         changed: list[str] = []

@@ -64,7 +64,7 @@ class Rewrites:
         return bool(self._behind(other) >> self._order[one] & 1) if one in self._order else False
 
     def of(self, revision: Revision) -> Iterator[Repeated]:
-        """Yield what a commit may repeat, first what git says."""
+        """Yield the commits that a commit may repeat, those that git names first."""
         seen: set[tuple[str, str]] = set()
         for repeated in chain(self.said(revision), self._alike(revision)):
             key = repeated.base, repeated.tip
@@ -73,7 +73,7 @@ class Rewrites:
                 yield repeated
 
     def said(self, revision: Revision) -> Iterator[Repeated]:
-        """Yield what a commit repeats according to git's traces."""
+        """Yield the commits that a commit repeats according to git's traces."""
         named = [self._known[name] for name in revision.made_from if name in self._known]
         for one in named:
             yield from (Repeated(base, one.commit, is_said=True) for base in self._bases(one))

@@ -407,7 +407,7 @@ class Follower:
     def _repeated(
         self, revision: Revision, lines: Sequence[str], parents: Sequence[MarkedText], head: MarkedText | None
     ) -> Iterator[Merge]:
-        """Yield merges that may explain a commit, most certain first: of its parents, or of what it repeats."""
+        """Yield merges that may explain a commit, most certain first: of its parents, or of commits that it repeats."""
         if not parents:
             return
         onto = parents[0]

@@ -50,7 +50,7 @@ class _Zone(Struct, frozen=True):
 def carry_over(
     old: Sequence[str], marks: Sequence[LineMark], new: Sequence[str], since: datetime | None
 ) -> UntouchedMarks:
-    """Return what remains of old in new. Doubtful lines may have been written after `since`."""
+    """Return the lines of old that remain in new. Doubtful lines may have been written after `since`."""
     if is_reformatted(old, new):
         kept = [
             mark if was == now else reformatted(mark, UNRECORDED)
@@ -107,7 +107,7 @@ def _zones(blocks: Sequence[Block], old: Sequence[str], new: Sequence[str]) -> l
 
 
 class _Judge(Struct):
-    """Decides what is certain within a zone."""
+    """Decides which lines are certain within a zone."""
 
     old: Sequence[str]
     marks: Sequence[LineMark]

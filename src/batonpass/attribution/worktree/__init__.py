@@ -1,1 +1,1 @@
-"""Finds out what a call changed: looks at the work tree before and after, and separates overlapping calls."""
+"""Finds the files that a call changed: looks at the work tree before and after, and separates overlapping calls."""

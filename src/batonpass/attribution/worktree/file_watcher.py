@@ -1,4 +1,4 @@
-"""Watches a tree for writes with inotify, so that a look costs what changed, not what exists.
+"""Watches a tree for writes with inotify, so that a look costs as much as changed, not as much as exists.
 
 Every directory is watched, because writing to a file leaves no trace on the directory. The kernel queues an event
 before the writer continues, so everything a call did before it ended is noted. Not noticed: writes through a hard link

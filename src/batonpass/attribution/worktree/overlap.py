@@ -91,7 +91,7 @@ class Underway:
                 self._calls[call].look = look
 
     def claim(self, call: str, path: str, *, before: bytes | None, after: bytes | None) -> None:
-        """Register what a call exactly made of a file that its arguments name; all running calls learn of it."""
+        """Register the exact text that a call gave a file named in its arguments; all running calls learn of it."""
         claim = OverlapClaim(call=call, path=path, before=before, after=after)
         with self._lock:
             for name, each in self._calls.items():
@@ -99,7 +99,7 @@ class Underway:
                     each.claims.append(claim)
 
     def end(self, call: str) -> Ended:
-        """Unregister a call, after the look that follows it, and return what was registered for it."""
+        """Unregister a call, after the look that follows it, and return its registered claims."""
         with self._lock:
             found = self._calls.pop(call, None)
         if found is None:
@@ -123,7 +123,7 @@ class Underway:
 
 
 def unclaimed(differences: Iterable[Difference], claims: Iterable[OverlapClaim]) -> Iterator[Difference]:
-    """Yield differences without what claims explain: nothing if they explain a file completely, else the rest.
+    """Yield the part of differences that no claim explains: nothing if claims explain a file completely.
 
     A claim that starts from the bytes before, or leads to the bytes after, is taken off at that side.
     """

@@ -98,7 +98,7 @@ class WorkTree:
         others: Mapping[str, Intent | None] = NOBODY,
         claims: Iterable[OverlapClaim] = (),
     ) -> Changes:
-        """Return what changed between two looks around a call, with notes on what is unknown. Never raises.
+        """Return the changes between two looks around a call, with notes on unknown ones. Never raises.
 
         A change that fits what the call was told to write is its own. For other changes it is a candidate, as are the
         `others` that ran at the same time. Changes that are explained by `claims` of others are theirs alone.

@@ -64,7 +64,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Changes(Struct, frozen=True):
-    """The file changes during a call, and notes on what is unknown."""
+    """The file changes during a call, and notes on unknown ones."""
 
     changes: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a call was told to write, and whether a changed file fits that.
+"""The writes that a call was told to make, and whether a changed file fits them.
 
 No system records who wrote a file. But a command may name the file it writes, and the file may then be exactly as that
 command leaves it. Any other change during a call may be its work or anybody's.
@@ -28,7 +28,7 @@ _WORD: Final = re.compile(rb"\w+")
 
 
 class FileAct(Enum):
-    """What is done to a file that is written by name."""
+    """The act on a file that is written by name."""
 
     EDITS = auto()  # with any result
     BECOMES = auto()  # gets exactly this text
@@ -42,7 +42,7 @@ class FileAct(Enum):
 
 
 class WriteFit(Enum):
-    """How well a changed file fits what a call was told."""
+    """How well a changed file fits the writes that a call was told to make."""
 
     UNNAMED = auto()
     OTHERWISE = auto()  # the call was to write it, but not like this
@@ -112,7 +112,7 @@ def _is_part(part: str, wanted: str) -> bool:
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """What a call was told to write."""
+    """The writes that a call was told to make."""
 
     writes: tuple[NamedWrite, ...] = ()
     brings: bool = False  # it makes git restore files from commits or stashes

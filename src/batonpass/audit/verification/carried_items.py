@@ -78,7 +78,7 @@ class CarriedItems(Struct):
                 raise UnlinkedError(f"{fate.verdict} refutes no result of this tree", field="fates")
 
     def require_verdict(self, root: RunId, verdict: Digest) -> None:
-        """Refuse the acknowledgement of a root unless it is of a verdict on what came along. Raises `UnlinkedError`."""
+        """Refuse the acknowledgement of a root unless it is of a verdict on inherited items. Raises `UnlinkedError`."""
         tree = self.refuting.get(verdict)
         if tree == root or not self._is_verdict_for(root, tree):
             raise UnlinkedError("it acknowledges no verdict on a result of an earlier session", field="baton")

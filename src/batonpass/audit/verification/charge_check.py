@@ -165,7 +165,7 @@ class Charges:
 
 
 def _used_by(body: ToolRequested | ToolCompleted | RunSpent) -> tuple[tuple[Unit, int], ...]:
-    """Return the use that a receipt records, whatever it charges."""
+    """Return the use that a receipt records, charged or not."""
     match body:
         case ToolCompleted():
             return ((Unit.SPEND, body.cost),)

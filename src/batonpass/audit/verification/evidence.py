@@ -6,7 +6,7 @@ from batonpass.model.base.ids import KeyId, LedgerId
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """Counts of what was checked and found correct."""
+    """Counts of the receipts, signatures and contents that were checked and found correct."""
 
     ledger: LedgerId
     root_key: KeyId  # everything else rests on it: compare it with a copy from elsewhere

@@ -104,7 +104,7 @@ class ReceiptMemory(Struct):
     def take_of_relay(
         self, body: ContentErased | TokenAdded | WebhookChanged | AlarmRaised, receipt: ReceiptId
     ) -> None:
-        """Remember what was erased and by which receipt, and which tokens, webhooks and alarms there are."""
+        """Remember erased contents with their receipts, and which tokens, webhooks and alarms there are."""
         if isinstance(body, TokenAdded):
             self.tokens.add(body.token)
         elif isinstance(body, AlarmRaised):

@@ -93,7 +93,7 @@ class Holds(Struct):
             raise UnlinkedError(f"{body.call} was to wait while its run goes on", field="call")
 
     def require_resumed(self, body: HandoffResumed) -> None:
-        """Refuse to resume what waits for somebody's approval, or for another handoff. Raises `UnlinkedError`."""
+        """Refuse to resume work that waits for an approval, or for another handoff. Raises `UnlinkedError`."""
         if self.waits.get(body.handoff) != body.awaits:
             raise UnlinkedError(f"it did not wait for {body.awaits}", field="awaits")
 

@@ -144,7 +144,7 @@ class Taints(Struct):
         return {source: entered for source, entered in reached.items() if source not in endorsed}, labelled
 
     def remember(self, receipt: Receipt) -> None:
-        """Remember what a receipt adds to the sources and endorsements."""
+        """Add the sources and endorsements of a receipt."""
         body = receipt.body
         if isinstance(body, _CALLS) and (body.label is None or not body.label.is_external):
             return

@@ -193,7 +193,7 @@ def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> 
 
 
 def blame_of_file(where: str, *, full: bool) -> Blame:
-    """Return who wrote a file or lines of it, from the chosen ledger, or from what there is without one."""
+    """Return who wrote a file or lines of it, from the chosen ledger, or from git and sessions without one."""
     path, lines = parse_place(where)
     if find_ledger(path, given_ledger()) is None:
         told = blame_by_git(path, lines)
@@ -328,7 +328,7 @@ def _listed(line: ListedLine, sizes: tuple[int, int, int]) -> Painted:
 
 
 def _shortened(label: str, room: int) -> str:
-    """Return a label that fits: the name is cut, and what follows it, which tells two apart, is kept."""
+    """Return a label that fits: the name is cut, and the suffix, which tells two apart, is kept."""
     if width(label) <= room:
         return label
     name, _, rest = label.rpartition(" ")

@@ -14,7 +14,7 @@ class Level(StrEnum):
 
 
 class DoctorCheck(Struct, frozen=True):
-    """One check: its name, its finding, and what to do."""
+    """One check: its name, its finding, and the remedy."""
 
     level: Level
     name: str

@@ -30,7 +30,7 @@ def check_trust(coder: Coder, project: Path) -> Iterator[DoctorCheck]:
 
 
 def _check_codex(project: Path) -> Iterator[DoctorCheck]:
-    """Yield what Codex itself says of the hooks that it finds."""
+    """Yield the checks that Codex itself reports for the hooks that it finds."""
     program = shutil.which(HOOK_FILES[Coder.CODEX].program)
     if program is None:
         return

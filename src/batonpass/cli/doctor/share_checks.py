@@ -17,7 +17,7 @@ _INSTALL = "batonpass git install --share"
 
 
 def look_at_share(found: Settings) -> Iterator[DoctorCheck]:
-    """Yield what is wrong with sharing notes; nothing where nobody shares any."""
+    """Yield the problems with sharing notes; nothing where nobody shares any."""
     try:
         hooks = hooks_directory()
         there = [

@@ -173,7 +173,7 @@ def _shares_words() -> bool:
 
 
 def _tell_key() -> None:
-    """Say which lines let others trust what this relay signs."""
+    """Print the lines that let others trust the signatures of this relay."""
     if not _has_ledger():
         return
     with opened_relay() as relay:

@@ -57,7 +57,7 @@ def revoked_by(revocation: Revocation) -> str:
 
 
 def say_ungranted(view: LedgerView, account: StreamId, mode: Mode) -> None:
-    """Print what is allowed without a grant."""
+    """Print the rights of a run without a grant."""
     known = account.startswith(HANDOFF)
     agent = view.get_handoff(HandoffId(account)).to if known else view.get_run(RunId(account)).agent
     say(paint(f"{agent} {ending(account)}", bold=True), f" · no grant · {mode}")

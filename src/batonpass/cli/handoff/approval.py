@@ -122,7 +122,7 @@ def _meant(relay: "Relay", given: str) -> LiveHandoff | LiveCall:
 def _show_and_ask(
     relay: "Relay", waiting: LiveHandoff | LiveCall, by: str, *, approved: bool
 ) -> tuple[Material, int, str | Approver]:
-    """Show the held thing and ask; return exactly what was shown, for how long, and who decided."""
+    """Show the decision sheet and ask; return exactly the sheet shown, for how long, and who decided."""
     material = waiting.material()
     key, file = find_own_key(relay, by)
     if approved and material.proven and file is None:

@@ -55,7 +55,7 @@ def carriage_facts(carriage: Carriage) -> dict[str, object]:
 
 
 def fidelity_facts(carriage: Carriage) -> dict[str, object]:
-    """Return how much of what existed upstream arrived: one figure, and what became of the rest at each hop."""
+    """Return the share of upstream items that arrived: one figure, and where the others were left."""
     return {
         "figure": round(carriage.fidelity, 3),
         "upstream": carriage.upstream,
@@ -77,7 +77,7 @@ def fidelity_facts(carriage: Carriage) -> dict[str, object]:
 
 
 def fidelity_words(carriage: Carriage) -> str:
-    """Return how much of what existed upstream arrived, and where the rest was left."""
+    """Return the share of upstream items that arrived, and where the others were left, in words."""
     if not carriage.upstream:
         return "nothing was known upstream"
     # Rounded down: only what is whole is 100 %.

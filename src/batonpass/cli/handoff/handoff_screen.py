@@ -350,7 +350,7 @@ def _fallen(account: Account) -> Iterator[Parts]:
 
 
 def kept_of(kept: Resumption) -> str:
-    """Return a summary of what earlier attempts finished."""
+    """Return a summary of the finished calls of earlier attempts."""
     cost = f", cost {Decimal(kept.cost) / _MILLION:f}" if kept.cost else ""
     return f"kept {counted(len(kept.finished), 'call')}, {elapsed(kept.kept_for)}{cost}"
 
@@ -421,7 +421,7 @@ def _open(account: Account) -> Iterator[Parts]:
 
 
 def _unknown(account: Account) -> Iterator[Parts]:
-    """Yield the calls without an outcome, and how to settle them; and what was to be made and is in no record."""
+    """Yield the calls without an outcome, and how to settle them; and expected changes that no receipt shows."""
     for call in account.doubts:
         how = f"`batonpass handoff settle {ending(account.handoff.id)} {ending(call.record.id)}`"
         yield (paint("in doubt: ", "yellow"), f"{call.record.tool} {ending(call.record.id)}: repeat or skip? {how}")

@@ -144,7 +144,7 @@ def settling_options(command: Command) -> Command:
 
 
 def inputs_options(command: Command) -> Command:
-    """Let a command say what to do if results that a handoff was offered with no longer stand."""
+    """Add the options for a handoff whose inputs no longer stand."""
     same = click.option("--same", "inputs", flag_value="same", help="Keep the inputs of the offer.")
     fresh = click.option(
         "--fresh",

@@ -47,7 +47,7 @@ def decide_elsewhere(
 
 
 def _meant(relay: "RemoteRelay", given: str) -> str:
-    """Return what waits and is meant: by its id, the end of its id, its agent or its tool."""
+    """Return the waiting call or handoff that is named by its id, the end of its id, its agent or its tool."""
     waiting = relay.waiting()
     found = [one["id"] for one in waiting if given in {one["agent"], one["tool"]} or one["id"].endswith(given)]
     if not found:

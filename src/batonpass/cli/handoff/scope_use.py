@@ -1,4 +1,4 @@
-"""The scope of a handoff against what its attempts used of it, for the screen and as JSON."""
+"""The scope of a handoff against its use by the attempts, for the screen and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -27,7 +27,7 @@ CREATED: Final = "hooks.created"
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
-    """What the user asked for."""
+    """The options of the command."""
 
     coder: Coder
     scope: SettingsScope

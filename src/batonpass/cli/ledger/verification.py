@@ -99,7 +99,7 @@ def verify(
 
 
 def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) -> None:
-    """Print what was checked, and what that does not prove."""
+    """Print the counts of the checks, and the limits of the proof."""
     signers = counted(evidence.relays, "relay")
     part = f", {evidence.receipts - evidence.sealed:,} of them verified in full" if evidence.sealed else ""
     say(
@@ -131,7 +131,7 @@ def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) ->
 
 @contextmanager
 def _interruptible() -> Iterator[Told]:
-    """Show the progress of a verification; an interrupt says what it means."""
+    """Show the progress of a verification; an interrupt explains that nothing is proven."""
     seen = (0, 0)
     with progress_bar("verifying") as bar:
 

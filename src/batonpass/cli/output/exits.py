@@ -124,7 +124,7 @@ def answered(context: click.Context) -> Iterator[None]:
 
 
 def tell_error(error: BatonpassError) -> None:
-    """Print what is wrong, where it is, and what to do."""
+    """Print the error, its place, and the remedy."""
     head, *more = str(error).split("\n")
     if isinstance(error, VerificationError):
         head = error.problem if _is_stream(error.stream) else f"{error.stream}: {error.problem}"

@@ -1,4 +1,4 @@
-"""A sheet: labelled lines that fit one screen, whatever the ledger contains.
+"""A sheet: labelled lines that fit one screen, for every ledger.
 
 Each line is made safe and cut to the width of the screen. Its number of characters is bounded too, because combining
 marks take no width and could otherwise continue without end.

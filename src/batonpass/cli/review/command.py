@@ -120,7 +120,7 @@ def _refuse(named: list[object], *, part: str | None, form: str | None, as_json:
 
 
 def read_review(view: LedgerView, given: str | None, since: datetime | None, now: datetime) -> Review:
-    """Return the review of what is meant; without a name, of the latest tree."""
+    """Return the review of the named tree; without a name, of the latest."""
     if since is not None:
         return review_roots(view, find_reviewed(view, since), now)
     if given is None or given.strip() == LAST:

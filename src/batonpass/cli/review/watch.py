@@ -21,7 +21,7 @@ _LATEST: Final = 100  # open runs whose trees are read at the start: a second of
 
 
 class FindingWatch:
-    """Prints each finding once. Of trees that were there before, only what is new since the command was given."""
+    """Prints each finding once. Of earlier trees, only findings that are new since the command was given."""
 
     def __init__(self, severity: Severity, since: datetime, *, as_json: bool) -> None:
         self._severity, self._since, self._as_json = severity, since, as_json
@@ -29,7 +29,7 @@ class FindingWatch:
         self._pending: dict[RunId, set[ReceiptId]] = {}
 
     def begin(self, view: LedgerView) -> None:
-        """Note what was found before in trees that go on, and print what came while the command started."""
+        """Note the earlier findings of open trees, and print those that came while the command started."""
         # A tree that goes on may turn out badly by a receipt that proves nothing: the end of a call that was requested
         # before. So it takes a look before to know what is new; the evidence alone does not tell.
         going_on = (run.root for run in view.find_runs(states=_GOES_ON, limit=_LATEST))

@@ -106,7 +106,7 @@ def command(
 
 
 def require_extra() -> None:
-    """Raise `MissingExtraError` if what servers need is not installed."""
+    """Raise `MissingExtraError` if the packages for servers are not installed."""
     try:
         import batonpass.server.listener  # noqa: F401, PLC0415 - needs the extra
         import batonpass.server.page.door  # noqa: F401, PLC0415 - as above

@@ -38,11 +38,11 @@ class ShownRepository:
         self._known = KnownFiles(root=self.root, home=home, environment=os.environ)
 
     def is_directory(self, path: str) -> bool:
-        """Return whether a path is a directory. Raises `InvalidValueError` for what is outside."""
+        """Return whether a path is a directory. Raises `InvalidValueError` for a path outside."""
         return self._known.require_within(self.root / path).is_dir()
 
     def entries(self, view: LedgerView, path: str) -> Sequence[FileEntry]:
-        """Return what is in a directory: directories first, then files with how many changes are recorded."""
+        """Return the entries of a directory: directories first, then files with the number of recorded changes."""
         below = self._known.require_within(self.root / path).relative_to(self.root).as_posix()
         start = "" if below == "." else f"{below}/"
         tracked = self._tracked(start)

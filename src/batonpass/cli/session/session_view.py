@@ -18,7 +18,7 @@ from batonpass.wire.documents import to_document
 
 
 def say_state(state: SessionState) -> None:
-    """Print what a session passes on to the next one."""
+    """Print the items that a session passes on to the next one."""
     say()
     say(paint(_kept_title(state), bold=True))
     table([_kept_row(kept) for kept in state.kept], indent="  ")
@@ -114,7 +114,7 @@ def session_facts(session: SessionId, roots: Sequence[Run]) -> dict[str, object]
 
 
 def say_loads(loads: Sequence[SessionLoad]) -> None:
-    """Print what sessions carry along, and the decisions without a reason."""
+    """Print the load of sessions, and the decisions without a reason."""
     length = telling_length([one.session for one in loads])
     rows = [
         [
@@ -142,7 +142,7 @@ def _weight(state: SessionState) -> str:
 
 
 def load_facts(load: SessionLoad) -> dict[str, object]:
-    """Return what a session carries along, for programs."""
+    """Return the load of a session, for programs."""
     state, first = load.state, load.first
     return {
         **session_facts(load.session, load.roots),
@@ -157,7 +157,7 @@ def load_facts(load: SessionLoad) -> dict[str, object]:
 
 
 def state_facts(state: SessionState) -> dict[str, object]:
-    """Return what a session passes on to the next one, for programs."""
+    """Return the items that a session passes on to the next one, for programs."""
     return {
         "from": list(state.roots),
         "at": exact(state.at),

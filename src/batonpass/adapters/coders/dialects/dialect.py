@@ -22,7 +22,7 @@ SAME: Final[Mapping[str, str]] = {name: name for name in EVENTS}
 
 
 class Failure(StrEnum):
-    """What an agent does with a call if its hook fails."""
+    """How an agent treats a call if its hook fails."""
 
     OPEN = "open"  # the call is made
     CLOSED = "closed"  # the call is not made

@@ -96,7 +96,7 @@ class HookedCall(ForeignCall):
 
     @property
     def told_by_door(self) -> DoorFacts:
-        """Return who makes the call, and what it is used on."""
+        """Return the caller and the object of the call."""
         return DoorFacts(door=DoorName(self.event.coder), agent=self.agent, used=_used(self.event, self.project))
 
 
@@ -179,7 +179,7 @@ def _kin_of(event: HookEvent) -> tuple[str, ...]:
 
 
 def _used(event: HookEvent, project: Path) -> UsedOn | None:
-    """Return what a tool is used on; None for commands, which are read as at every other door."""
+    """Return the object of a call; None for commands, which are read as at every other door."""
     form = event.form
     if form is None or form.kind is ToolKind.SHELL:
         return None

@@ -1,4 +1,4 @@
-"""What a sub-agent of a coding agent is made of: the file that defines it, in the project or in the user's home."""
+"""The definition of a sub-agent of a coding agent: a file in the project or in the user's home."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ _LINE: Final = re.compile(r"^(?P<name>model|tools):[ \t]*(?P<value>[^\r\n]*)", r
 
 
 def find_makeup(coder: Coder, kind: str | None, project: Path) -> dict[str, Any] | None:
-    """Return what a sub-agent of this type is made of; None if no file says it, or it cannot be read."""
+    """Return the makeup of a sub-agent of this type; None if no file defines it, or it cannot be read."""
     if kind is None or coder not in _FOLDERS or _PLAIN.fullmatch(kind) is None:
         return None
     inside, at_home = _FOLDERS[coder]

@@ -65,7 +65,7 @@ class Changing:
                 self._underway.begin(made.id, at=at, intent=None)
 
     def begin(self, event: HookEvent, made: MadeCall, at: datetime) -> None:
-        """Look at what a call may change, right before it is made."""
+        """Look at the files that a call may change, right before it is made."""
         if event.reads:
             return
         place = None if event.path is None else self._place(event, event.path)
@@ -162,7 +162,7 @@ class Changing:
         return ChangesFound(found.changes, notes=found.notes)
 
     def _intent(self, event: HookEvent, place: Path | None) -> Intent:
-        """Return what a call is told to write; unknown for a tool that is neither a shell nor an editor."""
+        """Return the writes that a call asks for; unknown for a tool that is neither a shell nor an editor."""
         command = event.command
         if event.kind is ToolKind.SHELL and command is not None:
             return shell_intent(command, event.directory or self._project, self._tree.root)

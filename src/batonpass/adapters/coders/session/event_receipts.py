@@ -136,7 +136,7 @@ class Following:
     def finish(
         self, state: HookSession, event: HookEvent, made: MadeCall, found: ChangesFound, looked: MadeCall
     ) -> None:
-        """Record the outcome of a call. Raises `CallError` or `CallOutcomeError` if it did what it must not.
+        """Record the outcome of a call. Raises `CallError` or `CallOutcomeError` if it did something forbidden.
 
         For a call that continues in the background, `looked` is the call for which the files were looked at.
         """
@@ -164,7 +164,7 @@ class Following:
             self._pen.take_in(state.run_of(event.agent) or self.root(state), child)
 
     def finish_background(self, state: HookSession, name: str, going: Going, found: ChangesFound) -> None:
-        """Record what a call did after it had returned, as a separate call."""
+        """Record the changes that a call made after it had returned, as a separate call."""
         known = state.runs[going.made.run]
         after = replace(going.event, name="PostToolUse", call=f"{name}/background")
         track = known if known.open else self.root(state)

@@ -223,7 +223,7 @@ class HookRecorder:
         return dialect.answer_denied(refused.sentence)
 
     def _completed(self, session: _Session, event: HookEvent, dialect: Dialect) -> HookEvent:
-        """Return an event with what its agent does not say: a name for its call, and who makes it."""
+        """Return an event with facts that its agent leaves out: a name for its call, and the caller."""
         with session.lock:
             state = self._state(session, event.session)
             event = with_name(state, event)
@@ -274,7 +274,7 @@ class HookRecorder:
             self._following.finish(state, event, made, replace(found, changes=changes), looked)
 
     def _finish_background(self, session: _Session, event: HookEvent, over: Callable[[str, Going], bool]) -> None:
-        """Record what background commands did after they returned, for those that are over."""
+        """Record the changes that finished background commands made after they returned."""
         with session.lock:
             going = self._state(session, event.session).going
             ended = {name: going.pop(name) for name in [*going] if over(name, going[name])}

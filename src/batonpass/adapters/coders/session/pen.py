@@ -299,7 +299,7 @@ class Pen:
         seen: ChangesFound | None = None,
         made_at_all: bool = True,
     ) -> None:
-        """Record how a call failed, and what it changed anyway; or that it was not made at all."""
+        """Record how a call failed, and the files that it changed anyway; or that it was not made at all."""
         fail_call(
             self.desk,
             state.runs[made.run].holding,

@@ -58,7 +58,7 @@ class JsonFaultError(ValueError):
 
 
 class JsonLine(Struct, frozen=True):
-    """The value on a line, and what the reader noticed about it."""
+    """The value on a line, and the reader's remarks about it."""
 
     value: Any
     spelled: bool = True  # a number in it has an unusual spelling
@@ -100,7 +100,7 @@ def read_json(line: bytes, *, constants: bool = False) -> JsonLine:
 
 
 def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
-    """Yield what the most generous reader finds in a line: one value, or several that follow each other.
+    """Yield the values that the most lenient reader finds in a line: one, or several in a row.
 
     Of a repeated key the last value counts or, with `first`, the first, because readers differ. Encodings are guessed
     as Python does, invalid bytes are replaced as Node does, and control characters in texts pass. It stops where even
@@ -226,7 +226,7 @@ def write_json(document: object) -> bytes:
 
 
 class _Noticed(Struct):
-    """Callbacks for reading one line, which note what Python's reader does not tell."""
+    """Callbacks for reading one line, which note facts that Python's reader hides."""
 
     spelled: bool = False
     repeated: bool = False

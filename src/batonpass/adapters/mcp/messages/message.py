@@ -37,7 +37,7 @@ Key = tuple[str, object]
 
 
 class Message(Struct, frozen=True):
-    """One message, the line that is passed on for it, and what is wrong with it."""
+    """One message, the line that is passed on for it, and its problem if it has one."""
 
     line: bytes
     body: Mapping[str, Any] | None

@@ -63,7 +63,7 @@ class Guard:
         self._protected = protected
 
     def decide(self, call: ProxiedCall) -> Decision:
-        """Return what happens to a call. Never raises: in an enforcing proxy, every failure is a denial."""
+        """Return the decision about a call. Never raises: in an enforcing proxy, every failure is a denial."""
         try:
             return self._judge(call)
         except CallSuspendedError as error:

@@ -1,4 +1,4 @@
-"""Decides which messages of a client are calls, and what each of them asks for.
+"""Decides which messages of a client are calls, and reads the request in each.
 
 A message passes unjudged only if it is known to name nothing that a server acts on. Every other message is a call, and
 an unknown method gets the strictest treatment.
@@ -55,7 +55,7 @@ def is_call(message: Message) -> bool:
 
 
 def find_wrong_params(message: Message) -> str | None:
-    """Return why it is unclear what a call asks for; None if it is clear. An unclear call cannot be judged."""
+    """Return why the request in a call is unclear; None if it is clear. An unclear call cannot be judged."""
     argument = _NAMED_BY.get(message.method or "")
     if argument is None:
         return None

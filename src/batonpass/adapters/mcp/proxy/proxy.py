@@ -59,7 +59,7 @@ class _Asked(Struct, frozen=True):
 
 
 class _Client(Struct):
-    """What the client has declared about itself."""
+    """The client's declarations about itself."""
 
     capabilities: dict[str, Any] = field(default_factory=dict)
     version: str = _OLDEST

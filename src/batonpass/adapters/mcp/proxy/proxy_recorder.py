@@ -70,7 +70,7 @@ def proxied(
     local: bool = False,
     flags: tuple[str, ...] = (),
 ) -> ProxiedCall:
-    """Return a client's call. Only the server knows what its arguments mean, unless it is local."""
+    """Return a client's call. Only the server knows the meaning of its arguments, unless it is local."""
     return ProxiedCall(declared, dict, (), arguments, flags=flags, to=of, local=local, said=said)
 
 
@@ -92,7 +92,7 @@ class ProxyOrigin(Struct, frozen=True, kw_only=True):
 
 
 class ProxyRecorder:
-    """Records what one client does with one server. Safe to use from several threads."""
+    """Records the calls of one client to one server. Safe to use from several threads."""
 
     def __init__(
         self, open_relay: "Callable[[], Relay]", origin: ProxyOrigin, *, enforced: bool, tell: Callable[[str], None]
@@ -170,7 +170,7 @@ class ProxyRecorder:
         self.attempt(lambda: fail_call(_desk(relay), holding, begun, call, CallRefusedError(sentence)))
 
     def material(self, held: CallId) -> "Material":
-        """Return what an approver must be shown before ruling on a held call."""
+        """Return the material that an approver must see before ruling on a held call."""
         relay, _ = self._run()
         return relay.held_call(held).material()
 

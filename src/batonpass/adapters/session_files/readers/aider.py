@@ -1,4 +1,4 @@
-"""Aider's chats: one text beside the files it works on. Its own commits tell what it changed.
+"""Aider's chats: one text beside the files it works on. Its own commits tell its changes.
 
 The text has what the person said and the hashes of the commits that Aider made. It could hold anything, so a commit
 counts only if it exists and names Aider as an author. Of such a commit, those changes count whose lines stand in the
@@ -67,7 +67,7 @@ class AiderSessions(SessionReader):
                 yield SessionFiles(session=f"chat-{sha256(bytes(main)).hexdigest()[:12]}", main=main)
 
     def read(self, files: SessionFiles, project: Path) -> Iterator[Record | SkippedLine]:
-        """Yield what the person said, and the commits that Aider made."""
+        """Yield the prompts of the person, and the commits that Aider made."""
         del project  # the repository around the file counts
         reading = _Chat(git=GitProcess(root=files.main.parent, environment=os.environ))
         try:

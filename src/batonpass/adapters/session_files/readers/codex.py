@@ -120,7 +120,7 @@ class _ThreadFile(Struct, frozen=True, kw_only=True):
 
 
 class _Thread(Struct, kw_only=True):
-    """One thread under way: its calls without an outcome, and what was told of them."""
+    """One thread under way: its calls without an outcome, and the facts about them so far."""
 
     path: Path
     agent: str | None
@@ -194,7 +194,7 @@ class _Thread(Struct, kw_only=True):
             yield Task(agent=self.agent, at=at, text=text, uuid=uuid)
 
     def _done(self, call: str, item: dict[str, Any], at: datetime) -> Iterator[Record]:
-        """Keep what was done until the outcome is told; what no open call announced was called inside a program."""
+        """Keep an action until its outcome is told. One that no open call announced was called inside a program."""
         self.tells_changes |= item["type"] == "FileChange"
         if call in self.uses:
             self.items[call] = item

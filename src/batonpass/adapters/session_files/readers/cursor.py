@@ -1,4 +1,4 @@
-"""Cursor's transcripts, as its programs write them: what was said and called. Results are not kept.
+"""Cursor's transcripts, as its programs write them: messages and calls. Results are not kept.
 
 So it is not known whether a call was made or refused, and a line is never credited by these files alone: blame names
 the call as one that may have written it.
@@ -56,7 +56,7 @@ class CursorSessions(SessionReader):
                     yield SessionFiles(session=main.stem, main=main, agents=agents)
 
     def read(self, files: SessionFiles, project: Path) -> Iterator[Record | SkippedLine]:
-        """Yield what was said and called. The lines have no times: those of their files are taken."""
+        """Yield messages and calls. The lines have no times, so those of their files are taken."""
         del project  # paths are absolute
         for agent, path in ((None, files.main), *files.agents.items()):
             try:

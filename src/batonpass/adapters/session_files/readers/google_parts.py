@@ -26,7 +26,7 @@ def texts_of(parts: object) -> str:
 
 
 def response_of(parts: object) -> str:
-    """Return what a tool answered."""
+    """Return the answer of a tool."""
     for part in as_objects(parts):
         response = as_mapping(as_mapping(part.get("functionResponse")).get("response"))
         if (text := as_text(response.get("output")) or as_text(response.get("error"))) is not None:
