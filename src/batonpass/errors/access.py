@@ -1,4 +1,4 @@
-"""Errors about who may come in through a server, and what they may reach."""
+"""Errors about who may come in through a server, and their reach."""
 
 from batonpass.errors.base import BatonpassError
 
@@ -215,7 +215,7 @@ class ServerNotStartedError(BatonpassError):
 
 
 class InternalFaultError(RequestError):
-    """The server failed where it should not have. What it was is in its log, never in the answer."""
+    """The server failed unexpectedly. The cause is in its log, never in the answer."""
 
     code = "http.internal"
 

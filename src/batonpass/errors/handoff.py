@@ -168,7 +168,7 @@ class TaskInFlightError(PolicyRefusedError):
 
 
 class InputsChangedError(HandoffError):
-    """A handoff is to be used or tried again, and what it was offered with no longer stands, or was made anew."""
+    """A handoff is to be used or tried again, and its inputs no longer stand, or were made anew."""
 
     code = "handoff.inputs_changed"
 

@@ -9,7 +9,7 @@ class RemoteError(BatonpassError):
 
 
 class ServerUnreachableError(StoreUnavailableError):
-    """The control plane does not answer. Nothing is lost: what was not acknowledged can be done again."""
+    """The control plane does not answer. Nothing is lost: acts that were not acknowledged can be repeated."""
 
     code = "remote.unreachable"
 
@@ -42,7 +42,7 @@ class SigningRefusedError(RemoteError):
 
 
 class NotOverHttpError(RemoteError):
-    """What was asked for needs the ledger itself, and cannot be done through a control plane."""
+    """The method needs the ledger itself, and does not work through a control plane."""
 
     code = "remote.not_possible"
 

@@ -1,1 +1,1 @@
-"""The handoff itself: what runs and handoffs can do, written once, and the face that synchronous programs see."""
+"""The handoff itself: the acts of runs and handoffs, written once, and the face that synchronous programs see."""

@@ -73,7 +73,7 @@ class Acknowledged:
         return self._known.latest
 
     def explained(self, error: RewoundError) -> RewoundError:
-        """Return the error with the path of our file, so that it can say what to do if the rewind was on purpose."""
+        """Return the error with the path of our file, so that it can name the remedy for an intended rewind."""
         return RewoundError(error.stream, error.expected, error.found, remembered=self._path)
 
     def _require(self, every: float) -> None:

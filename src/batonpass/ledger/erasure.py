@@ -12,7 +12,7 @@ from batonpass.store.port import LedgerStore
 
 
 class Erasure:
-    """Erases contents. The chain still verifies, and shows what was erased, by whom and when."""
+    """Erases contents. The chain still verifies, and shows each erasure, by whom and when."""
 
     def __init__(self, store: LedgerStore, ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
         self._store = store

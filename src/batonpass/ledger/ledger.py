@@ -68,7 +68,7 @@ _Prepared: TypeAlias = tuple[list[Entry], dict[StreamId, StreamHead]]
 
 
 class _Slot:
-    """What this process knows of a stream, and the lock under which it appends to it."""
+    """The known head of a stream in this process, and the lock under which it appends to it."""
 
     __slots__ = ("head", "latest", "lock")
 
@@ -302,7 +302,7 @@ class _Unsigned(Struct, frozen=True):
     public_key: PublicKey
 
     def sign(self, message: bytes) -> bytes:  # noqa: ARG002 - nothing is signed yet
-        """Return what stands in the place of a signature until there is one. It is never written."""
+        """Return a placeholder for a signature that is made later. It is never written."""
         return bytes(SIGNATURE_BYTES)
 
 

@@ -14,7 +14,7 @@ _API: Final = "opentelemetry.trace"
 
 @contextmanager
 def traced(traceparent: str | None) -> Iterator[None]:
-    """Record what is started and handed off within as a part of a caller's trace.
+    """Record runs and handoffs within the block as a part of a caller's trace.
 
     `traceparent` is what the caller sent, such as a header of HTTP or a field in the `_meta` of MCP. One that is
     missing or broken changes nothing. A task of asyncio and a function in `asyncio.to_thread` inherit it.

@@ -1,4 +1,4 @@
-"""What becomes of webhooks, recorded in the stream of the relay that delivers to them."""
+"""Changes of webhooks, recorded in the stream of the relay that delivers to them."""
 
 from datetime import datetime
 

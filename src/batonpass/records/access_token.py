@@ -1,4 +1,4 @@
-"""Access tokens as they were added and revoked: who comes in with each, as what, and until when."""
+"""Access tokens as they were added and revoked: the owner of each, the role, and the end."""
 
 import json
 from collections.abc import Iterator

@@ -227,7 +227,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
 
 
 class Calls:
-    """Collects calls from receipts, whatever the order of the streams."""
+    """Collects calls from receipts, in any order of the streams."""
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
         self._open = {run.id for run in runs if run.state is RunState.OPEN}
@@ -238,7 +238,7 @@ class Calls:
         self._epochs: dict[RunId, int] = {}
 
     def take(self, receipt: Receipt) -> None:
-        """Add what a receipt says about a call; other receipts are ignored."""
+        """Add a receipt about a call; other receipts are ignored."""
         match receipt.body:
             case ToolRequested() | ToolDenied() | ToolHeld() | ToolCached() as body:
                 self._asked[body.call] = receipt, body

@@ -48,7 +48,7 @@ def find_refutations(view: LedgerView, root: RunId) -> Iterator[Refutation]:
 
 
 def read_fates(view: LedgerView, fates: Iterable[CarriedFate]) -> dict[ContentId, KnownFate]:
-    """Return what an offer says of items that no longer stand, with the verdicts that it names."""
+    """Return the fates of items in an offer that no longer stand, with the verdicts that it names."""
     verdicts: dict[ReceiptId, Refutation | None] = {}
     known = {}
     for one in fates:
@@ -134,7 +134,7 @@ class TreeFates:
         return self.find_of_run(RunId(stream)) if stream.startswith(RUN) else None
 
     def find_of_run(self, run: RunId) -> KnownFate | None:
-        """Return the fate of what a run delivered; None while it stands."""
+        """Return the fate of a run's result; None while it stands."""
         if run not in self._of_runs:
             # Said before it is known: in an edited ledger, results may have been made from each other in a circle.
             self._of_runs[run] = None
@@ -167,7 +167,7 @@ class TreeFates:
                 yield ref, fate
 
     def _read(self, handoff: Handoff, run: RunId | None) -> tuple[Receipt, Travelling]:
-        """Return an offer, and what travels with it: as the run knows it, or now."""
+        """Return an offer, and the items that travel with it: as the run knows them, or now."""
         offer, initiated = get_offer(self._view, handoff)
         revisions = tuple(find_revisions(self._view, handoff))
         if run is not None and revisions:
@@ -295,7 +295,7 @@ def describe_input(view: LedgerView, ref: Carried, known: KnownFate) -> str:
 
 
 def find_told(view: LedgerView, root: RunId, revised: HandoffRevised) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a revision tells: each item that no longer stands and why, and the names of what replaces them."""
+    """Return the news in a revision: each item that no longer stands and why, and the names of the replacements."""
     known = read_fates(view, revised.fates)
     tree = TreeFates(view, root)
     known |= {item: fate for item in revised.drops if (fate := tree.find(item)) is not None}

@@ -55,7 +55,7 @@ def terms_in(view: LedgerView, receipt: Receipt) -> Terms | None:
 
 
 def may_under(view: LedgerView, receipt: Receipt, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return what may be used under a receipt: what it grants, else what was asked for."""
+    """Return the permits under a receipt: those granted, else those asked for."""
     if not grants(receipt):
         return asked
     terms = terms_in(view, receipt)

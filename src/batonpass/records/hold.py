@@ -1,4 +1,4 @@
-"""Holds and approvals: what waited, and who approved exactly that.
+"""Holds and approvals: the held call or handoff, and who approved exactly that.
 
 An approval answers one hold, and the hold of a call has the key of that call. So a call was approved only by those who
 approved the hold with its own key, whatever else they approved in the same handoff.
@@ -74,7 +74,7 @@ class Approval(Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> Digest | None:
-        """Return the digest of what they were shown; None if they were shown nothing."""
+        """Return the digest of the sheet that they were shown; None if there was none."""
         return self.body.shown
 
     @property
@@ -181,7 +181,7 @@ def find_leave(view: LedgerView, call: CallRecord) -> CallLeave:
 
 
 def find_hold(view: LedgerView, handoff: Handoff) -> Hold | None:
-    """Return what a held handoff waits for; None if it is not held."""
+    """Return the hold of a handoff; None if it is not held."""
     if handoff.state is not State.HELD:
         return None
     held = [*view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_HELD))]

@@ -1,4 +1,4 @@
-"""What a root began with: from which earlier roots it goes on, and from which recorded item each of its items comes.
+"""The inheritance of a root: the earlier roots that it continues, and the recorded origin of each of its items.
 
 A session that goes on records again what came along, with the author and the time that it had. So an item and its
 origin are the same words of the same moment; of a report, they are one of the things that it says.
@@ -30,7 +30,7 @@ _Moment: TypeAlias = tuple[ItemValue, datetime]
 
 
 def find_resumed(view: LedgerView, root: RunId) -> SessionResumed | None:
-    """Return what a root said about where it goes on from; None if it began anew."""
+    """Return the receipt body in which a root names its earlier roots; None if it began anew."""
     # There may be only one receipt yet.
     with suppress(NotFoundError):
         body = read_receipt(view.get_receipt_at(StreamId(root), 2)).body

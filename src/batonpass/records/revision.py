@@ -1,4 +1,4 @@
-"""Revisions of a baton: what travels with a handoff now, and who knows it."""
+"""Revisions of a baton: the items that travel with a handoff now, and who knows them."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -24,14 +24,14 @@ from batonpass.wire.canonical import digest
 
 
 class Travelling(Struct, frozen=True):
-    """The items of one revision, and what their receiver was told of their fates."""
+    """The items of one revision, and the fates that their receiver was told."""
 
     carries: tuple[Carried, ...]
     fates: tuple[CarriedFate, ...]
 
 
 def travelling(initiated: HandoffInitiated, acts: Iterable[Body]) -> Travelling:
-    """Return what travels with a handoff after all that was done to it, in the order in which it was."""
+    """Return the items that travel with a handoff after all revisions, in order."""
     carries = {ref.item: ref for ref in initiated.carries}
     fates = {fate.item: fate for fate in initiated.fates}
     for act in acts:

@@ -48,7 +48,7 @@ class AccessCaller(Struct, frozen=True, kw_only=True):
 
     @property
     def role(self) -> AccessRole:
-        """Return what the token lets them do."""
+        """Return the role of the token."""
         return self.token.role
 
     @property
@@ -72,7 +72,7 @@ class AccessCaller(Struct, frozen=True, kw_only=True):
 
 
 class _Remembered(Struct):
-    """What is known of one address or token: how much it may still ask, and since when that was counted."""
+    """The rate of one address or token: how much it may still ask, and since when that was counted."""
 
     left: float
     since: float
@@ -184,7 +184,7 @@ class Doorkeeper:
 
 
 def _remembered(among: "OrderedDict[Name, _Remembered]", name: Name, most: float, now: float) -> _Remembered:
-    """Return what is remembered under a name. The one that nobody asked for longest makes room."""
+    """Return the entry under a name. The entry that was unused for longest makes room."""
     known = among.get(name)
     if known is None:
         known = among[name] = _Remembered(left=most, since=now)

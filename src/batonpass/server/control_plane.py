@@ -1,4 +1,4 @@
-"""What all doors of one server share: the relay, who may come in, and the runs that are open through it."""
+"""The state that all doors of one server share: the relay, the access rules, and the open runs."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from batonpass.telemetry.metric_board import MetricBoard
 
 
 class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
-    """What all doors of one server share."""
+    """The state that all doors of one server share."""
 
     relay: Relay
     clock: Clock

@@ -48,7 +48,7 @@ class ApiRequest(Struct, frozen=True, kw_only=True, eq=False):
 
     @contextmanager
     def looking(self) -> Iterator[tuple[LedgerView, CallerReach]]:
-        """Open a view of the ledger, and what the caller reaches in it."""
+        """Open a view of the ledger, with the caller's reach in it."""
         with self.plane.relay.store.view() as view:
             yield view, CallerReach(view, self.caller, self.proof)
 

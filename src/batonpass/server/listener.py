@@ -127,7 +127,7 @@ class HastyProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # which
         self._waits = self.loop.call_later(self.seconds, self._let_go)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and wait for the rest."""
+        """Take the bytes that came, and wait for the rest."""
         super().data_received(data)
         if self._is_whole():
             self._forget()
@@ -161,7 +161,7 @@ class DoorBeside(Protocol):
         """Begin, once HTTP is listened for."""
 
     async def end(self, drain_seconds: float) -> None:
-        """Let what is under way finish for so long, and end."""
+        """Let open requests finish for so long, and end."""
 
 
 class LedgerServer(uvicorn.Server):
@@ -181,7 +181,7 @@ class LedgerServer(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let what is under way finish, at every door at the same time."""
+        """Let open requests finish, at every door at the same time."""
         seconds = self.config.timeout_graceful_shutdown or 0
         await asyncio.gather(super().shutdown(sockets), *(door.end(seconds) for door in self._beside))
 

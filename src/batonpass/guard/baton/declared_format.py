@@ -14,7 +14,7 @@ _CSV: Final = ("text/csv", "text/tab-separated-values")
 
 
 class Parsed(Value, frozen=True):
-    """What parsing a file gave: the first fault, or the number of its rows."""
+    """The result of parsing a file: the first fault, or the number of its rows."""
 
     fault: str | None = None
     rows: int | None = None
@@ -29,7 +29,7 @@ def is_declared(artifact: Artifact) -> bool:
 
 
 def parse_declared(artifact: Artifact, body: bytes) -> Parsed:
-    """Return what is wrong with a declared file, in words that contain nothing of it."""
+    """Return the problem with a declared file, in words that quote nothing of it."""
     if not body or len(body) > MOST_PARSED or not is_declared(artifact):
         return _UNPARSED  # that it has no bytes is another problem
     try:

@@ -16,7 +16,7 @@ from batonpass.model.base.value import Value
 
 
 class KeptContent(Value, frozen=True, kw_only=True):
-    """What the store really has under the id of a content."""
+    """The content that the store really has under an id."""
 
     size: int
     sha256: Digest  # of the body alone, as an artifact declares it

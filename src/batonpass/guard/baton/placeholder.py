@@ -110,7 +110,7 @@ def _find_placeholders(texts: Sequence["_TextAlone"], task: str) -> list[str]:
 
 
 class _TextAlone(NamedTuple):
-    """What can be said about a text, whatever the task is."""
+    """The facts about a text that do not depend on the task."""
 
     text: str
     verdict: bool | None  # whether it says nothing; None if that depends on the task
@@ -130,7 +130,7 @@ def _read_alone(text: str) -> _TextAlone:
 
 
 def _is_placeholder_alone(stripped: str) -> bool | None:
-    """Return whether a text says nothing, whatever the task is; None if that depends on the task."""
+    """Return whether a text is empty talk for every task; None if that depends on the task."""
     if len(stripped) <= _LONGEST and (_plain(stripped) in _SAYS_TOO_LITTLE or _is_one_key(stripped)):
         return True
     if not _WORDS.search(stripped):

@@ -19,7 +19,7 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
 class Asking(Value, frozen=True, kw_only=True):
-    """What to do about the problems of a baton. At most one of the two is set."""
+    """The question about the problems of a baton: one to ask now, or one that is only noted. At most one is set."""
 
     question: Problem | None = None  # ask this now
     would_ask: Problem | None = None  # not asked: no questions are left, or the policy only observes
@@ -52,7 +52,7 @@ def choose_question(
 
 
 def may_ask(problem: Problem, *, policy: HandoffPolicy, asked_here: int, hops_since_question: int | None) -> bool:
-    """Return whether the policy allows another question. Its limits do not keep back what blocks."""
+    """Return whether the policy allows another question. Its limits do not hold for blocking problems."""
     waited = hops_since_question is None or hops_since_question >= policy.hops_between_questions
     return policy.asks and (problem.blocking or (asked_here < policy.questions and waited))
 

@@ -121,7 +121,7 @@ _CHANGES: Final = re.compile(
 
 
 def find_foreign_field(baton: Baton, card: Card) -> Iterator[Problem]:
-    """Yield a problem if a task is about a field or a language that a card does not cover, or what it rules out."""
+    """Yield a problem if a task is about a field or a language that a card does not cover, or rules out."""
     if baton.brief.needs_skills:
         return  # where the sender names the skills that are needed, these are compared
     said = f"{' '.join(card.skills or ())} {card.description} {card.agent}".lower()
@@ -176,7 +176,7 @@ _SAME_THING: Final[Mapping[str, str]] = {
 
 
 def _barred(said: str, task: str) -> str | None:
-    """Return what the card rules out in so many words, and the task asks for."""
+    """Return the fields that the card rules out explicitly and the task asks for."""
     if not (found := _BARRED.search(said)):
         return None
     asked = _NOT_ASKED.sub(" ", task)

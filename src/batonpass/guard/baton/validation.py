@@ -24,7 +24,7 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 
 def find_in_prose(baton: Baton, known: KnownFacts, card: Card | None) -> Iterator[Problem]:
-    """Yield what the words of a baton show to be wrong. All of it is doubtful: prose can be read in many ways."""
+    """Yield the problems in the prose of a baton. All are doubtful: prose can be read in many ways."""
     prose = read_prose(baton)
     texts: dict[str, str] = {}
     rows: dict[str, int] = {}

@@ -66,7 +66,7 @@ class ConditionFinding(Value, frozen=True):
 
 
 class SeenState(Value, frozen=True):
-    """What was found at a place: a digest, or the reason why there is none."""
+    """The finding at a place: a digest, or the reason why there is none."""
 
     digest: Digest | None
     why: str = ""

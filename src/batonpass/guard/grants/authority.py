@@ -43,7 +43,7 @@ def explain(
     shown: Mapping[str, object] | None = None,
     told: str | None = None,
 ) -> GrantDeniedError:
-    """Return the error for a denied call: what the agent may do, what it tried, and who above it could delegate that.
+    """Return the error for a denied call: the agent's permits, the attempted call, and who above could delegate it.
 
     `shown` and `told` replace the arguments and the call in the text if the originals must not be shown.
     """

@@ -51,7 +51,7 @@ class Permitted(Value, frozen=True, kw_only=True):
 
 
 class VerificationContext(Value, frozen=True, kw_only=True):
-    """Where and when a call is verified, and what is accepted there."""
+    """Where and when a call is verified, and the policy of that place."""
 
     at: datetime
     audience: str

@@ -61,7 +61,7 @@ class VerifiedChain(Value, frozen=True, kw_only=True):
 
 
 class ToolPolicy(Value, frozen=True, kw_only=True):
-    """What a verifier accepts at all, whatever was granted. None accepts everything."""
+    """The calls that a verifier accepts at all, under any grant. None accepts everything."""
 
     ceiling: Scope | None = None
     principals: frozenset[PrincipalId] | None = None

@@ -141,7 +141,7 @@ def is_readable(pattern: Pattern) -> bool:
 
 
 def _is_below(pattern: Pattern, ceiling: Scope | None) -> bool:
-    """Return whether a ceiling covers everything that a pattern matches, under whatever conditions."""
+    """Return whether a ceiling covers everything that a pattern matches, under all conditions."""
     if ceiling is None:
         return True
     return Scope(tuple(Permit(one.pattern) for one in ceiling.permits)).covers(Scope((Permit(pattern),)))

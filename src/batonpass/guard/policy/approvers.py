@@ -1,4 +1,4 @@
-"""Approvers: whether somebody may approve what waits, and who else may. Decided from values alone."""
+"""Approvers: whether somebody may approve a held call or handoff, and who else may. Decided from values alone."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ from batonpass.model.policy.approver_scope import ApproverScope
 
 
 class Approvable(Value, frozen=True, kw_only=True):
-    """What waits for approval: the agent that does the work, and its call or everything that its handoff grants."""
+    """The subject of an approval: the agent that does the work, and its call or everything that its handoff grants."""
 
     worker: AgentId
     call: Call | None = None
@@ -28,7 +28,7 @@ class Approvable(Value, frozen=True, kw_only=True):
 
 
 def may_approve(scope: ApproverScope, what: Approvable, at: datetime) -> bool:
-    """Return whether an approver's scope covers what waits."""
+    """Return whether an approver's scope covers the held call or handoff."""
     if scope.agents is not None and not any(fits(pattern, what.worker, across=True) for pattern in scope.agents):
         return False
     held = scope.in_force(at)

@@ -1,4 +1,4 @@
-"""Whether a call is one that a rule names: by tool, and by what the tool is used on. Decided from values alone.
+"""Whether a rule names a call: by tool, and by the object of the call. Decided from values alone.
 
 A rule that holds or denies has to be hard to avoid, and a rule that lets calls go on hard to stretch. So each call
 comes with two lists of what it is used on. One spelling in `spelled` is enough for the former; the latter, and what a
@@ -14,7 +14,7 @@ from batonpass.model.policy.tool_pattern import ToolPattern
 
 
 class Used(Enum):
-    """What a tool is used on, which says how a pattern in brackets is read."""
+    """The kind of object of a call, which decides how a pattern in brackets is read."""
 
     COMMAND = auto()  # `git *` is git with or without more words; `make` is only that
     PATH = auto()  # relative to a root; `//` begins an absolute path
@@ -23,7 +23,7 @@ class Used(Enum):
 
 
 class UsedOn(Value, frozen=True, kw_only=True):
-    """What a call is used on, in each spelling."""
+    """The object of a call, in each spelling."""
 
     kind: Used
     written: tuple[str, ...] = ()  # as it is written, with everything that it leads to

@@ -44,7 +44,7 @@ class Force(Enum):
 
 
 class GateDecision(Value, frozen=True, kw_only=True):
-    """What the policy says about one handoff or call: the gate, and the rule with its line."""
+    """The policy's decision about one handoff or call: the gate, and the rule with its line."""
 
     gate: Gate
     rule: str
@@ -65,7 +65,7 @@ class GateDecision(Value, frozen=True, kw_only=True):
 
 
 class DoorFacts(Value, frozen=True, kw_only=True):
-    """What the door of a call tells rules about it."""
+    """The facts about a call that its door tells the rules."""
 
     door: DoorName
     agent: AgentId | None = None  # who makes the call, if the door knows better than the run
@@ -73,7 +73,7 @@ class DoorFacts(Value, frozen=True, kw_only=True):
 
 
 class CallFacts(Value, frozen=True, kw_only=True):
-    """What is known about a call before it is made."""
+    """The facts about a call before it is made."""
 
     agent: AgentId
     tool: str
@@ -93,7 +93,7 @@ class CallFacts(Value, frozen=True, kw_only=True):
 
 
 class HandoffFacts(Value, frozen=True, kw_only=True):
-    """What is known about a handoff before it is offered."""
+    """The facts about a handoff before it is offered."""
 
     to: AgentId
     relation: Relation
@@ -350,7 +350,7 @@ def _lack(name: str, facts: HandoffFacts, policy: Policy, demand: Demand, lack: 
 
 
 def _find_limits(facts: HandoffFacts, policy: Policy) -> Iterator[GateDecision]:
-    """Yield a decision if the receiver is not allowed, may not read what comes along, or the chain is too long.
+    """Yield a decision if the receiver is not allowed, may not read an item, or the chain is too long.
 
     Depth is only reported here: the offer itself refuses it, by the same field of the `HandoffPolicy`.
     """

@@ -259,7 +259,7 @@ def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: d
 
 
 def _require_fresh(asked_at: datetime, now: datetime) -> None:
-    """Refuse what a passkey signed long ago, or in the future: it has to be decided now."""
+    """Refuse a passkey's signature from long ago, or from the future: the decision has to be made now."""
     if not -_CLOCKS_DIFFER <= now - asked_at <= PASSKEY_WAITS:
         raise KeyRefusedError(
             f"the passkey was asked at {asked_at:%Y-%m-%d %H:%M:%S}Z, and its answer counts for "

@@ -187,7 +187,7 @@ def _gate_facts(view: LedgerView, hold: Hold, policy: Policy) -> Iterator[SheetF
 
 
 def _consequences(hold: Hold, call: Receipt | None, policy: Policy) -> Iterator[SheetFact]:
-    """Yield what follows from either decision."""
+    """Yield the consequences of either decision."""
     lasts = _in_words(policy.approval_lasts)
     if hold.handoff is None:
         approved, denied = f"this call may be made once, within {lasts}", "it is refused for good; its run goes on"

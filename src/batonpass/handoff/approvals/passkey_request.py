@@ -1,4 +1,4 @@
-"""What is put before a passkey: one ruling about one hold, made before its owner is asked to sign it.
+"""The request to a passkey: one ruling about one hold, made before its owner is asked to sign it.
 
 Nothing is kept of it. The answer names when it was asked, and whoever records it makes the same ruling again.
 """
@@ -40,7 +40,7 @@ def find_own_passkey(view: LedgerView, principal: PrincipalId) -> tuple[Key, Pas
 def request_signature(
     desk: Desk, held: str, *, approved: bool, by: PrincipalId, shown: Material, looked_ms: int | None
 ) -> PasskeyRequest:
-    """Return the ruling that somebody's passkey has to sign. Nobody is asked to sign what would be refused.
+    """Return the ruling that a passkey has to sign. Nobody is asked to sign a ruling that would be refused.
 
     Raises `KeyMissingError` if they have no passkey here, `HoldChangedError`, `NotApproverError`, `OutOfScopeError` and
     `FourEyesError`.

@@ -25,7 +25,7 @@ from batonpass.model.policy.policy_rules import Tier
 
 
 def pass_gates(pending: PendingCall) -> None:
-    """Let a call pass, hold it or deny it, as the policy says; of an observed call, note what would have stopped it.
+    """Let a call pass, hold it or deny it, as the policy says; an observed call gets a flag instead.
 
     Gates stop calls if the run or the policy is enforced, and calls of a model also if they would do harm. Raises
     `CallDeniedError` and `CallSuspendedError`.

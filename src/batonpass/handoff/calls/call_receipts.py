@@ -1,4 +1,4 @@
-"""Write the receipts about calls, and decide what happens if one cannot be written.
+"""Write the receipts about calls, and handle one that cannot be written.
 
 An enforced run stops then. An observed run goes on and counts the gap, which a later receipt reports.
 """

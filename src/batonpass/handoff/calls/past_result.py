@@ -109,7 +109,7 @@ def recognise(pending: PendingCall) -> None:
 
 
 def check_changed_target(pending: PendingCall) -> None:
-    """Refuse a call that would change what another call of an earlier attempt has changed. Raises `CallHeldError`."""
+    """Refuse a call on a target that another call of an earlier attempt has changed. Raises `CallHeldError`."""
     target = pending.target
     if target is None:
         return

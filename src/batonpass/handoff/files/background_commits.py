@@ -1,4 +1,4 @@
-"""Commands that go on in the background after they returned. Nobody reviewed what they commit meanwhile.
+"""Commands that go on in the background after they returned. Nobody reviewed their commits.
 
 The outcome of such a command says that it goes on, and at which commit the repository was. A later call that reports
 the rest of its work names it. Until then, or until its tree has ended, a new commit may be the command's own.

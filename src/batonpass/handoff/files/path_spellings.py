@@ -247,7 +247,7 @@ def leads_to(path: str, bases: Iterable[str]) -> Iterator[str]:
 
 
 def look_below(base: str, path: str) -> Look | None:
-    """Return where a path below a directory leads, and what is there. The directory itself must be free of links.
+    """Return where a path below a directory leads, and its status. The directory itself must be free of links.
 
     Return None if the path does not only go down: `leads_to` follows such paths. For most calls this is the cheapest
     way: one `lstat` for each part shows whether it is a link, and the last one shows which file it is. Where a part

@@ -69,7 +69,7 @@ _LEAVE: Final = "leave it as it is and go on without it; if the task cannot be d
 
 
 class Access(IntEnum):
-    """What is done to a path, ordered by how much harm it can do."""
+    """The kind of access to a path, ordered by how much harm it can do."""
 
     LISTS = 0  # names and sizes, not contents
     READS = 1
@@ -104,7 +104,7 @@ class RecorderProcess(Struct, frozen=True):
 
 
 class ProtectedFinding(Struct, frozen=True):
-    """Why a call must not be made: what it would do, and what to do instead. A model reads this."""
+    """Why a call must not be made: its effect, and the way to do it instead. A model reads this."""
 
     does: str
     instead: str = _LEAVE
@@ -207,7 +207,7 @@ class Protected:
     def find_at(
         self, path: str, status: os.stat_result | None, access: Access, *, enforced: bool
     ) -> ProtectedFinding | None:
-        """Return why one path must not be reached; None if it may. `status` is what was found there."""
+        """Return why one path must not be reached; None if it may. `status` is that of the file there."""
         folded = path.lower() if path.isascii() else fold(path)
         for place in self._at.get(folded, ()):
             if place.refuses(folded, access, enforced=enforced):
@@ -359,7 +359,7 @@ def _files(place: ProtectedPlace) -> Iterator[str]:
 
 
 def _members(place: ProtectedPlace) -> Iterator[tuple[str, bool]]:
-    """Yield what is in a place, and whether it is a directory: the place itself, its keys even before they exist.
+    """Yield the files of a place, and whether each is a directory: the place itself, its keys even before they exist.
 
     A place that does not exist contains nothing.
     """
@@ -406,7 +406,7 @@ def _finds(pattern: list[str], place: ProtectedPlace, *, whole: bool) -> bool:
 
 
 def _found_by(pattern: list[str], place: ProtectedPlace) -> str:
-    """Return what a pattern matches in a place: some of its files, or the whole place if keys are among them."""
+    """Return the matches of a pattern in a place: some of its files, or the whole place if keys are among them."""
     name = pattern[-1]
     if not place.folder or any(_fits(key, name) for key in _KEYS) or name == "**":
         return place.folded

@@ -28,7 +28,7 @@ UNSEEN: Final = "changes.unseen"
 
 
 class SeenChanges(Struct, frozen=True):
-    """The changes of a call as far as they were seen, and codes for what was not seen."""
+    """The visible changes of a call, and codes for changes that were not seen."""
 
     changes: tuple[FileChange, ...] = ()
     flags: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Files:
         return underway.is_quiet()
 
     def begin(self, call: CallId, at: datetime, intent: "Intent") -> None:
-        """Look at the files right before a call, and note what it is told to write."""
+        """Look at the files right before a call, and note the writes that it is told to make."""
         tree, underway = self._open()
         # Noted first, then looked: a call that looks or begins in between must know of this one.
         underway.begin(call, at=at, intent=intent)

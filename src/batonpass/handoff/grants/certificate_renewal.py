@@ -47,7 +47,7 @@ def renew_lease(store: LedgerStore, desk: Desk | None, lease: Lease, lease_for: 
 
 
 def require_working(desk: Desk, holding: Holding) -> datetime:
-    """Return the time, if a run may act under its grant now. The store decides, not what the run knew at its start.
+    """Return the time, if a run may act under its grant now. The store decides, not the run's memory.
 
     Raises `StreamClosedError`, `FencedError`, `LeaseLostError`, `GrantExpiredError` and `GrantRevokedError`.
     """

@@ -1,4 +1,4 @@
-"""What a run may do now: every hop of its grant, what is used of it, and what is left."""
+"""The present rights of a run: every hop of its grant, with its use and the rest."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class GrantHop(Struct, frozen=True, kw_only=True):
-    """One hop of a chain: its terms, what is used of them, and whether they were revoked."""
+    """One hop of a chain: its terms, their use, and whether they were revoked."""
 
     terms: Signed[Terms]
     by: str  # who gave it: the agent that handed off; for a root, its principal
@@ -50,7 +50,7 @@ class GrantHop(Struct, frozen=True, kw_only=True):
 
 
 def read_hops(view: LedgerView, chain: Iterable[Signed[Terms]]) -> tuple[GrantHop, ...]:
-    """Return each grant of a chain with what is used of it."""
+    """Return each grant of a chain with its use."""
     return tuple(_hop(view, terms) for terms in chain)
 
 
@@ -64,7 +64,7 @@ class Holder(Struct, frozen=True, kw_only=True):
 
 
 def effective_grant(desk: "Desk", holding: "Holding") -> EffectiveGrant:
-    """Return what a run of this process may do now."""
+    """Return the present rights of a run of this process."""
     card = desk.cards.get(holding.agent)
     holder = Holder(agent=holding.agent, principal=holding.principal, mode=holding.working.mode, bounds=holding.bounds)
     with desk.store.view() as view:
@@ -80,7 +80,7 @@ def effective_grant(desk: "Desk", holding: "Holding") -> EffectiveGrant:
 
 
 def read_grant_of(view: LedgerView, handoff: Handoff, at: datetime) -> EffectiveGrant:
-    """Return what the agent of a handoff may do, or could do if it accepted now. Read from receipts alone.
+    """Return the rights of the agent of a handoff; before it accepts, as if it accepted now. From receipts alone.
 
     Raises a `GrantError` if the grant can no longer be read.
     """
@@ -109,7 +109,7 @@ def read_grant(
     ceiling: Scope | None = None,
     redactor: "Redactor | None" = None,
 ) -> EffectiveGrant:
-    """Return what a holder may do at a moment, by its bounds and by what everybody has used until then.
+    """Return the rights of a holder at a moment, from its bounds and from all use until then.
 
     `ceiling` is the most that its agent may ever hold. The result is shown to the agent and may go anywhere from there,
     so secrets in permits, such as a password in an address, are redacted.
@@ -191,7 +191,7 @@ def _of_accounts(view: LedgerView, bounds: Bounds, at: datetime) -> Iterator[Lim
 
 
 def _within(scope: Scope, rights: Sequence[Scope]) -> Scope:
-    """Return what every hop allows. A right that was widened on the way has no effect, so it is not shown either."""
+    """Return the rights that every hop allows. A right that was widened on the way has no effect and is not shown."""
     for right in rights:
         if not right.covers(scope):
             try:
@@ -208,7 +208,7 @@ def _in_time(scope: Scope, at: datetime) -> tuple[Permit, ...]:
 
 
 def _of_permit(permit: Permit, hops: Sequence[GrantHop]) -> Iterator[LimitLeft]:
-    """Yield what is left of the limits of one permit: its own, and those of permits above it.
+    """Yield the rest of the limits of one permit: its own, and those of permits above it.
 
     Above, a call counts against any one permit that covers it and has room. So if several cover it, the one with the
     most left counts, and a permit without limits sets no limit.

@@ -41,7 +41,7 @@ Used: TypeAlias = Mapping[tuple[StreamId, Unit], int]
 
 
 class Counting(Struct):
-    """What one call is charged to: the accounts above it, and for each hop one permit that has room."""
+    """The accounts that one call is charged to: those above it, and for each hop one permit that has room."""
 
     accounts: tuple[LimitAccount, ...] = ()
     line: tuple[StreamId, ...] = ()  # the accounts that may be revoked
@@ -156,7 +156,7 @@ def used_up(counted: Iterable[Counted], amounts: Mapping[Unit, int]) -> tuple[Ch
 
 
 def read_used(desk: Desk, counting: Counting) -> Used:
-    """Return what was used of every account of a call, including permits that it may fall back to.
+    """Return the use of every account of a call, including permits that it may fall back to.
 
     Nothing is read if the call is charged to nothing.
     """

@@ -95,7 +95,7 @@ def certify(
 
 
 class Given(Struct, frozen=True):
-    """What an offer gives to its receiver. For an observed grant, also what it would have denied."""
+    """The grant in an offer. For an observed grant, also the parts that it would have denied."""
 
     terms: Signed[Terms] | None = None
     flags: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ def give(
     handoff: HandoffId,
     deadline: datetime | None,
 ) -> Given:
-    """Return what an offer gives. If the grant of its sender is only observed, nothing is refused.
+    """Return the grant in an offer. If the grant of its sender is only observed, nothing is refused.
 
     An observed sender that asks for too much is held to the part that can be given. If there is no such part, it is
     held to everything that could have been given (`bounds.below`). For an enforced grant, raises as `terms_of_offer`

@@ -1,4 +1,4 @@
-"""What whoever works is told when something that it was given no longer stands."""
+"""The message to a running attempt about items of its baton that no longer stand."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,7 +12,7 @@ LOOK_EVERY: Final = timedelta(seconds=5)
 
 
 class BatonRevision(Struct, frozen=True, kw_only=True):
-    """A revision of the baton of an attempt that works: what no longer stands, and what takes its place."""
+    """A revision of the baton of a running attempt: items that no longer stand, and their replacements."""
 
     number: int  # from 1
     by: PrincipalId  # who refuted or redid it

@@ -1,4 +1,4 @@
-"""A grant compared with its use: what a run did under it, what was denied, and which permits would have been enough."""
+"""A grant compared with its use: calls made, calls denied, and the permits that would have been enough."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class Use(Struct):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def make(self, call: Call | None, flags: Iterable[str] = ()) -> None:
-        """Count a call that is made. None means that no permit can name what it acts on."""
+        """Count a call that is made. None means that no permit can name its target."""
         with self._lock:
             if call is None or not _is_nameable(call):
                 self.unnamed += 1
@@ -58,7 +58,7 @@ def _is_nameable(call: Call) -> bool:
 
 
 def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
-    """Return what a run did and was denied so far, from its receipts. Erased contents are missing.
+    """Return the made and denied calls of a run so far, from its receipts. Erased contents are missing.
 
     `lead` takes the path of a file from the root of its repository, and returns where it leads in the work tree.
     """

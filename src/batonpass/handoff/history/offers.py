@@ -285,7 +285,7 @@ def _policy(ref: ContentRef, contents: dict[ContentId, StoredContent]) -> Handof
 
 
 def read_brief(view: LedgerView, offered: Receipt) -> Brief:
-    """Return the brief of an offer: what it says about the task beyond the task itself."""
+    """Return the brief of an offer: everything about the task besides the task itself."""
     ref = offered.content.get(BRIEF)
     return Brief() if ref is None else _brief(ref, {ref.id: view.get_content(ref.id)})
 

@@ -81,7 +81,7 @@ _SILENT: Final = (
 
 
 def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
-    """Return what earlier attempts at a handoff did."""
+    """Return the state that earlier attempts at a handoff left: their calls, taint and last checkpoint."""
     if handoff.attempt == 0:
         return NOTHING
     # Not run by run: most attempts of a handoff that keeps failing have left nothing, and each retry would cost more
@@ -91,7 +91,7 @@ def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
 
 
 def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resumption:
-    """Return what some runs did, in their order. Rulings about their calls are in `stream`."""
+    """Return the same for some runs, in their order. Rulings about their calls are in `stream`."""
     attempts = tuple(runs)
     told = _told(view, attempts)
     done = (receipt for run in attempts for receipt in told.get(StreamId(run.id), ()))

@@ -27,7 +27,7 @@ _KEY_BYTES: Final = 32
 
 
 class TravelledLineage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one ledger says of the work that it sends to another."""
+    """The statement of one ledger about the work that it sends to another."""
 
     message: str  # the id of the message that it is for
     audience: str  # the agent that it is for: the address of its card
@@ -45,7 +45,7 @@ _READ: Final = msgspec.json.Decoder(TravelledLineage)
 
 
 class SentLineage(Struct, frozen=True, kw_only=True):
-    """A lineage as it arrived: what it says, and whether a pinned key signed it for this message."""
+    """A lineage as it arrived: its statement, and whether a pinned key signed it for this message."""
 
     said: TravelledLineage
     key: PublicKey | None  # the pinned key; None: it is not believed

@@ -287,12 +287,12 @@ class LiveRun(RunCalls, RunNotes):
         return save_session(self._desk, self._holding)
 
     def traceparent(self) -> str:
-        """Return what to send to whoever goes on below this run in a trace, such as the header of a request."""
+        """Return the `traceparent` header for requests that this run makes."""
         with self._desk.store.view() as view:
             return traceparent_of(view, self.id)
 
     def grant(self) -> EffectiveGrant:
-        """Return what this run may do now: its permits, the rest of each limit, the end, and who granted it.
+        """Return the present rights of this run: its permits, the rest of each limit, the end, and who granted it.
 
         It is counted each time, because others use the same limits. It also says if there is no grant, or if the run is
         observed and nothing is blocked.

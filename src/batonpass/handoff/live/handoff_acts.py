@@ -1,4 +1,4 @@
-"""What a parent and people do about a handoff: read, answer, decide, judge, retry and cancel it."""
+"""The acts of a parent and of people on a handoff: read, answer, decide, judge, retry and cancel it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -97,7 +97,7 @@ class HandoffActs:
         resume_above(self._desk, self.id)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with its baton and not settled, blocking problems first. Nothing is recorded."""
+        """Return the unsettled problems of its baton, blocking ones first. Nothing is recorded."""
         examined = accepting.examine(self._desk, self.id)
         return tuple(one for one in examined.problems if not is_settled(one, examined.offer.baton.answers))
 

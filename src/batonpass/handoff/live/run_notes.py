@@ -1,4 +1,4 @@
-"""The notes of a run: what it records, attaches, keeps and reports, and what it is told while it works."""
+"""The notes of a run: items, attachments, memories and reports, and news for it while it works."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ from batonpass.model.baton.items import (
 
 
 class RunNotes(RunFacts):
-    """A run that writes down what it learns. Its notes travel with its handoffs, and its report goes to its parent."""
+    """A run that takes notes. They travel with its handoffs, and its report goes to its parent."""
 
     _desk: Desk
 
@@ -113,7 +113,7 @@ class RunNotes(RunFacts):
         return look_for_news(self._desk, self._holding)
 
     def acknowledge(self, revision: BatonRevision | int | None = None) -> None:
-        """Acknowledge a revision and those before it, by default all. From now on `read` returns what was replaced.
+        """Acknowledge a revision and those before it, by default all. From now on `read` returns the replacements.
 
         A result that is delivered without this is stale. Raises `NotFoundError` if there is no such revision.
         """

@@ -42,7 +42,7 @@ def leave_threads_alone() -> None:
 
 
 def find_current() -> RunFacts | None:
-    """Return the current run; None if there is none. One that has ended refuses whatever is done for it."""
+    """Return the current run; None if there is none. One that has ended refuses every act."""
     return _CURRENT.get()
 
 

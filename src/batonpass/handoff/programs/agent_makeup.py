@@ -1,4 +1,4 @@
-"""What an agent is made of: model, prompt and tools. Drift compares only what was done with the same ones.
+"""The makeup of an agent: model, prompt and tools. Drift compares only work with the same ones.
 
 Every door that knows its agents says it in the same form, so that the same change reads the same everywhere.
 """
@@ -13,7 +13,7 @@ _DIGITS: Final = 16
 
 
 def makeup(*, model: object = None, prompt: object = None, tools: Iterable[object] | None = None) -> dict[str, Any]:
-    """Return what is known of an agent; what nobody knows is left out.
+    """Return the known makeup of an agent; unknown parts are left out.
 
     A prompt is a text, or several. One that a function makes anew for each task is named by its function: with its
     words, each task would begin a new baseline.
@@ -38,7 +38,7 @@ def _model(model: object) -> str | None:
 
 
 def _prompt(prompt: object) -> str | None:
-    """Return the digest of a prompt. It may be long, and may hold what nobody wants in every receipt."""
+    """Return the digest of a prompt. The text may be long, and confidential."""
     texts = [prompt] if isinstance(prompt, str) or not isinstance(prompt, Iterable) else [*prompt]
     said = [text for one in texts if (text := _words(one))]
     return f"sha256:{sha256(chr(0).join(said).encode()).hexdigest()[:_DIGITS]}" if said else None

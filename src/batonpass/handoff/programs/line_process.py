@@ -170,7 +170,7 @@ class Process:
                 del self._words[: -_LAST_WORDS * _BYTES_EACH]
 
     def _watch(self) -> None:
-        """Wait until it has ended, and kill what it left behind: an attempt that is over does nothing more."""
+        """Wait until it has ended, and kill its remaining processes: an attempt that is over does nothing more."""
         if hasattr(os, "waitid"):
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         else:  # pragma: no cover - macOS

@@ -1,4 +1,4 @@
-"""The first message to a program: the task, the whole baton, and what earlier attempts did. All of it is JSON."""
+"""The first message to a program: the task, the whole baton, and the calls of earlier attempts. All of it is JSON."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,7 +70,7 @@ def tell_revision(revision: "BatonRevision") -> dict[str, Any]:
 
 
 def tell_grant(grant: EffectiveGrant) -> dict[str, Any]:
-    """Return what a run may do now. Without a grant, it has only the mode and the limits."""
+    """Return the present rights of a run. Without a grant, only the mode and the limits."""
     return {
         "mode": grant.mode,
         "blocked": not grant.is_observed,
@@ -181,7 +181,7 @@ def tell_value(value: ItemValue) -> dict[str, Any]:
 
 
 def tell_earlier(run: "WorkingRun") -> dict[str, Any]:
-    """Return what earlier attempts at this handoff left behind."""
+    """Return the remains of earlier attempts at this handoff."""
     store = run._desk.store  # noqa: SLF001 - we speak for the run
     told = tell_past(store, run.earlier)
     if run.parent is not None and run.attempt > 1:

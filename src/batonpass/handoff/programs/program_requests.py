@@ -216,7 +216,7 @@ class Serving:
         return self.reported or self.failure is not None
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a program asks for, and return the answer. A refusal or an error is an answer too.
+        """Serve a request of a program, and return the answer. A refusal or an error is an answer too.
 
         Raises `CallSuspendedError` if a call is held and the attempt has to stop. Raises `FencedError` or
         `StreamClosedError` if the run is over.
@@ -317,7 +317,7 @@ def attach_to(run: "WorkingRun", asked: AttachMessage) -> Item:
 
 
 def offer_of(asked: HandoffMessage) -> dict[str, Any]:
-    """Return what `hand_off` of a run is called with."""
+    """Return the arguments for `hand_off` of a run."""
     return {
         "to": asked.to,
         "task": asked.task,

@@ -66,16 +66,16 @@ class WorkingRun(Protocol):
         ...
 
     def traceparent(self) -> str:
-        """Return what to send to whoever goes on below the run in a trace."""
+        """Return the `traceparent` header for requests that the run makes."""
         ...
 
     def grant(self) -> EffectiveGrant:
-        """Return what the run may do now."""
+        """Return the present rights of the run."""
         ...
 
     @property
     def earlier(self) -> Resumption:
-        """Return what earlier attempts finished, left in doubt and handed off."""
+        """Return the finished calls, the calls in doubt and the handoffs of earlier attempts."""
         ...
 
     @property
@@ -107,11 +107,11 @@ class WorkingRun(Protocol):
         ...
 
     def checkpoint(self, messages: object) -> None:
-        """Save what the next attempt needs to go on from here."""
+        """Save the state that the next attempt needs to go on from here."""
         ...
 
     def messages(self) -> object | None:
-        """Return what the last checkpoint saved."""
+        """Return the state in the last checkpoint."""
         ...
 
     def report(self, result: Report) -> None:

@@ -22,19 +22,19 @@ AnyFunction = TypeVar("AnyFunction", bound=Runner)
 
 
 def configured(function: AnyFunction, config: Mapping[str, Any] | None) -> AnyFunction:
-    """Return a function that says what its agent is made of; whoever accepts a handoff for it records that."""
+    """Return a function with the makeup of its agent; accepting a handoff for it records the makeup."""
     setattr(function, _MADE_OF, config)
     return function
 
 
 def config_of(runner: Runner) -> Mapping[str, Any] | None:
-    """Return what the agent behind a runner is made of, such as model, prompt and tools; None if nobody said it."""
+    """Return the makeup of the agent behind a runner: model, prompt and tools; None if it is unknown."""
     found = getattr(runner, _MADE_OF, None)
     return found if isinstance(found, Mapping) else None
 
 
 def run_to_end(runner: Runner, run: "WorkingRun") -> None:
-    """Let a runner work on a run, and close the run whatever happens. The returned value is the report."""
+    """Let a runner work on a run, and close the run in every case. The returned value is the report."""
     try:
         returned = runner(run)
         if inspect.isawaitable(returned):

@@ -116,7 +116,7 @@ def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bound
 
 
 class Hop(Struct, frozen=True, kw_only=True):
-    """What one offer adds to the bounds of the run that accepts it: terms, brief and account."""
+    """One offer's part in the bounds of the run that accepts it: terms, brief and account."""
 
     account: StreamId
     agent: AgentId
@@ -184,7 +184,7 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
 
 
 def read_hop(view: LedgerView, run: Run) -> Hop:
-    """Return what the offer of a run adds to its bounds. Raises `InvalidValueError` for a root run."""
+    """Return the part of a run's bounds that its offer adds. Raises `InvalidValueError` for a root run."""
     if run.handoff is None:
         raise InvalidValueError("run", f"{run.id} is a root: it took no offer")
     handoff = view.get_handoff(run.handoff)

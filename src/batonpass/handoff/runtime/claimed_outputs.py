@@ -1,4 +1,4 @@
-"""Compare what a run was expected to change, and says that it made, with the effects that were recorded.
+"""Compare the expected and the claimed outputs of a run with its recorded effects.
 
 An agent may report work that was never done. Files that nobody touched are named at the close. Both lists are signals
 for whoever verifies the result; they refuse nothing.
@@ -58,7 +58,7 @@ def find_unrecorded(desk: Desk, holding: Holding, changed: Iterable[str]) -> tup
 
 
 class Differences(Struct, frozen=True):
-    """What a close-out says about them: flags, and the two lists as contents, if there is anything in them."""
+    """The differences as a close-out records them: flags, and the two lists as contents, if they are not empty."""
 
     flags: tuple[str, ...] = ()
     contents: tuple[Content, ...] = ()
@@ -68,7 +68,7 @@ NONE: Final = Differences()
 
 
 def compare(desk: Desk, holding: Holding, changed: Iterable[str], *, completed: bool) -> Differences:
-    """Return how the effects of a run differ from what it should change, if it completed, and says that it made."""
+    """Return how the effects of a run differ from its claimed outputs and, if it completed, from the expected ones."""
     # The usual case first: a run that claims nothing, and was told of nothing that it should change.
     expects = completed and holding.baton is not None and holding.baton.brief.expects
     if holding.report is None and not expects and WorkItem not in map(type, map(_VALUE, [*holding.notes.values()])):

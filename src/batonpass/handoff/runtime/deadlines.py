@@ -20,7 +20,7 @@ def is_overdue(desk: Desk, handoff: HandoffId, deadline: datetime | None, *, now
 
 
 def is_out_of_time(desk: Desk, holding: Holding) -> bool:
-    """Return whether the deadline of what a run works on has passed."""
+    """Return whether the deadline of a run's task has passed."""
     baton = holding.baton
     if baton is None or baton.deadline is None or holding.replaying:
         return False

@@ -83,7 +83,7 @@ def attach(
     source: str | None = None,
     untrusted: bool = False,
 ) -> Item:
-    """Attach a file or a text to a run as an artifact; it travels by digest, whatever its size."""
+    """Attach a file or a text of any size to a run as an artifact; it travels by digest."""
     require_instance("body", body, (bytes, bytearray, memoryview, str))
     kept = desk.body(body, media_type or _usual_type(body))
     data = kept.body

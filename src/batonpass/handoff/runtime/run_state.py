@@ -1,4 +1,4 @@
-"""The state of a run in the process that works on it. Receipts are the record; this is what calls need at hand."""
+"""The state of a run in the process that works on it, kept at hand for calls. Receipts are the record."""
 
 import threading
 from collections.abc import Iterable, Mapping

@@ -1,1 +1,1 @@
-"""Root runs and sessions: starting them, resuming them, and what one leaves to the next."""
+"""Root runs and sessions: starting them, resuming them, and the state that one leaves to the next."""

@@ -1,4 +1,4 @@
-"""What an agent remembers for its later runs. Each entry has the label of its source, and reading never raises it.
+"""The memory of an agent for its later runs. Each entry keeps the label of its source; reading never raises trust.
 
 Memory belongs to the agent. It is recorded in the run that wrote it, and travels with no handoff.
 """
@@ -65,7 +65,7 @@ def remember(desk: Desk, holding: Holding, text: str) -> Item:
 
 
 def find_memories(view: LedgerView, agent: AgentId) -> Iterator[Memory]:
-    """Yield what an agent remembers, the oldest first. Erased texts are missing."""
+    """Yield the memories of an agent, the oldest first. Erased texts are missing."""
     for stored in view.find_receipts(ReceiptQuery(agent=agent, kind=Kind.RUN_RECORDED)):
         receipt = decode_receipt(stored.payload)
         refs = (

@@ -1,4 +1,4 @@
-"""Sorts what a session leaves behind: what comes along, what is open again, and what is dropped. No I/O."""
+"""Sorts the remains of a session: items to keep, decisions to make again, and items to drop. No I/O."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ Evaluate = Callable[[str], ConditionFinding]
 
 
 def settle(left: Left, anew: Sequence[ItemValue]) -> tuple[list[Said], list[Dropped]]:
-    """Return what still counts, and what was replaced by something new or by a later statement.
+    """Return the items that still count, and those replaced by a new item or by a later statement.
 
     Of several decisions about the same thing, the latest counts. A question that was decided since is answered. Nothing
     counts twice.
@@ -68,7 +68,7 @@ def _overtaken(left: Left, place: int, latest: dict[str, int], asked: dict[str, 
 
 
 def choose_checks(left: Left) -> tuple[list[OpenCheck], list[Dropped]]:
-    """Return the work that is still to be checked, and what somebody has verified or done again since.
+    """Return the work that is still to be checked, and the work that was verified or done again since.
 
     Of several results of the same task by the same agent, the latest is to be checked. A decision in the words of the
     question answers it, as it does any question.

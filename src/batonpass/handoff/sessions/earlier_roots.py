@@ -40,7 +40,7 @@ def find_earlier(view: LedgerView, series: str, principal: PrincipalId, before: 
 
 
 def less_used(view: LedgerView, grant: Grant, roots: Iterable[Run]) -> Grant:
-    """Return a grant with reduced limits: without what some root runs have used of it.
+    """Return a grant with its limits reduced by the use of some root runs.
 
     Time is not counted, since it starts anew with each root. Two permits are the same if they differ only in their
     limits.

@@ -1,4 +1,4 @@
-"""Take things out of what a session leaves to the next one: a person decides it, and a receipt says so.
+"""Take items out of the remains of a session: a person decides it, and a receipt says so.
 
 What comes along is derived from receipts and grows with every session. Nothing is erased by this: the items stay in the
 trees that recorded them. They are only not inherited from this root any more.
@@ -44,7 +44,7 @@ def prune(
     reason: str,
     before: datetime | None = None,
 ) -> tuple[ItemValue, ...]:
-    """Take out what a person names, or what was said before a moment, and record it. Return what was taken out.
+    """Take out the items that a person names, or all from before a moment, and record it. Return them.
 
     A name is the id of an item, its last characters, or words that it begins with. Constraints and exclusions are not
     taken out by their age: whoever may relax them says so by name. Raises `NotPersonError`, `NotFoundError` for a name

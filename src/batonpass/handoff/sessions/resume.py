@@ -134,7 +134,7 @@ def resume_session(
 
 
 def _began_with(view: LedgerView, run: RunId, at: datetime) -> SessionState:
-    """Return what a root run started with, as it looks now."""
+    """Return the state that a root run started with, as it looks now."""
     # There may be only one receipt yet. And if this tree was imported alone, the trees before it are missing.
     with suppress(NotFoundError):
         body = _decoded(view.get_receipt_at(StreamId(run), 2)).body
@@ -144,7 +144,7 @@ def _began_with(view: LedgerView, run: RunId, at: datetime) -> SessionState:
 
 
 def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
-    """Restore what a run knew, from receipts: its baton, its items, its handoffs and its calls.
+    """Restore the knowledge of a run from receipts: its baton, its items, its handoffs and its calls.
 
     Returns the handoffs with unverified results that the run has already reported to go on with.
     """

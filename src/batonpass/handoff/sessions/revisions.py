@@ -1,4 +1,4 @@
-"""Tell a run that works what no longer stands of the results that it was given, and record that it knows.
+"""Tell a running run which results in its baton no longer stand, and record that it knows.
 
 A revision is written by whoever refuted or redid a result (`inputs.tell_open`). The attempt finds it when it looks:
 programs and models are shown it with the next answer that they get, Python code asks for it. Its acknowledgement
@@ -22,7 +22,7 @@ from batonpass.store.port import LedgerView
 
 
 def find_unacknowledged(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
-    """Return the revisions of what a run was given that it does not know, in order; none if it was given nothing."""
+    """Return the revisions of a run's baton that it has not acknowledged, in order."""
     handoff = holding.working.run.handoff
     if holding.replaying:
         return ()
@@ -52,7 +52,7 @@ def look_for_news(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
 
 
 def acknowledge(desk: Desk, holding: Holding, number: int | None) -> None:
-    """Record that a run knows a revision of what it was given and all before it; without a number, the latest there is.
+    """Record that a run knows a revision of its baton and all before it; without a number, the latest.
 
     What no longer travels leaves its notes, and what was delivered instead joins them, with its taint. Raises
     `NotFoundError` if there is no such revision.

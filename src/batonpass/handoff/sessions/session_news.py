@@ -1,4 +1,4 @@
-"""Tell a root that works what no longer stands of what came along from earlier sessions, and record that it knows.
+"""Tell a running root which items inherited from earlier sessions no longer stand, and record that it knows.
 
 Nobody but its own relay writes to the stream of a root, so nothing is written for it when a result is refuted. It looks
 by itself: what it began with is compared with the fates of the results that it comes from. Each verdict is one revision
@@ -31,13 +31,13 @@ from batonpass.wire.canonical import digest
 
 
 def find_session_news(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
-    """Return what no longer stands of what came along, and what the root has not acknowledged, verdict by verdict."""
+    """Return the inherited items that no longer stand and are not acknowledged, verdict by verdict."""
     with desk.store.view() as view:
         return tuple(_tell(view, number, fallen) for number, fallen in _number(view, holding))
 
 
 def acknowledge_session_news(desk: Desk, holding: Holding, number: int | None) -> None:
-    """Record that a root knows a verdict on what came along and all before it; without a number, all there are.
+    """Record that a root knows a verdict on inherited items and all before it; without a number, all of them.
 
     Raises `NotFoundError` if there is no such revision, and for a root that began anew.
     """
@@ -109,7 +109,7 @@ def _verdict_of(view: LedgerView, fallen: Mapping[ContentId, KnownFate]) -> Dige
 def _find_questions(
     view: LedgerView, desk: Desk, holding: Holding, chosen: Mapping[int, Mapping[ContentId, KnownFate]]
 ) -> list[OpenQuestion]:
-    """Return what the root has to decide or check again, as a session that began now would be asked."""
+    """Return the questions that the root has to decide or check again, as a session that began now would get them."""
     gone = {holding.notes[item].value for fallen in chosen.values() for item in fallen if item in holding.notes}
     resumed = find_resumed(view, holding.id)
     stops = [] if resumed is None else [Stop(RunId(head.run)) for head in resumed.roots]

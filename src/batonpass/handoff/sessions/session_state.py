@@ -1,4 +1,4 @@
-"""Sessions: what comes along from earlier root runs, and saving a point to come back to."""
+"""Sessions: the state inherited from earlier root runs, and saving a point to come back to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -51,7 +51,7 @@ def read_session(
     session: SessionId | None = None,
     anew: Sequence[ItemValue] = (),
 ) -> SessionState:
-    """Return what some root runs leave to the next. New statements in `anew` take precedence. No checks are run.
+    """Return the state that some roots leave to the next. New statements in `anew` take precedence. No checks run.
 
     Raises `NotFoundError` for a root that does not exist.
     """
@@ -112,7 +112,7 @@ def inherit(
     session: SessionId | None = None,
     anew: Sequence[ItemValue] = (),
 ) -> tuple[SessionState, tuple[ChildHead, ...]]:
-    """Return what comes along from some root runs, after all conditions and checks, and the heads of those roots."""
+    """Return the state inherited from some root runs, after all conditions and checks, and the heads of those roots."""
     at = desk.clock.now()
     with desk.store.view() as view:
         heads = tuple(child_head(view.get_stream(StreamId(stop.root))) for stop in stops)
@@ -138,7 +138,7 @@ def find_said_outside(desk: "Desk", state: SessionState) -> frozenset[ItemValue]
 def resumed(
     run: RunId, state: SessionState, heads: tuple[ChildHead, ...], outside: Iterable[ContentId] = ()
 ) -> SessionResumed:
-    """Return the receipt body that says what came along."""
+    """Return the receipt body that lists the inherited items."""
     return SessionResumed(
         run=run,
         roots=heads,
@@ -154,7 +154,7 @@ def resumed(
 
 
 def save_session(desk: "Desk", holding: "Holding") -> SessionId:
-    """Save this point of a session: what would come along if it were resumed now. Return the id of the session.
+    """Save the state that a session would pass on if it were resumed now. Return the id of the session.
 
     Checks are not run: they are about the moment of resuming. Raises `InvalidValueError` for a run that is no root.
     """
@@ -180,14 +180,14 @@ def save_session(desk: "Desk", holding: "Holding") -> SessionId:
 
 
 def carried_from(state: SessionState, at: datetime) -> list[Said]:
-    """Return what a root starts with: kept items, and reopened decisions and open checks as questions."""
+    """Return the first items of a root: kept items, and reopened decisions and open checks as questions."""
     asked = [replace(one.said, value=one.question, by=ASKING, at=at) for one in state.revisit]
     checked = [Said(value=one.question, by=ASKING, at=one.at, source=one.source) for one in state.checks]
     return [*(one.said for one in state.kept), *asked, *checked]
 
 
 def _read(view: LedgerView, stops: Sequence[Stop], at: datetime) -> Left:
-    """Read some roots. Before each, read what it had in flight in other trees: that may have ended since."""
+    """Read some roots. Before each, read its handoffs in flight in other trees: they may have ended since."""
     left = Left()
     seen: set[HandoffId] = set()
     for stop in stops:

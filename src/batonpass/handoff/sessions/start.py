@@ -1,4 +1,4 @@
-"""Starting a root run: its grant, what comes along from earlier runs, and its first receipts."""
+"""Starting a root run: its grant, the state inherited from earlier runs, and its first receipts."""
 
 from collections.abc import Sequence
 from functools import partial

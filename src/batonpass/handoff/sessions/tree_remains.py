@@ -1,4 +1,4 @@
-"""What a tree leaves behind, read from receipts alone: a process that died without saving loses nothing."""
+"""The remains of a tree, read from receipts alone: a process that died without saving loses nothing."""
 
 import json
 import re
@@ -102,7 +102,7 @@ Saying: TypeAlias = tuple[ItemValue, PrincipalId, datetime]
 
 
 class Left(Struct):
-    """What a tree leaves behind, before anybody checks whether it still holds."""
+    """The remains of a tree, before anybody checks whether they still hold."""
 
     said: list[Said] = field(default_factory=list)
     artifacts: list[tuple[Said, bool]] = field(default_factory=list)  # ours, and whether they were verified
@@ -116,7 +116,7 @@ class Left(Struct):
     fallen: dict[Saying, str] = field(default_factory=dict)  # decisions of results that no longer stand, and why
 
     def add(self, other: "Left") -> None:
-        """Add what another tree leaves behind."""
+        """Add the remains of another tree."""
         self.said += other.said
         self.artifacts += other.artifacts
         self.outside += other.outside
@@ -136,7 +136,7 @@ def read_left(
     below: frozenset[HandoffId] | None = None,
     after: int = 0,
 ) -> Left:
-    """Return what a tree leaves behind. `below` limits it to some handoffs, `after` to later receipts of the root.
+    """Return the remains of a tree. `below` limits them to some handoffs, `after` to later receipts of the root.
 
     Raises `NotFoundError` for a root that does not exist.
     """
@@ -245,7 +245,7 @@ class _Tree:
                 self._take_note(left, run, item, relaxed=item.id in relaxed, verified=item.id in given)
 
     def _take_fallen(self, left: Left, said: Said, run: Run) -> bool:
-        """Take something whose result no longer stands. Questions stay open, whatever became of who asked them."""
+        """Take an item whose result no longer stands. Questions stay open, whoever asked them."""
         known = None if run.parent is None else self._fates.find_of_run(run)
         why = self._inherited.get((said.value, said.by, said.at)) if known is None else _why(known)
         if why is None or isinstance(said.value, OpenQuestion | Constraint | Exclusion):
@@ -317,7 +317,7 @@ class _Tree:
         return True
 
     def _take_stale_work(self, left: Left, work: WorkItem, said: Said) -> bool:
-        """Take work that was verified, and made from what no longer stands: it is to be checked again."""
+        """Take verified work made from items that no longer stand: it is to be checked again."""
         if not self._fates or not (work.evidence or "").startswith(HANDOFF):
             return False
         with suppress(NotFoundError):  # a tree that was imported alone lacks the others
@@ -333,12 +333,12 @@ class _Tree:
         return self._fates.find_of_run(self._view.get_run(handoff.run))
 
     def _is_stale(self, handoff: Handoff) -> bool:
-        """Return whether a handoff delivered something that was made from what no longer stands."""
+        """Return whether a handoff delivered something made from items that no longer stand."""
         known = self._fate_of(handoff) if handoff.state in DELIVERED else None
         return known is not None and known.fate is ItemFate.STALE
 
     def _check_of(self, handoff: Handoff) -> OpenCheck:
-        """Return what is to be checked of a handoff that has delivered, in whichever tree it is."""
+        """Return the open check of a handoff that has delivered, in any tree."""
         stream = self._view.get_stream(StreamId(handoff.run or ""))
         closing = decode_receipt(self._view.get_receipt_at(stream.id, stream.seq).payload)
         offer, _ = get_offer(self._view, handoff)

@@ -11,7 +11,7 @@ from batonpass.handoff.tools.tool_call import ToolCall
 
 
 def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:
-    """Return what a call is told to write into the work tree below a root."""
+    """Return the writes into the work tree below a root that a call is told to make."""
     if not call.declared.scripts:
         # Strings, not Path objects: this runs before every call of a run whose files are watched.
         below = f"{str(root).rstrip('/')}/"

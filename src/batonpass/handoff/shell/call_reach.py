@@ -152,7 +152,7 @@ def _find_named(ways: _Ways, declared: Declared, texts: list[str]) -> ProtectedF
 
 
 def _fed(text: str) -> tuple[str, ...]:
-    """Return what a program may read from its input: names may be separated by NUL, and a shell drops NUL."""
+    """Return the text that a program may read from its input: names may be separated by NUL, and a shell drops NUL."""
     return (text.replace("\0", "\n"), text.replace("\0", "")) if "\0" in text else (text,)
 
 

@@ -1,4 +1,4 @@
-"""What a call is used on, as rules name it in brackets: a command, a path, or the target that the tool names."""
+"""The object of a call, as rules name it in brackets: a command, a path, or the target that the tool names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from batonpass.handoff.tools.tool_call import ToolCall
 
 
 def find_use(call: ToolCall[Any], leads_to: str | None = None) -> UsedOn | None:
-    """Return what a call is used on; None if it names nothing. `leads_to` is its target after links were followed."""
+    """Return the object of a call; None if it names none. `leads_to` is its target after links were followed."""
     if (told := call.told_by_door) is not None and told.used is not None:
         return told.used
     if call.declared.scripts:

@@ -39,7 +39,7 @@ _SUBSHELL: Final = re.compile(r"(?<![$<>])\(")
 
 
 def shell_intent(text: str, place: str | os.PathLike[str], root: Path) -> Intent:
-    """Return what a shell in some directory is told to write into the work tree below a root."""
+    """Return the writes into the work tree below a root that a shell in some directory is told to make."""
     reading = _Reading(str(root), is_grouped=_SUBSHELL.search(text) is not None)
     reading.read(text, (real_path(os.fspath(place)),))
     return Intent(writes=tuple(islice(reading.writes(), _MOST_WRITES)), brings=reading.brings)
@@ -117,7 +117,7 @@ class _Reading(Struct):
             yield base
 
     def _spelled(self, word: str) -> Iterator[str]:
-        """Yield what a shell makes of a word, as far as that is known. A loop variable becomes each of its values."""
+        """Yield the expansions of a word by a shell, if known. A loop variable becomes each of its values."""
         for one in unbraced(word):
             found = _LOOP.search(one)
             values = None if found is None else self._loops.get(found[1] or found[2])

@@ -228,7 +228,7 @@ def _reaches(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reac
 
 
 def _expanded(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reach]:
-    """Yield what a pattern may match: the pattern itself, for files to come, and the files and links that exist now."""
+    """Yield the matches of a pattern: the pattern itself, for future files, and the files and links that exist now."""
     parts = word.split("/")
     at = [number for number, part in enumerate(parts) if _GLOB.search(part)]
     # The rest after the last pattern need not exist yet.

@@ -149,7 +149,7 @@ class Command:
         return finished
 
     def _watch(self, process: "subprocess.Popen[bytes]", gone: threading.Event) -> None:
-        """Wait until it has ended, and kill what it left behind: a call that is over changes nothing more."""
+        """Wait until it has ended, and kill its remaining processes: a call that is over changes nothing more."""
         if hasattr(os, "waitid"):
             # WNOWAIT leaves the ended process in place, so its id still belongs to it when its group is killed.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

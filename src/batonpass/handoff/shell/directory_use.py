@@ -41,7 +41,7 @@ _GIT_UNTRACKED: Final = re.compile(r"-[a-z]*[oi][a-z]*|--(?:others|ignored)")
 
 
 class TreeUse(Struct, frozen=True, kw_only=True):
-    """A directory that a command uses as a whole, and what is done to the files in it."""
+    """A directory that a command uses as a whole, and the kind of access to the files in it."""
 
     start: str  # a word of the command
     access: Access | None  # None: unknown
@@ -67,7 +67,7 @@ def _is_fed_tar(words: Sequence[str]) -> bool:
 
 
 def find_taken(commands: Sequence[SimpleCommand]) -> tuple[bool, Access | None]:
-    """Return whether a command takes file names from another's output, and what is done to those files."""
+    """Return whether a command takes file names from another's output, and the kind of access to those files."""
     takers = [words for one in commands for words in programs_of(one.words) if takes_names_from_input(words)]
     done = [None if (run := program_run_by(words)) is None or not run else done_by(run) for words in takers]
     known = [one for one in done if one is not None]

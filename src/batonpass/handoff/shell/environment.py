@@ -137,7 +137,7 @@ def environment_of(given: Mapping[str, str], inherited: Sequence[str]) -> dict[s
 
 
 def find_program(name: str) -> str | None:
-    """Return where a program is, by its name alone: on our own PATH, whatever the PATH of the command."""
+    """Return where a program is, by its name alone: on our own PATH, not on the PATH of the command."""
     # A relative place would be searched from the directory of the command, and could give another program.
     return shutil.which(name, path=_absolute(os.environ.get(_PATH, os.defpath)))
 

@@ -87,7 +87,7 @@ class FindExpression:
         self._acts = any(word in RUNS | _PRINTS or word == "-delete" for word in self._words)
 
     def acts_on(self, file: File, above: Sequence[File] = ()) -> frozenset[str]:
-        """Return what may be done with a file: `-exec`, `-delete`, `-print`. Empty if it is certainly skipped."""
+        """Return the actions that may reach a file: `-exec`, `-delete`, `-print`. Empty if it is surely skipped."""
         prunes = _LEAVES_FIRST.isdisjoint(self._words)
         if not self._is_deep_enough(file) or any(prunes and self._ask(each).pruned for each in above):
             return frozenset()

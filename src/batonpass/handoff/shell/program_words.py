@@ -190,7 +190,7 @@ _PLAINLY: Final = frozenset({"set", "--add", "--replace-all", "unset", "--unset"
 
 
 def uses_of(command: SimpleCommand, *, listened: bool) -> Iterator[Use]:
-    """Yield the words of a command that may be paths, and what is done to those files."""
+    """Yield the words of a command that may be paths, and the kind of access to those files."""
     yield from ((word, Access.CHANGES) for word in command.written_to)
     yield from ((word, Access.READS) for word in command.read_from)
     yield from ((word, None) for word in command.assigned)
@@ -229,7 +229,7 @@ def _of_program(program: str, words: list[str], *, listened: bool) -> Iterator[U
 
 
 def done_by(words: Sequence[str]) -> Access | None:
-    """Return what a program does to the files that it is given; None: unknown."""
+    """Return the kind of access of a program to the files that it is given; None if unknown."""
     if not words:
         return None
     program = words[0].rpartition("/")[2]
@@ -237,7 +237,7 @@ def done_by(words: Sequence[str]) -> Access | None:
 
 
 def is_known(program: str) -> bool:
-    """Return whether we know what a program does with its words."""
+    """Return whether we know the meaning of a program's arguments."""
     return program in WRAPPERS or program in _KNOWN
 
 

@@ -80,7 +80,7 @@ def _untrusted(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
 
 
 def take_receipt(taint: Taint, receipt: Receipt) -> None:
-    """Add the taint and the endorsements of one receipt, so that a resumed run knows what it knew before."""
+    """Add the taint and the endorsements of one receipt, so that a resumed run has its old label."""
     taint.enter(brought_by(receipt), receipt.id)
     taint.unread.update(brought_by(receipt))
     if isinstance(receipt.body, ToolCompleted):

@@ -58,7 +58,7 @@ def is_any_left(view: LedgerView) -> bool:
 def find_left(
     desk: Desk, view: LedgerView, path: Path, known: Collection[Source] = frozenset()
 ) -> tuple[LeftFile, ...]:
-    """Return what tainted runs wrote to a file and nobody has answered for. `path` must contain no link.
+    """Return the writes of tainted runs to a file that nobody has endorsed. `path` must contain no link.
 
     Writes whose sources are all `known` are left out, because they would add nothing and git would be asked in vain.
     """
@@ -98,7 +98,7 @@ def find_below(
 
 
 def endorse_file(desk: Desk, path: str | os.PathLike[str], *, by: str, reason: str) -> tuple[LeftFile, ...]:
-    """Record that a person answers for a file as it is now; return what tainted runs wrote to it.
+    """Record that a person answers for a file as it is now; return the writes of tainted runs to it.
 
     Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the file has no taint to endorse.
     """

@@ -30,7 +30,7 @@ _ZONES: Final = frozenset({NoneType, timezone, ZoneInfo})
 
 
 def type_name(value: object) -> str:
-    """Return the name of a value's type, whatever the value says about itself."""
+    """Return the real name of a value's type, which the value cannot forge."""
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 

@@ -29,7 +29,7 @@ _LONGEST_NAME: Final = 100
 
 
 class Argument(Struct, frozen=True):
-    """The argument that names what a call acts on."""
+    """The argument that names the target of a call."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Calls of other programs' tools. The adapter of such a program says what a call does, and to what."""
+"""Calls of other programs' tools. The adapter of such a program names the action and the target of a call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class ForeignCall(ToolCall[Any]):
         return self.kwargs
 
     def require_target(self) -> None:
-        """Refuse nothing: the adapter says what the call acts on, and the grant is evaluated against that."""
+        """Refuse nothing: the adapter names the target of the call, and the grant is evaluated against that."""
 
     @property
     def action(self) -> str:

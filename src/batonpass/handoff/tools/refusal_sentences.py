@@ -16,7 +16,7 @@ MADE: Final = {
 
 
 def sentence_for(error: BatonpassError) -> str:
-    """Return the sentence for a model: that nothing was done, why, and what it or a person can do about it."""
+    """Return the sentence for a model: that nothing was done, why, and the remedy."""
     if isinstance(error, CallSuspendedError):
         return (
             f"Held, and not made: {error.sentence} (rule {error.rule}). A person can let it be made with "

@@ -121,7 +121,7 @@ class ToolCall(Generic[Result]):
 
     @cached_property
     def bound(self) -> Mapping[str, Any]:
-        """Return the arguments by name, for conditions and constraints. What may change is `Opaque`."""
+        """Return the arguments by name, for conditions and constraints. Values that may change are `Opaque`."""
         if SCALARS.issuperset(map(type, self.named.values())):
             return self.named
         filled = self._filled(self.args, self.kwargs)
@@ -150,14 +150,14 @@ class ToolCall(Generic[Result]):
 
     @cached_property
     def judged(self) -> Mapping[str, Any]:
-        """Return the arguments by name as JSON, for checking: what may change is `Opaque`."""
+        """Return the arguments by name as JSON, for checking. Values that may change are `Opaque`."""
         if self.bound is self.named or all(value is self.named[name] for name, value in self.bound.items()):
             return self.arguments
         return {name: plain(value) for name, value in self.bound.items()}
 
     @cached_property
     def _aimed(self) -> tuple[Any, Exception | None]:
-        """Return the tool's answer to what the call acts on, and the error if it gave none that can be trusted."""
+        """Return the target of the call as its tool names it, and the error if that cannot be trusted."""
         if self.declared.target is None:
             return None, None
         try:
@@ -171,12 +171,12 @@ class ToolCall(Generic[Result]):
 
     @property
     def aim(self) -> Any:  # noqa: ANN401 - whatever the tool says
-        """Return what the call acts on, as the tool says it: usually a text, but any value is possible."""
+        """Return the target of the call as its tool names it: usually a text, but any value is possible."""
         return self._aimed[0]
 
     @cached_property
     def target(self) -> str | None:
-        """Return what the call acts on as text, if the tool says so."""
+        """Return the target of the call as text, if the tool names one."""
         if isinstance(self.aim, list | dict):
             return json.dumps(self.aim, ensure_ascii=False)  # it names nothing; but secrets in it are found in JSON
         return None if self.aim is None else readable(str(self.aim))
@@ -195,7 +195,7 @@ class ToolCall(Generic[Result]):
         self.require_target()
 
     def require_target(self) -> None:
-        """Refuse a call that does not name what its tool acts on. Raises `InvalidValueError`.
+        """Refuse a call that does not name its target. Raises `InvalidValueError`.
 
         A list, bytes or an object have a spelling too, but no file has that name. A number is refused for files,
         because it would mean an open file descriptor. With an action of its own, a number may name something, such as
@@ -232,7 +232,7 @@ class ToolCall(Generic[Result]):
 
     @cached_property
     def path(self) -> str | None:
-        """Return the path of what the call acts on: as the tool says, else its argument `path`."""
+        """Return the path of the target of the call: as the tool says, else its argument `path`."""
         if self.declared.target is not None:
             return self.target
         given = self.named.get(_PATH)
@@ -265,7 +265,7 @@ class ToolCall(Generic[Result]):
 
     @property
     def told_by_door(self) -> DoorFacts | None:
-        """Return what the door of another program's call tells rules about it; None for a call of our own runs."""
+        """Return the facts that the door of another program's call tells the rules; None for a call of our own runs."""
         return None
 
     def find_refusals(self) -> Iterable[GateDecision]:

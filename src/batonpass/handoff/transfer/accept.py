@@ -352,7 +352,7 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
 
 
 def _allowed(desk: Desk, offer: Offer, view: LedgerView | None = None) -> int | None:
-    """Return the number of the last attempt that begins by itself, if the offer says what happens to a failure."""
+    """Return the number of the last attempt that begins by itself, if the offer has a retry rule."""
     if offer.initiated.retries is None:
         return None
     stopped = 0 if view is None else offer.handoff.attempt - count_begun(view, offer.handoff)

@@ -164,7 +164,7 @@ def _fault(
 
 
 def _tried_again(desk: Desk, holding: Holding, error: Exception) -> tuple[Fault, HandoffRetried | None]:
-    """Return what is recorded of a failure whose offer says how often it is tried again, and the retry if one is left.
+    """Return the fault of a run whose offer has a retry rule, and the retry if one is left.
 
     After the last attempt nobody will take up its handoffs, so they are withdrawn.
     """
@@ -198,7 +198,7 @@ def _withdraw_all(desk: Desk, holding: Holding, outcome: Outcome) -> tuple[Hando
 
 
 def _withdraw_late(desk: Desk, agent: AgentId, unsure: Collection[HandoffId]) -> None:
-    """Withdraw offers that came to the store after we had looked: a server may commit what was given up here.
+    """Withdraw offers that reached the store after we had looked: a server may commit an offer that was given up here.
 
     After the last receipt of the run, none can come any more.
     """
@@ -214,7 +214,7 @@ def _undecided(desk: Desk, holding: Holding) -> tuple[CallId, ...]:
 
 
 def _scan(desk: Desk, holding: Holding, report: Report) -> None:
-    """Scan a report where the policy says so, and record what was found, before the report is delivered."""
+    """Scan a report where the policy says so, and record the findings, before the report is delivered."""
     handoff = holding.working.run.handoff
     if handoff is None or not desk.policy_with(holding.own_policy).sanitize_context:
         return
@@ -248,7 +248,7 @@ def check_report(desk: Desk, holding: Holding, *, refuses: bool = True) -> tuple
 def _demand_verified(
     desk: Desk, holding: Holding, unverified: tuple[HandoffId, ...], *, refuses: bool
 ) -> tuple[str, ...]:
-    """Apply what the policy says about reports that build on results that nobody verified. Raises `UnverifiedError`."""
+    """Apply the policy to reports that build on unverified results. Raises `UnverifiedError`."""
     if refuses:
         require_verified(unverified, desk.policy_with(holding.own_policy))
     if not unverified or holding.baton is None:
@@ -260,7 +260,7 @@ def _demand_verified(
 
 
 def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
-    """Yield how a run used its grant and what was refused, as content; nothing for a run without a grant."""
+    """Yield the use of a run's grant and its refused calls, as content; nothing for a run without a grant."""
     if not holding.bounds.chain:
         return
     use = holding.use

@@ -1,4 +1,4 @@
-"""What a sender or a reporter writes: labelled, scanned, and put in quarantine if it looks injected.
+"""Free text of a sender or a reporter: labelled, scanned, and put in quarantine if it looks injected.
 
 Nothing is deleted. The scan is a signal; what decides where words stand is that suspect words are only ever quoted.
 """
@@ -31,7 +31,7 @@ SUSPECT: Final = 500
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """The free context of a sender as an item of the baton, and what the scan found in everything that it wrote."""
+    """The free context of a sender as an item of the baton, and the findings of the scan in all its texts."""
 
     item: Item | None
     contents: tuple[Content, ...]
@@ -94,7 +94,7 @@ def take_context(
 
 
 def scan_report(desk: Desk, report: Report) -> Context:
-    """Return what the scan found in a report."""
+    """Return the findings of the scan in a report."""
     texts = {REPORT: "\n".join(words_of(report))}
     return Context(
         item=None, contents=(), label=SourceType.LLM_GENERATED, found=tuple(_scan(desk, texts)), scanned=len(texts)
@@ -111,7 +111,7 @@ def _written(asked: OfferRequest) -> Iterator[tuple[str, str]]:
 
 
 def _scan_items(desk: Desk, holding: Holding, items: Sequence[Item]) -> Iterator[ScanFound]:
-    """Yield what the scan finds in items with words of agents. Each is scanned once, however often it is handed on."""
+    """Yield the findings of the scan in items with words of agents. Each is scanned only once."""
     for item in items:
         if item.value is None or not quotes_models(item.by):
             continue

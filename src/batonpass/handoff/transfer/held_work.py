@@ -1,4 +1,4 @@
-"""Held calls and handoffs of a run that goes on: what waits for a person, and what was decided since."""
+"""Held calls and handoffs of a run that goes on: those that wait for a person, and those decided since."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class HeldWork(Struct, frozen=True, kw_only=True):
 
 
 def find_held_work(desk: Desk, holding: Holding) -> tuple[HeldWork, ...]:
-    """Return what was held of a run and has not been made or begun since, whether somebody has decided or not.
+    """Return the held calls and handoffs of a run that were not made or begun since, decided or not.
 
     A hold that is out of time is denied first. A run of which nothing was held and that handed nothing off costs no
     look at the store.

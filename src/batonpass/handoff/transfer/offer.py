@@ -284,7 +284,7 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
 
 
 def _is_due(desk: Desk, holding: Holding) -> bool:
-    """Return whether an offer of a root that goes on from earlier sessions looks what became of what came along.
+    """Return whether an offer of a resumed root must look up the fate of its inherited items.
 
     No premise tells of a verdict in another tree. So such a root looks every few seconds, and at once if it was refuted
     in this process.

@@ -45,7 +45,7 @@ ASKED_BY_HAND: Final = "asked"
 
 
 class Enclosed(Struct, frozen=True, kw_only=True):
-    """What comes with an answer: items that are recorded already, new ones, and files by name."""
+    """The enclosures of an answer: items that are recorded already, new ones, and files by name."""
 
     items: Sequence[Item | ItemValue] = ()
     files: Mapping[str, bytes | str] = field(default_factory=dict)
@@ -138,7 +138,7 @@ def waive(desk: Desk, offer: Offer, problem: Problem, reason: str, *, by: str, t
 
 
 def _suspect(desk: Desk, offer: Offer, text: str, added: Iterable[Item], *, by: PrincipalId) -> tuple[str, ...]:
-    """Return what of an answer looks injected, where the policy says that words of models are scanned."""
+    """Return the parts of an answer that look injected, if the policy scans words of models."""
     if is_user(by) or not desk.policy_with(offer.policy).sanitize_context:
         return ()
     return find_suspect(desk, {ANSWER: text} | {place_of(item): words_in(item) for item in added})
@@ -183,7 +183,7 @@ def find_answer(desk: Desk, handoff: Handoff, question: str) -> tuple[Answer, tu
 def _enclose(
     desk: Desk, baton: Baton, enclosed: Enclosed, *, by: PrincipalId, taint: tuple[Source, ...]
 ) -> tuple[Item, ...]:
-    """Record what comes with an answer as a revision, and return its items."""
+    """Record the enclosures of an answer as a revision, and return its items."""
     items: list[Item] = []
     contents: list[Content] = []
     for number, value in enumerate(enclosed.items, 1):

@@ -50,7 +50,7 @@ _SAID_WHY: Final = {
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """The state of a handoff: what it delivered, or the reason why it delivered nothing."""
+    """The state of a handoff: its result, or the reason why it has none."""
 
     handoff: HandoffId
     run: RunId | None

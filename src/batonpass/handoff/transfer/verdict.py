@@ -1,4 +1,4 @@
-"""Verdicts on what a handoff delivered or was given: verify, refute or waive a result, endorse content from outside."""
+"""Verdicts on a handoff: verify, refute or waive its result, endorse content from outside."""
 
 import inspect
 import subprocess

@@ -1,1 +1,1 @@
-"""What leaves this ledger by itself, read back: the webhooks that are told what is recorded."""
+"""The recipients of receipts, read back: webhooks."""

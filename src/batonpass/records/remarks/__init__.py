@@ -1,1 +1,1 @@
-"""What receipts of the relay say about things with names of their own, found by remarks."""
+"""Statements of the relay about things with names of their own, found by remarks."""

@@ -1,4 +1,4 @@
-"""Alarms about agents: raised by whoever compared weeks, and what became of them.
+"""Alarms about agents: raised after weeks were compared, and their present state.
 
 An alarm stands until a person acknowledges it or its cause is over. The order of receipts makes no difference, and the
 same alarm raised by two processes is one: a key is raised or not, acknowledged or not, and cleared or not.
@@ -29,7 +29,7 @@ class AlarmSeen(Struct, frozen=True, kw_only=True):
 
 
 class AlarmRecord(Struct, frozen=True, kw_only=True):
-    """An alarm about an agent at a kind of task, and what became of it."""
+    """An alarm about an agent at a kind of task, and its present state."""
 
     key: str
     agent: AgentId
@@ -44,7 +44,7 @@ class AlarmRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> tuple[str, str | None, str | None, str]:
-        """Return what it is about: agent, kind of task, configuration and cause."""
+        """Return its subject: agent, kind of task, configuration and cause."""
         return self.agent, self.task_kind, self.raised.configuration, self.cause
 
     @property
@@ -61,7 +61,7 @@ class AlarmRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Return what became of it."""
+        """Return its present state in words."""
         if self.cleared_at is not None:
             return f"cleared {exact(self.cleared_at)}"
         return "stands" if self.seen is None else f"acknowledged by {self.seen.by}"

@@ -1,4 +1,4 @@
-"""What people took out of what a root leaves to the next session."""
+"""The items that people took out of the remains of a root."""
 
 import json
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ PRUNED: Final = "pruned"  # the content of the receipt: a list of what was taken
 
 
 def mark_of(value: ItemValue) -> list[object]:
-    """Return a value as the receipt lists it: its kind and what it says."""
+    """Return a value as the receipt lists it: its kind and its words."""
     return [type(value).__name__, to_document(value)]
 
 
 def key_of(value: ItemValue) -> str:
-    """Return the text by which a value is compared with what was taken out."""
+    """Return the text by which a value is compared with pruned ones."""
     return _key(mark_of(value))
 
 
 def find_pruned(view: LedgerView, root: RunId) -> Mapping[str, datetime]:
-    """Return what people took out of what a root leaves, and when. What is said anew later counts again."""
+    """Return the items that people took out of the remains of a root, and when. One that is recorded anew counts."""
     found: dict[str, datetime] = {}
     for remark in reversed([*view.find_remarks(RemarkKind.PRUNED, root)]):
         receipt = read_receipt(view.get_receipt(remark.receipt))

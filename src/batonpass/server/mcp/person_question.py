@@ -51,7 +51,7 @@ class PersonQuestion(Struct, frozen=True, kw_only=True):
 
 
 def waits_because(error: BatonpassError) -> WaitingFor | None:
-    """Return what an error waits for; None if it does not wait."""
+    """Return the wait behind an error; None if it does not wait."""
     if isinstance(error, CallSuspendedError):
         # In an attempt at a handoff it is the handoff that waits, so that no worker does.
         return WaitingFor("hold", error.handoff or error.call, ends_attempt=error.handoff is not None)
@@ -63,7 +63,7 @@ def waits_because(error: BatonpassError) -> WaitingFor | None:
 
 
 def waits_in(answer: Shape) -> WaitingFor | None:
-    """Return what a handoff in an answer waits for; None if it does not wait."""
+    """Return the wait of a handoff in an answer; None if it does not wait."""
     named, state = str(answer.get("handoff") or answer.get("id") or ""), answer.get("state")
     if not named.startswith(f"{HANDOFF}_"):
         return None
@@ -88,14 +88,14 @@ def question_for(seat: McpSeat, waits: WaitingFor) -> PersonQuestion | None:
 
 
 class PersonReply(Struct, frozen=True, kw_only=True):
-    """What the person said: accepted, declined, or nothing."""
+    """The reply of the person: accepted, declined, or nothing."""
 
     action: str
     content: dict[str, Any]
 
 
 def settle(seat: McpSeat, asked: PersonQuestion, reply: PersonReply, looked_ms: int) -> bool:
-    """Record what the person said. Return whether they decided at all. Raises what the decision raises."""
+    """Record the reply of the person. Return whether they decided at all. Raises the errors of the decision."""
     if reply.action not in {"accept", "decline"}:
         return False
     if asked.waits.kind == "question":

@@ -107,7 +107,7 @@ def endpoint_named(name: str) -> Endpoint:
 
 
 def answered(endpoint: Endpoint, request: ApiRequest) -> dict[str, Any]:
-    """Return what an endpoint answers, which is JSON for every one that a tool calls."""
+    """Return the answer of an endpoint, which is JSON for every one that a tool calls."""
     told = endpoint.act(request)
     if not isinstance(told, dict):
         raise TypeError(endpoint.name)
@@ -137,7 +137,7 @@ class EndpointTool:
         return call.seat.request(self.endpoint, handle=call.handle, names=names, **{place: said})
 
     def act(self, call: McpCall) -> dict[str, Any]:
-        """Do what the endpoint does, and return what it answers."""
+        """Call the endpoint, and return its answer."""
         return answered(self.endpoint, self.request(call))
 
     def schema(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a tool answers: our own words, and apart from them, marked, what was recorded of others."""
+"""The answer of a tool: our own words, and apart from them, marked, the words of others."""
 
 import json
 from typing import Final
@@ -18,7 +18,7 @@ ABOUT: Final = (
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """What a tool answers, before it has the form of a protocol."""
+    """The answer of a tool, before it has the form of a protocol."""
 
     data: Shape
     said: str = ""  # our own words
@@ -28,7 +28,7 @@ class ToolAnswer(Struct, frozen=True, kw_only=True):
     failed: bool = False
 
     def blocks(self) -> list[str]:
-        """Return the texts for a model. Whoever wrote what is quoted could not know the marker around it."""
+        """Return the texts for a model. The author of a quoted text could not know the marker around it."""
         if self.failed:
             return [self.said]
         told = [self.said] if self.said else []

@@ -1,4 +1,4 @@
-"""What the words of a baton announce and do not bring: attachments, lists, values that somebody will say later.
+"""Things that the words of a baton announce and do not bring: attachments, lists, values to be told later.
 
 These checks read prose, so they can be wrong. They never block: the receiver asks if a question is left. They are made
 for English. Every pattern has a bounded length, so that a text is read in linear time.
@@ -140,7 +140,7 @@ _MARKS: Final = ("____", "???", "{{", "<", "[", "TBD", "TBA", "TBC", "XX", "NN",
 
 
 def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
-    """Yield what orders and other texts announce and do not bring."""
+    """Yield things that orders and other texts announce and do not bring."""
     kinds, signs = baton.by_kind, prose.order_signs
     if (signs | prose.told_signs) & ANNOUNCES and Artifact not in kinds:
         announcing = [text for text in (*prose.orders, *prose.told) if prose.signs[text] & ANNOUNCES]

@@ -1,4 +1,4 @@
-"""Orders against what was decided or rejected, and facts that deny each other or what the orders count on."""
+"""Orders that contradict decisions or rejected paths, and facts that contradict each other or the orders."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -130,7 +130,7 @@ def find_contradictions(baton: Baton, prose: Prose, texts: Mapping[str, str]) ->
 
 
 def _decided_against(rulings: Sequence[str], prose: Prose) -> Iterator[Problem]:
-    """Yield what the orders name, and a decision, an exclusion or a constraint rules out by the same name."""
+    """Yield things in the orders that a decision, an exclusion or a constraint rules out by the same name."""
     for ruling in rulings:
         for name in _names_against(ruling) if prose.signs[ruling] & RULES_OUT else ():
             if name in prose.ordered and any(_is_ordered(name, text) for text in prose.orders):
@@ -151,7 +151,7 @@ def _names_against(ruling: str) -> tuple[str, ...]:
 
 
 def _rulings(baton: Baton) -> list[str]:
-    """Return what was decided, excluded and demanded, in words."""
+    """Return the decisions, exclusions and constraints, in words."""
     kinds = baton.by_kind
     rulings = [*map(_WHAT, kinds.get(Decision, ()))]
     rulings += filter(None, map(_TEXT, (*kinds.get(Exclusion, ()), *kinds.get(Constraint, ()))))
@@ -211,7 +211,7 @@ def _rejected(baton: Baton) -> Iterator[Problem]:
 
 
 def _gone(facts: Sequence[str], prose: Prose) -> Iterator[Problem]:
-    """Yield what the orders count on, and of which a claim or finished work says that it failed or is not there."""
+    """Yield things that the orders rely on, although a claim or finished work says that they failed or are missing."""
     if prose.order_signs & GONE and any(map(_GONE.search, prose.orders)):
         return  # whoever gave the task knows
     words = {*_NAMING.findall(prose.ordered.lower())}
@@ -228,7 +228,7 @@ def _gone(facts: Sequence[str], prose: Prose) -> Iterator[Problem]:
 
 @remembered
 def _gone_subject(fact: str) -> frozenset[str]:
-    """Return the words for what a fact says is not there any more; none if it does not say so."""
+    """Return the words for the thing that a fact says is gone; none if it does not say so."""
     if (found := _GONE.search(fact)) is None:
         return frozenset()
     begins = max(fact.rfind(mark, 0, found.start()) for mark in (". ", "; ", "\n")) + 1

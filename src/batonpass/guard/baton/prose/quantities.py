@@ -165,7 +165,7 @@ def find_other_figures(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> 
 
 
 def _find_given(text: str) -> Iterator["re.Match[str]"]:
-    """Yield what `_THE_COUNT` finds in a text in which no number is spelled."""
+    """Yield the matches of `_THE_COUNT` in a text without spelled numbers."""
     figures = mark_figures(text.lower())
     if figures is None or not text.isascii():
         yield from _THE_COUNT.finditer(text)
@@ -180,7 +180,7 @@ def _find_given(text: str) -> Iterator["re.Match[str]"]:
 
 
 def _find_any(text: str) -> Iterator["re.Match[str]"]:
-    """Yield what `_A_COUNT` finds in a text."""
+    """Yield the matches of `_A_COUNT` in a text."""
     figures = mark_figures(lowered := text.lower())
     if figures is None or not text.isascii() or any(map(lowered.__contains__, NUMBERS)):
         yield from _A_COUNT.finditer(text)
@@ -359,7 +359,7 @@ def _other_totals(orders: Sequence[str], texts: Mapping[str, str]) -> Iterator[P
 
 
 def _sums(table: str) -> list[float]:
-    """Return what the columns of money in a table add up to, and their cells: a total may have a row of its own."""
+    """Return the sums of the columns of money in a table, and their cells: a total may have a row of its own."""
     lines = table.splitlines()[:_MOST_ROWS]
     if len(lines) < _FEWEST_LINES:
         return []

@@ -181,7 +181,7 @@ def find_signs(forms: TextForms) -> int:
 def find_prose_drift(
     baton: Baton, prose: Prose, *, texts: Mapping[str, str], files: frozenset[str]
 ) -> Iterator[Problem]:
-    """Yield what the orders point at and what is not there.
+    """Yield things that the orders point at and that are missing.
 
     `texts` has the words of the files that are carried, by name, and `files` the names that are in the work tree.
     """

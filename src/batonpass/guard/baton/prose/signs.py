@@ -1,4 +1,4 @@
-"""Signs: what must be in a text before a pattern can find something in it.
+"""Signs: words that must be in a text before a pattern can match in it.
 
 A pattern of many alternatives is tried at every character and takes a millisecond for two pages. The words of a text
 are split once, and to ask whether one of them is among some others takes a tenth of a microsecond. So each check says
@@ -106,7 +106,7 @@ class WordSign:
         self.words = frozenset(words)
 
     def is_in(self, forms: TextForms) -> bool:
-        """Return whether a text has what one of the alternatives needs."""
+        """Return whether a text has the words that one of the alternatives needs."""
         words = forms.words
         if words.isdisjoint(self._rare):
             return False

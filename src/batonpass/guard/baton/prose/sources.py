@@ -1,4 +1,4 @@
-"""What the orders go by and the receiver does not have: a source that nobody carries, or one of several.
+"""Sources that the orders rely on and the receiver lacks: one that nobody carries, or one of several.
 
 Whoever writes a task knows which plan, which draft and which Anna is meant. The receiver does not.
 """
@@ -122,7 +122,7 @@ _MOST_CELLS: Final = 20_000
 
 
 def find_absent_sources(baton: Baton, prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what the orders go by and nobody carries, and where they do not say which of several is meant."""
+    """Yield sources that the orders rely on and nobody carries, and places where one of several is meant."""
     kinds, signs = baton.by_kind, prose.order_signs
     if Artifact in kinds:
         yield from _one_of_several_files(baton, prose.orders)
