@@ -103,7 +103,7 @@ class AgentRegistry:
         )
         if agent_def is None:
             if isinstance(runner, AgentRunner):
-                raise InvalidValueError("agent_def", f"is missing: which model is {agent_id}, and what is it told?")
+                raise InvalidValueError("agent_def", f"is missing: it has the model and instructions of {agent_id}")
             agent_def = AgentDefinition(name=agent_id, model=CREW)
         self._agents[stable] = Registered(card=card, definition=agent_def, worker=runner)
         return card

@@ -165,7 +165,7 @@ class NoSuchRouteError(RequestError):
     code = "http.no_route"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"there is nothing at {path}; /openapi.json lists what there is")
+        super().__init__(f"there is nothing at {path}; /openapi.json lists all paths")
         self.path = path
 
 

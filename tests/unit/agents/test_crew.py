@@ -227,7 +227,7 @@ def test_an_agent_without_a_definition_is_refused() -> None:
     runner = house.registry.get("ana").runner
     house.registry.register("writers", crew_of(house, "ana"))
 
-    with pytest.raises(InvalidValueError, match="which model is bob"):
+    with pytest.raises(InvalidValueError, match="the model and instructions of bob"):
         house.registry.register("bob", runner)
     with pytest.raises(InvalidValueError, match="is a crew"):
         _ = house.registry.get("writers").runner

@@ -34,7 +34,7 @@ class RecordedCall:
         try:
             self._place = read_resource("resource", resource)
         except InvalidValueError as error:
-            raise UngrantedError(f"what the call says it does cannot be granted: {error}", field=SCOPE) from None
+            raise UngrantedError(f"no grant can name its action and target: {error}", field=SCOPE) from None
 
     def permits(self, agent: str, terms: Terms, *, last: bool) -> tuple[Permit, ...]:
         """Return the permits of one hop that may have covered the call. Raises `UngrantedError` if there are none."""

@@ -235,7 +235,7 @@ class Grants:
         """Refuse a call unless every hop permits it with this target and these arguments, and counts it."""
         ref = receipt.content.get(SCOPE)
         if ref is None:
-            raise UngrantedError("its run has a grant, and the call does not say what it does to what", field=SCOPE)
+            raise UngrantedError("its run has a grant, and the call names no action and target", field=SCOPE)
         stored = contents.get(ref.id)
         if held.chain is None or stored is None or stored.body is None:
             self.unjudged += 1
@@ -282,20 +282,20 @@ class Grants:
         try:
             signed = decode_part(stored.body, kind)
         except GrantError as error:
-            raise finding(f"what is kept cannot be read: {error}", field=name) from None
+            raise finding(f"the stored statement cannot be read: {error}", field=name) from None
         if signed.digest != named:
-            raise finding("what is kept is not what it names", field=name)
+            raise finding("the stored statement has another digest than the receipt names", field=name)
         key = signed.said.key
         signer = self._signers.get(key)
         if signer is None or key in self._stopped:
             state = "was never enrolled" if signer is None else "was revoked before"
             raise finding(f"it is signed with key {key[:16]}, which {state}", field=name)
         if not self._check(signer.public_key, signing_bytes(signed.payload), signed.signature):
-            raise finding("the signature under what is kept does not match it", field=name)
+            raise finding("the signature of the stored statement does not match it", field=name)
         return signed
 
 
 def _require_bound(finding: type[VerificationError] = TermsError, /, **pairs: tuple[object, object]) -> None:
     for name, (said, expected) in pairs.items():
         if said != expected:
-            raise finding(f"what is kept is for {name} {said}, and the receipt is about {expected}", field=name)
+            raise finding(f"the stored statement is for {name} {said}, and the receipt is about {expected}", field=name)

@@ -207,7 +207,7 @@ def _require_offer(facts: Facts, body: HandoffInitiated) -> None:
     if body.reasoning is not None and body.reasoning.checkpoint is not None:
         thinker = facts.memory.checkpoints.get(body.reasoning.checkpoint)
         if thinker is None or not _is_same_work(facts, thinker, body.run):
-            raise UnlinkedError("it points to what is no checkpoint of its sender", field="reasoning")
+            raise UnlinkedError("it points to a content that is no checkpoint of its sender", field="reasoning")
 
 
 def _root_of(facts: Facts, handoff: HandoffId) -> RunId | None:

@@ -145,7 +145,7 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
         raise UnlinkedError(f"{body.by} may not approve it: the gate is {hold.gate}", field="by")
     if hold.approvals == 1:
         if isinstance(body, HandoffBacked | ToolBacked):
-            raise UnlinkedError("it takes one person to let this go on, and there is nobody to wait for", field="kind")
+            raise UnlinkedError("one approval is enough here, so none can be only a part of it", field="kind")
         return
     if body.by == hold.principal:
         raise UnlinkedError(f"it takes {hold.approvals} people who did not ask for it, and {body.by} did", field="by")

@@ -243,4 +243,4 @@ def _tell_ready(relay: "Relay", address: str, code: str | None) -> None:
         tell(f"  look at it, once within ten minutes:  {address}/enter#{code}")
     if not has_tokens:
         tell("  let an agent in:  batonpass token add service:NAME --role agent --may 'read:**'")
-    tell(f"  what there is:  {address}/openapi.json" + (f", and for MCP clients {address}/mcp" if _has_mcp() else ""))
+    tell(f"  the interface:  {address}/openapi.json" + (f", and for MCP clients {address}/mcp" if _has_mcp() else ""))

@@ -64,5 +64,5 @@ def require_possession(chain: VerifiedChain, proof: Signed[Proof], is_signed: Si
     run_key = bytes.fromhex(chain.certificate.run_key)
     if not is_signed(run_key, signing_bytes(proof.payload), proof.signature):
         raise GrantPossessionError(
-            f"the proof is not signed with the key of {chain.certificate.run}: whoever shows the grant does not hold it"
+            f"the proof is not signed with the key of {chain.certificate.run}: the caller does not hold this grant"
         )

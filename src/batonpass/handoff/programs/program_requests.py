@@ -256,7 +256,7 @@ class Serving:
         function = self._tools.get(asked.tool)
         if function is None:
             known = ", ".join(self._tools) or "none"
-            raise InvalidValueError("call.tool", f"there is no {asked.tool}; what you may call: {known}")
+            raise InvalidValueError("call.tool", f"there is no {asked.tool}; the tools are: {known}")
         result = self._run.call(function, **asked.arguments)
         return _bytes(result) if isinstance(result, bytes) else plain(result)
 

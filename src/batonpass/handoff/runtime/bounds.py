@@ -135,7 +135,7 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
     if hop.terms is not None:
         above = chain[-1].digest if chain else None
         if hop.terms.said.parent != above:
-            raise GrantChainError(f"the terms of {hop.agent} do not hang from those of whoever handed off")
+            raise GrantChainError(f"the terms of {hop.agent} do not follow from those of its sender")
         chain = (*chain, hop.terms)
     elif bounds.tried_out:
         chain = (*chain, _most(chain[-1], hop))
@@ -210,7 +210,7 @@ def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
     ref = receipt.content.get(TERMS)
     stored = None if ref is None else view.get_content(ref.id).body
     if stored is None:
-        raise GrantChainError(f"the terms that {receipt.id} names are gone, so nobody can tell what may be done")
+        raise GrantChainError(f"the terms that {receipt.id} names are gone, so its rights are unknown")
     from batonpass.signing.ed25519 import is_signed  # noqa: PLC0415 - loads libsodium, which only runs with a grant need
 
     terms = decode_part(stored, Terms)

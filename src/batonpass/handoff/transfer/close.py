@@ -177,7 +177,7 @@ def _tried_again(desk: Desk, holding: Holding, error: Exception) -> tuple[Fault,
             desk.store.postpone(run.handoff, pause)  # before it can be claimed
         return Fault.of(error), HandoffRetried(handoff=run.handoff, by=PrincipalId(RETRIES))
     for handoff in _handed_off(desk, holding):
-        withdraw(desk, handoff, by=RETRIES, reason="the last attempt at what it was for has failed")
+        withdraw(desk, handoff, by=RETRIES, reason="the last attempt of its parent has failed")
     words = f"{type(error).__name__}: {error}"
     exhausted = Fault.of(AttemptsExhaustedError(run.handoff, run.attempt, words))
     return structs.replace(exhausted, words=f"{exhausted.words}\n{Fault.of(error).words}"), None

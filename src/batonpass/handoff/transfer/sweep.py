@@ -72,7 +72,7 @@ def _end_lost(desk: Desk, running: tuple[Handoff, bool]) -> None:
     handoff, last = running
     if last:
         park(desk, handoff)
-        withdraw_below(desk, handoff, by=RETRIES, reason="the last attempt at what it was for has failed")
+        withdraw_below(desk, handoff, by=RETRIES, reason="the last attempt of its parent has failed")
         return
     # A worker may die of many things, and a lease has passed already: the second attempt begins at once. From the next
     # one on the task is suspect. It is postponed first, or a worker that waits for work would take it in between.

@@ -47,7 +47,7 @@ class Handling(Struct, frozen=True, kw_only=True):
         if self.retries is not None:
             require_integer("retries", self.retries)
         if self.answer is not None and not callable(self.answer):
-            raise InvalidValueError("answer", "is no function that takes a question and returns what to say to it")
+            raise InvalidValueError("answer", "must be a function that takes a question and returns the answer")
         if self.carry is not None:
             kept = tuple(self.carry)
             for item in kept:
