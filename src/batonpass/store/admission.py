@@ -65,18 +65,22 @@ def require_kept(mark: Mark, stream: Stream | None, then: Digest | None) -> None
 
 def require_premise(premise: Premise, statements: int, refutations: int, *, touched: bool) -> None:
     """Refuse an entry whose premise no longer holds. Raises `PremiseError`."""
+    # Counts are enough: statements and refutations are only ever added.
     if touched or (statements, refutations) != (premise.statements, premise.refutations):
         raise PremiseError(premise.root)
 
 
 def require_fence(stream: Stream | None, at: ChildHead) -> None:
     """Refuse to end a run whose head is not the one that the receipt names. Raises `StaleHeadError`."""
+    # Exactly this head, and not at least this one: a worker that only seemed dead may have written since. The receipt
+    # that ends it would then name a head in the middle, and whatever comes after it would hang from nothing.
     if stream is None or not stream.open or (stream.seq, stream.head) != (at.seq, at.head):
         raise StaleHeadError(at.run, at.seq + 1)
 
 
 def require_anchor(handoff: Handoff, stream: Stream | None, moved: HandoffMoved) -> None:
     """Refuse an attempt that does not follow the last event of its handoff. Raises `StaleHeadError`."""
+    # The state alone would not tell: asked and answered, it is offered as it was before. The last receipt tells.
     last = handoff.initiated if stream is None else stream.head
     if moved.anchor not in {None, last}:
         raise StaleHeadError(handoff.id, 1 if stream is None else stream.seq)

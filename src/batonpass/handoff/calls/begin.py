@@ -72,12 +72,16 @@ def _pass(pending: PendingCall) -> Begun | Replayed:
     require_open(pending)
     if pending.holding.replaying:
         return recall(pending)
+    # First of all, and in observed runs too: whoever can write the record can also remove the trace of having done so.
     refuse_protected(pending)
+    # Before earlier results: they are data as well, and a run whose grant was revoked gets no more of it.
     authorise(pending)
     # Before limits and gates: a call that an earlier attempt finished is neither counted nor held a second time.
     if (known := find_finished(pending)) is not None:
         return known
     check_changed_target(pending)
+    # Only a look, which gives the better reason. Two calls can both find room here; the commit of the request counts
+    # again, and refuses the second.
     check_limits(pending)
     check_constraints(pending)
     taint_from_files(pending)
