@@ -81,6 +81,43 @@ def test_clients_that_do_not_read_block_nobody_and_do_not_keep_it_from_ending(se
     assert time.monotonic() - began < PATIENCE / 2
 
 
+# Its metrics are never up to date, as in the first minutes with a large ledger.
+STILL_COUNTING = """
+import sys
+from pathlib import Path
+from batonpass.cli.main import main
+from batonpass.telemetry.metric_board import MetricBoard
+
+def count(board):
+    Path("counting").touch()
+    return True
+
+MetricBoard._catch_up = count
+sys.argv = ["batonpass", "serve", "--port", "0", "--no-link", "--address-file", "address"]
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_server_that_is_still_counting_receipts_ends(tmp_path: Path) -> None:
+    """SIGTERM does not wait until the metrics of a large ledger are up to date."""
+    with Relay.open(tmp_path / ".batonpass" / "ledger.db") as relay:
+        relay.start("Work", by="user:ana").close()
+    command = [sys.executable, "-c", STILL_COUNTING]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + PATIENCE
+        while not all((tmp_path / name).exists() for name in ("address", "counting")):
+            assert (None, True) == (process.poll(), time.monotonic() < until)
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, said = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+
+    assert (0, True) == (process.returncode, said.rstrip().endswith("stopped"))
+
+
 SLOW = """
 import sys
 from batonpass.server.listener import ServerPlace, bound, listen

@@ -19,6 +19,7 @@ from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.telemetry.metric_rollup import TELEMETRY_FOLDER, MetricRollup
 from batonpass.telemetry.metric_text import metric_text
 from batonpass.telemetry.span_source import SpanSource
+from batonpass.telemetry.work_memory import WorkMemory
 
 LOOK_EVERY: Final = timedelta(seconds=2)
 _FILE: Final = "metrics"
@@ -35,6 +36,7 @@ class MetricBoard:
         self._store = store
         self._kept = None if home is None else ProgressFile(home / TELEMETRY_FOLDER, _FILE, _KEPT)
         self._rollup: MetricRollup | None = None
+        self._memory = WorkMemory()
         self._text = metric_text(MetricRollup(), waiting={}, last=0)
         self._refreshing = threading.Lock()
 
@@ -56,7 +58,7 @@ class MetricBoard:
         with self._store.view() as view:
             ledger = view.info().id
         if self._rollup is None or self._rollup.ledger != ledger:
-            self._rollup = self._begin(ledger)
+            self._rollup, self._memory = self._begin(ledger), WorkMemory()
         return self._add_some(self._rollup)
 
     def _begin(self, ledger: LedgerId) -> MetricRollup:
@@ -77,9 +79,10 @@ class MetricBoard:
     def _add_some(self, rollup: MetricRollup) -> bool:
         """Add a few receipts, tell the sums and keep them. Return whether there may be more."""
         with self._store.view() as view:
-            source, count = SpanSource(view), 0
+            source, count = SpanSource(view, memory=self._memory), 0
             for stored in islice(view.find_receipts(ReceiptQuery(first=rollup.position + 1)), _AT_ONCE):
-                rollup.add(stored, read_receipt(stored).at, source.spans(stored))
+                receipt = read_receipt(stored)
+                rollup.add(stored, receipt.at, source.spans_at(receipt, stored.position or 0))
                 count += 1
             waiting = {
                 str(state): sum(1 for _ in view.find_handoffs(states=(state,), limit=_MOST)) for state in _UNFINISHED

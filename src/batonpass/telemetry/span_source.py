@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from msgspec import Struct
-
 from batonpass.model.base.content_names import ARGUMENTS, INTENT, MESSAGE, REPORT, RESULT, TASK
 from batonpass.model.base.ids import HANDOFF, CallId, HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Outcome
@@ -29,7 +27,6 @@ from batonpass.model.bodies.body import (
     HandoffParked,
     HandoffReplaced,
     RunClosed,
-    RunSpent,
     RunStarted,
     ToolCached,
     ToolCompleted,
@@ -73,6 +70,7 @@ from batonpass.telemetry.conventions import (
 from batonpass.telemetry.span_record import Fact, SpanEvent, SpanLink, SpanPlace, SpanRecord
 from batonpass.telemetry.trace_place import TracePlaces, caller_of
 from batonpass.telemetry.transfer_record import TransferRecord, is_acceptance, read_transfers, transfer_at_acceptance
+from batonpass.telemetry.work_memory import RunWork, WorkMemory
 
 _MOST_EVENTS: Final = 128  # OpenTelemetry's own limit for a span
 _LONGEST_WORDS: Final = 8192
@@ -91,42 +89,35 @@ _SUSPENDED: Final = "suspended"
 _ASKED: Final = (ToolRequested, ToolDenied, ToolHeld, ToolCached)
 
 
-class _Worked(Struct, kw_only=True):
-    """What a run did, as its span tells it."""
-
-    events: list[SpanEvent]
-    dropped: int = 0
-    calls: int = 0
-    tokens: int = 0
-    cost: int = 0
-    open: dict[CallId, Receipt]
-
-
 class SpanSource:
-    """Makes the spans that end with receipts, from one view of a ledger."""
+    """Makes the spans that end with receipts, from one view of a ledger.
 
-    def __init__(self, view: LedgerView, *, words: bool = False) -> None:
+    A memory may outlive the view, if the next source goes on where this one stopped.
+    """
+
+    def __init__(self, view: LedgerView, *, words: bool = False, memory: WorkMemory | None = None) -> None:
         self._view = view
         self._words = words
-        self._places = TracePlaces(view)
-        self._requests: dict[CallId, Receipt] = {}
+        self._memory = WorkMemory() if memory is None else memory
+        self._places = TracePlaces(view, self._memory.begun)
         self._transfers = lru_cache(64)(self._read_transfers)
 
     def spans(self, stored: StoredReceipt) -> Iterator[SpanRecord]:
         """Yield the spans that end with a receipt. Receipts come by position."""
-        receipt = read_receipt(stored)
-        if isinstance(receipt.body, UnknownBody | HandoffInitiated | HandoffAccepted):
-            return
+        return self.spans_at(read_receipt(stored), stored.position or 0)
+
+    def spans_at(self, receipt: Receipt, position: int) -> Iterator[SpanRecord]:
+        """Yield the spans that end with a receipt that is read already."""
+        self._memory.note_transfer(receipt)
         if receipt.kind.startswith(_CALLS):
             yield from self._of_call(receipt)
-        else:
-            yield from self._of_work(receipt, stored.position or 0)
+        elif not isinstance(receipt.body, UnknownBody | HandoffInitiated | HandoffAccepted):
+            yield from self._of_work(receipt, position)
+        self._memory.note_work(receipt)
 
     def _of_call(self, receipt: Receipt) -> Iterator[SpanRecord]:
         body = receipt.body
         match body:
-            case ToolRequested():
-                self._remember(body.call, receipt)
             case ToolCompleted() | ToolFailed():
                 if (asked := self._request(body.call, receipt)) is not None:
                     yield self._call(asked, receipt)
@@ -148,13 +139,8 @@ class SpanSource:
         if handoff.startswith(f"{HANDOFF}_"):
             yield from self._ended(HandoffId(handoff), receipt, at)
 
-    def _remember(self, call: CallId, asked: Receipt) -> None:
-        if len(self._requests) >= _REMEMBERED:
-            self._requests.pop(next(iter(self._requests)))
-        self._requests[call] = asked
-
     def _request(self, call: CallId, ended: Receipt) -> Receipt | None:
-        known = self._requests.pop(call, None)
+        known = self._memory.requests.pop(call, None)
         seq = ended.seq
         # Nothing is remembered across a restart. A request is usually the receipt just before its outcome.
         while known is None and seq > 1:
@@ -235,8 +221,8 @@ class SpanSource:
             began=begun.at,
             ended=max(begun.at, ended.at),
             facts=_with_error(facts, error),
-            events=tuple(worked.events),
-            dropped_events=worked.dropped,
+            events=tuple(map(_event, worked.said[:_MOST_EVENTS])),
+            dropped_events=max(0, len(worked.said) - _MOST_EVENTS),
             links=tuple(links),
             error=error,
         )
@@ -250,8 +236,9 @@ class SpanSource:
     def _attempt_parent(
         self, begun: Receipt, body: HandoffAccepted, links: list[SpanLink]
     ) -> tuple[SpanId, dict[str, Fact]]:
-        transfers = self._transfers(body.handoff, self._position(begun))
-        transfer = transfer_at_acceptance(transfers, begun)
+        transfer = self._memory.entered.get(body.run)
+        if transfer is None:
+            transfer = transfer_at_acceptance(self._transfers(body.handoff, self._position(begun)), begun)
         if body.attempt > 1:
             for earlier in self._view.find_attempts(self._view.get_handoff(body.handoff)):
                 if earlier.attempt == body.attempt - 1:
@@ -265,35 +252,28 @@ class SpanSource:
             f"{OURS}attempt": body.attempt,
         }
 
-    def _work(self, run: RunId, ended: Receipt, last: int) -> _Worked:
-        worked = _Worked(events=[], open={})
+    def _work(self, run: RunId, ended: Receipt, last: int) -> RunWork:
+        """Return what a run did before it ended."""
+        if (seen := self._memory.find_work(run, ended, last)) is not None:
+            return seen
+        work = RunWork()
         for stored in self._view.find_receipts(ReceiptQuery(stream=StreamId(run))):
             if stored.seq > last:
                 break
             receipt = read_receipt(stored)
-            body = receipt.body
-            if isinstance(body, ToolRequested):
-                worked.open[body.call] = receipt
-                worked.calls += 1
-            elif isinstance(body, ToolCompleted | ToolFailed):
-                worked.open.pop(body.call, None)
-            elif isinstance(body, RunSpent):
-                worked.tokens += body.tokens
-                worked.cost += body.cost
-            if stored.seq == 1 or receipt.id == ended.id or receipt.kind.startswith(_CALLS):
-                continue
-            if len(worked.events) < _MOST_EVENTS:
-                worked.events.append(_event(receipt))
-            else:
-                worked.dropped += 1
-        return worked
+            if receipt.id != ended.id:
+                work.add(receipt)
+        return work
+
+    def _transfers_of(self, handoff: HandoffId, until: int) -> list[TransferRecord]:
+        return self._memory.transfers.get(handoff) or self._transfers(handoff, until)
 
     def _read_transfers(self, handoff: HandoffId, until: int) -> list[TransferRecord]:
         return read_transfers(self._view, handoff, until=until)
 
     def _ended(self, handoff: HandoffId, receipt: Receipt, at: int) -> Iterator[SpanRecord]:
         """Yield the span of a transfer that ends here; or, of one that is over, what is said of it now."""
-        last = self._transfers(handoff, at)[-1]
+        last = self._transfers_of(handoff, at)[-1]
         if last.ended is not None and last.ended.id == receipt.id:
             yield self._transfer(last, receipt)
         elif any(one.id == receipt.id for one in last.after):

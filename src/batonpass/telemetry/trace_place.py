@@ -1,5 +1,6 @@
 """Where runs stand in traces: a tree is one trace, its caller's if there is one."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from batonpass.model.base.ids import RunId, StreamId
@@ -26,13 +27,14 @@ def caller_of(started: Receipt) -> TraceParent | None:
 class TracePlaces:
     """Finds the places of runs. It remembers what it found: receipts never change."""
 
-    def __init__(self, view: LedgerView) -> None:
+    def __init__(self, view: LedgerView, begun: Mapping[RunId, Receipt] | None = None) -> None:
         self._view = view
+        self._begun = {} if begun is None else begun
         self.first = lru_cache(_REMEMBERED)(self._first)
         self.place = lru_cache(_REMEMBERED)(self._place)
 
     def _first(self, run: RunId) -> Receipt:
-        return first_receipt(self._view, run)
+        return self._begun.get(run) or first_receipt(self._view, run)
 
     def _place(self, run: RunId) -> SpanPlace:
         """Return the place of a run's span."""

@@ -54,11 +54,12 @@ def read_transfers(view: LedgerView, handoff: HandoffId, *, until: int) -> list[
     known = view.get_handoff(handoff)
     found: list[TransferRecord] = []
     for _, receipt in sorted(_receipts(view, known, until), key=lambda one: one[0]):
-        _add(found, receipt)
+        add_to_transfers(found, receipt)
     return found
 
 
-def _add(found: list[TransferRecord], receipt: Receipt) -> None:
+def add_to_transfers(found: list[TransferRecord], receipt: Receipt) -> None:
+    """Add the next receipt of a handoff to its transfers. The first one is its offer."""
     body = receipt.body
     last = found[-1] if found else None
     if last is None:

@@ -1,5 +1,6 @@
 """Spans of what receipts tell: who worked below whom, what failed, what was tried again, and no words."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -7,11 +8,13 @@ import pytest
 from batonpass.errors import BatonpassError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.trace import TraceParent, make_traceparent, span_id, span_of, trace_id, trace_of
+from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
+from batonpass.store.memory_view import MemoryView
 from batonpass.store.port import ReceiptQuery
-from batonpass.telemetry import traced
+from batonpass.telemetry import traced, work_memory
 from batonpass.telemetry.span_record import SpanRecord
 from batonpass.telemetry.span_source import SpanSource
 from batonpass.telemetry.trace_place import traceparent_of
@@ -238,3 +241,40 @@ def test_what_was_refused_is_a_span_without_length() -> None:
     assert "denied.grant" == denied.error
     assert "denied" == denied.facts["batonpass.outcome"]
     assert "refused" in {span.facts["batonpass.outcome"] for span in named(spans, "execute_tool transfer_to_editor")}
+
+
+def test_what_came_by_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads a ledger from its first receipt on asks for no stream and no handoff when one ends."""
+    relay, asked = ToldTree().relay, []
+    find = MemoryView.find_receipts
+
+    def note(view: MemoryView, query: ReceiptQuery) -> Iterator[StoredReceipt]:
+        asked.append(query)
+        return find(view, query)
+
+    monkeypatch.setattr(MemoryView, "find_receipts", note)
+    spans_of(relay)
+
+    assert [ReceiptQuery(first=1)] == asked
+
+
+def test_a_short_memory_changes_no_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten is read from the ledger."""
+    relay = ToldTree().relay
+    spans = spans_of(relay)
+    monkeypatch.setattr(work_memory, "_REMEMBERED", 1)
+
+    assert spans == spans_of(relay)
+
+
+def test_a_receipt_that_was_left_out_is_read_from_the_ledger() -> None:
+    """A run of which something is missing in the memory has the same span."""
+    relay = ToldTree().relay
+    spans = spans_of(relay)
+    with relay.store.view() as view:
+        source, rest = SpanSource(view), []
+        for stored in view.find_receipts(ReceiptQuery(first=1)):
+            if stored.kind != "tool.requested":
+                rest += source.spans(stored)
+
+    assert spans == rest
