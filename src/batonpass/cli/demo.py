@@ -1,9 +1,11 @@
 """`batonpass demo`: what Batonpass records and finds, in a few seconds and without a network."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Final
 
 import click
@@ -103,7 +105,7 @@ def keep_option(command: Command) -> Command:
         "--keep",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Use this directory and keep everything there; it must be new or empty.",
+        help="Use this directory, which must be new or empty, instead of a temporary one.",
     )(command)
 
 
@@ -137,22 +139,27 @@ def _tell(played: DemoStory, keep: Path | None) -> None:
             say(paint(f"{number}  {step.title}" if played.numbered else step.title, bold=True))
             for line in step.lines:
                 say("   ", paint(line.text, _COLOURS.get(line.tone), dim=line.tone is StoryTone.QUIET))
-    say()
-    say(played.conclusion)
-    if keep is not None:
         say()
-        say(f"Look around: cd {keep}")
+        say(played.conclusion)
+        say()
+        there = shlex.quote(str(directory if keep is None else keep))
+        say(f"Look around: cd {there}")
         for each in played.look:
             say(f"  {each}")
         say("All of it in your browser:")
-        say("  batonpass ui")
+        say(f"  cd {there} && batonpass ui")
 
 
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
+    """Give the story a directory. What it recorded stays there to be looked at; half a story does not."""
     if keep is None:
-        with TemporaryDirectory(prefix="batonpass-demo-") as directory:
-            yield Path(directory)
+        directory = Path(mkdtemp(prefix="batonpass-demo-"))
+        try:
+            yield directory
+        except BaseException:
+            rmtree(directory, ignore_errors=True)
+            raise
         return
     if keep.exists() and any(keep.iterdir()):
         raise click.UsageError(f"{keep} is not empty; name a new directory")
