@@ -70,7 +70,7 @@ from batonpass.telemetry.conventions import (
 from batonpass.telemetry.span_record import Fact, SpanEvent, SpanLink, SpanPlace, SpanRecord
 from batonpass.telemetry.trace_place import TracePlaces, caller_of
 from batonpass.telemetry.transfer_record import TransferRecord, is_acceptance, read_transfers, transfer_at_acceptance
-from batonpass.telemetry.work_memory import RunWork, WorkMemory
+from batonpass.telemetry.work_memory import SpanWork, WorkMemory
 
 _MOST_EVENTS: Final = 128  # OpenTelemetry's own limit for a span
 _LONGEST_WORDS: Final = 8192
@@ -252,11 +252,11 @@ class SpanSource:
             f"{OURS}attempt": body.attempt,
         }
 
-    def _work(self, run: RunId, ended: Receipt, last: int) -> RunWork:
+    def _work(self, run: RunId, ended: Receipt, last: int) -> SpanWork:
         """Return what a run did before it ended."""
         if (seen := self._memory.find_work(run, ended, last)) is not None:
             return seen
-        work = RunWork()
+        work = SpanWork()
         for stored in self._view.find_receipts(ReceiptQuery(stream=StreamId(run))):
             if stored.seq > last:
                 break

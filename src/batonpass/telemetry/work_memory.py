@@ -29,7 +29,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class RunWork(Struct, kw_only=True):
+class SpanWork(Struct, kw_only=True):
     """What a run did up to one of its receipts, as its span tells it."""
 
     seq: int = 0  # of the last receipt that is in it
@@ -58,7 +58,7 @@ class WorkMemory(Struct, kw_only=True):
     """What one reader remembers. Receipts come by position, each once and none left out."""
 
     begun: dict[RunId, Receipt] = field(default_factory=dict)  # the first receipts of runs
-    work: dict[RunId, RunWork] = field(default_factory=dict)
+    work: dict[RunId, SpanWork] = field(default_factory=dict)
     requests: dict[CallId, Receipt] = field(default_factory=dict)
     transfers: dict[HandoffId, list[TransferRecord]] = field(default_factory=dict)
     entered: dict[RunId, TransferRecord] = field(default_factory=dict)  # the transfers in which attempts began
@@ -87,7 +87,7 @@ class WorkMemory(Struct, kw_only=True):
         body, run = receipt.body, RunId(receipt.stream)
         if isinstance(body, RunStarted | HandoffAccepted):
             _keep(self.begun, run, receipt)
-            _keep(self.work, run, RunWork())
+            _keep(self.work, run, SpanWork())
         elif isinstance(body, ToolRequested):
             _keep(self.requests, body.call, receipt)
         if (work := self.work.get(run)) is None:
@@ -97,7 +97,7 @@ class WorkMemory(Struct, kw_only=True):
         else:
             del self.work[run]  # something is missing here, and in the ledger it is not
 
-    def find_work(self, run: RunId, ended: Receipt, last: int) -> RunWork | None:
+    def find_work(self, run: RunId, ended: Receipt, last: int) -> SpanWork | None:
         """Return what a run did up to a seq, at which it ended; None if that was not seen whole."""
         work = self.work.get(run)
         until = last - 1 if ended.stream == StreamId(run) else last

@@ -245,7 +245,8 @@ def test_what_was_refused_is_a_span_without_length() -> None:
 
 def test_what_came_by_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads a ledger from its first receipt on asks for no stream and no handoff when one ends."""
-    relay, asked = ToldTree().relay, []
+    relay = ToldTree().relay
+    asked: list[ReceiptQuery] = []
     find = MemoryView.find_receipts
 
     def note(view: MemoryView, query: ReceiptQuery) -> Iterator[StoredReceipt]:
@@ -272,7 +273,8 @@ def test_a_receipt_that_was_left_out_is_read_from_the_ledger() -> None:
     relay = ToldTree().relay
     spans = spans_of(relay)
     with relay.store.view() as view:
-        source, rest = SpanSource(view), []
+        source = SpanSource(view)
+        rest: list[SpanRecord] = []
         for stored in view.find_receipts(ReceiptQuery(first=1)):
             if stored.kind != "tool.requested":
                 rest += source.spans(stored)
