@@ -1,5 +1,6 @@
 """What the tests of several folders share."""
 
+import gc
 import signal
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from xdist.remote import Producer
 from tests.counted import Counting, counted_last
 from tests.memory import use_memory
 from tests.ready_ledger import copy_ledgers
-from tests.sharing import Sharing, import_from, longest_first, schedule
+from tests.sharing import Sharing, import_from, longest_first, schedule, tell_results_only
 
 pytest_plugins = ["tests.postgres_server"]
 
@@ -36,18 +37,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--counted", action="store_true", help="measure the coverage of the tests that count for it")
 
 
+def _runs_tests(config: pytest.Config) -> bool:
+    """Say whether tests run here: in each of several processes, or in the only one."""
+    return hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure where tests run: in each of several processes, or in this one."""
-    runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
-    if config.getoption("counted") and runs_tests:
+    """Measure where tests run, and say little about it."""
+    if config.getoption("counted") and _runs_tests(config):
         config.pluginmanager.register(Counting())
+        tell_results_only(config)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Let each of several processes that run everything import another part of it first."""
+    if _runs_tests(session.config):
+        gc.disable()  # what is imported and collected stays: nothing of it is garbage
     one_of_many = getattr(session.config, "workerinput", None)
     if one_of_many is not None and session.config.getoption("counted"):
         import_from(int(one_of_many["workerid"].removeprefix("gw")), of=one_of_many["workercount"])
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on, and only among what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,11 +9,18 @@ from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import SupportsIndex
+    from typing import Protocol, SupportsIndex
 
     import pytest
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
+
+    class ToldReports(Protocol):
+        """What tells the first process about tests."""
+
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            """Tell it."""
+
 
 # By the beginning of their names. The first that fits counts; what fits none goes wherever there is room: the ledger
 # of the mutations is made quickly, and what is done to it takes long.
@@ -29,6 +36,7 @@ TOGETHER: Final = (
     "tests/claude_code/",
     "tests/house/test_json_shapes.py",
     "tests/integration/a2a/",  # the SDK takes seconds to import
+    "tests/integration/cli/test_share.py",
     "tests/integration/agents/",  # a client of a model takes seconds to import
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",
@@ -41,6 +49,7 @@ TOGETHER: Final = (
     "tests/unit/adapters/coders/rules/test_refusal.py",
     "tests/unit/adapters/coders/session/test_recovery.py",
     "tests/unit/drift/test_reports.py",
+    "tests/unit/cli/blame/test_blame_targets.py",
     "tests/unit/cli/server/test_work_tree_answers.py",
     "tests/unit/review/test_reviewed_diff.py",
     "tests/unit/server/page/test_blame_view.py",
@@ -115,6 +124,29 @@ class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # its package has no 
 
     def _split_scope(self, nodeid: str) -> str:
         return next((group for group in TOGETHER if nodeid.startswith(group)), nodeid)
+
+
+class _ResultsOnly:
+    """Passes on what became of a test, and that it is over."""
+
+    def __init__(self, process: "ToldReports") -> None:
+        self._process = process
+
+    def pytest_runtest_logreport(self, report: "pytest.TestReport") -> None:
+        if report.when == "call" or not report.passed or report.sections:
+            self._process.pytest_runtest_logreport(report)
+
+
+def tell_results_only(config: "pytest.Config") -> None:
+    """Let a process say nothing of set-ups that went well, nor that a test begins: nobody prints that.
+
+    Twenty thousand tests say six things each, and the process that listens has a tenth of a core to itself for it.
+    """
+    for process in config.pluginmanager.get_plugins():
+        if type(process).__name__ == "WorkerInteractor":
+            for hook in (config.hook.pytest_runtest_logstart, config.hook.pytest_runtest_logreport):
+                hook._remove_plugin(process)
+            config.pluginmanager.register(_ResultsOnly(process))
 
 
 def schedule(config: "pytest.Config", log: "Producer") -> Sharing | None:

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 from typing import Final
 
+from tests.house.tree import TESTS, parsed
 from tests.sharing import LONG, TOGETHER
 
 ROOT: Final = Path(__file__).parents[2]
@@ -37,13 +38,13 @@ def test_what_begins_first_is_there() -> None:
 def test_every_process_finds_the_tests_in_the_same_order() -> None:
     """A set of texts has another order in every process, and pytest-xdist refuses to share such tests."""
     tables = (
-        (path, node.args[1])
-        for path in (ROOT / "tests").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        (name, node.args[1])
+        for name, tree in parsed(TESTS)
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize") and len(node.args) > 1
     )
 
-    assert [] == [f"{path}: {ast.unparse(table)}" for path, table in tables if _is_set(table)]
+    assert [] == [f"{name}: {ast.unparse(table)}" for name, table in tables if _is_set(table)]
 
 
 def _is_set(table: ast.expr) -> bool:
