@@ -7,7 +7,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +15,7 @@ from batonpass.notes.trusted_keys import KEYS_FILE
 from tests.attribution.repository import ENVIRONMENT
 from tests.integration.cli.clones import Clone, a_clone
 from tests.integration.cli.shell import batonpass_in, surroundings
+from tests.kept_folder import KeptFolder
 
 pytestmark = [pytest.mark.skipif(shutil.which("git") is None, reason="needs git"), pytest.mark.slow]
 
@@ -49,11 +49,12 @@ def work(clone: Clone, number: int, words: str, path: str = FILE) -> None:
     assert 0 == done.returncode, done.stderr
 
 
-@pytest.fixture
-def ana(tmp_path: Path) -> Clone:
-    """Give a clone with a ledger, hooks that share, and a key on the default branch."""
-    clone = a_clone(tmp_path)
-    clone.git("--git-dir", str(tmp_path / "remote.git"), "symbolic-ref", "HEAD", "refs/heads/main")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
+    """Make a clone with a ledger, hooks that share, and a key on the default branch."""
+    place = tmp_path_factory.mktemp("place")
+    clone = a_clone(place)
+    clone.git("--git-dir", str(place / "remote.git"), "symbolic-ref", "HEAD", "refs/heads/main")
     (clone.folder / FILE).write_text("".join(f"line {number} of it\n" for number in range(1, 9)), encoding="utf-8")
     (clone.folder / ".gitignore").write_text(".batonpass\n", encoding="utf-8")
     clone.git("add", ".")
@@ -67,7 +68,14 @@ def ana(tmp_path: Path) -> Clone:
     clone.git("commit", "--quiet", "-m", "keys")
     done = clone.git("push", "--quiet", "origin", "main")
     assert 0 == done.returncode, done.stderr
-    return clone
+    return KeptFolder(place).keep()
+
+
+@pytest.fixture
+def ana(made: KeptFolder) -> Clone:
+    """Give that clone, as it was made."""
+    place = made.restore()
+    return Clone(place / "shop", place / "tools")
 
 
 def fresh(ana: Clone, name: str = "fresh", *, sync: bool = True) -> Clone:

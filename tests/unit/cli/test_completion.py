@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from batonpass.cli.input.id_types import IdType
 from batonpass.cli.nouns import cli
 from batonpass.relay import Relay
+from batonpass.store.postgres.connections import Connections, Patience
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, tell
 from tests.unit.cli.input.test_id_types import COMMANDS
@@ -66,8 +67,11 @@ def test_words_of_others_are_made_harmless(desk: Desk) -> None:
     assert [] == [words for words in helps if "\x1b" in str(words)]
 
 
-def test_nothing_is_made_and_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_made_and_nothing_is_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where there is no ledger, where it is none, or where it cannot be read: no ids, no file, no word."""
+    monkeypatch.setattr(Connections, "patience", lambda _: Patience(0.1))  # else it waits for half a minute
     (tmp_path / "none.db").write_text("no ledger", encoding="utf-8")
     places = [(), ("--ledger", "missing.db"), ("--ledger", "none.db"), ("--ledger", "postgresql://127.0.0.1:9/x")]
 

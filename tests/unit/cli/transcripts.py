@@ -13,13 +13,18 @@ from tests.unit.cli.desk import Desk
 
 def a_bare_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Return a desk with one file and without a ledger, and a home without transcripts."""
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder / ".claude"))
-    monkeypatch.setenv("HOME", str(folder))
     project = folder / "shop"
     project.mkdir()
-    monkeypatch.chdir(project)
     (project / "a.py").write_text(BEFORE, encoding="utf-8")
-    return Desk(project)
+    return at_bare_desk(folder, monkeypatch)
+
+
+def at_bare_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Return a desk that was made there, and work at it."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder / ".claude"))
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(folder / "shop")
+    return Desk(folder / "shop")
 
 
 def run_without_ledger(desk: Desk, *arguments: str) -> tuple[int, str, str]:

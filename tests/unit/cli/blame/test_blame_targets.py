@@ -6,9 +6,10 @@ import pytest
 
 from batonpass import Grant, Relay, tool
 from tests.attribution.repository import git
+from tests.kept_folder import KeptFolder
 from tests.unit.accounts.shop import AFTER, ANA, write_file
 from tests.unit.cli.desk import Desk
-from tests.unit.cli.transcripts import a_bare_desk
+from tests.unit.cli.transcripts import a_bare_desk, at_bare_desk
 
 WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 RULES = "batonpass.toml"
@@ -24,10 +25,22 @@ target = "ruled.txt"
 TASK = "\n".join(f"{number}. Shout" for number in range(60))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
+    """Make a repository: an editor wrote the second line of a.py, and a person committed that."""
+    folder = tmp_path_factory.mktemp("targets")
+    with pytest.MonkeyPatch.context() as patched:
+        write_history(a_bare_desk(folder, patched))
+    return KeptFolder(folder).keep()
+
+
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    """Return a desk in a repository: an editor wrote the second line of a.py, and a person committed that."""
-    desk = a_bare_desk(tmp_path, monkeypatch)
+def desk(made: KeptFolder, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Return a desk in that repository, as it was made."""
+    return at_bare_desk(made.restore(), monkeypatch)
+
+
+def write_history(desk: Desk) -> None:
     root = desk.directory
     git(root, "init", "--quiet", "--initial-branch=main")
     commit(root, "one")
@@ -38,7 +51,6 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
             for number in range(30):
                 editor.call(write_file, f"made_{number}.txt", "made\n")
     commit(root, "two")
-    return desk
 
 
 def commit(root: Path, message: str) -> None:

@@ -248,8 +248,7 @@ class TestDiff:
         assert ("nothing changed\n", 1) == (done.stderr, len(done.stdout.splitlines()))
 
 
-@pytest.mark.parametrize("verb", ["show", "diff", "load"])
-def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str) -> None:
+def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay) -> None:
     """Escape sequences and marks that turn text around are spelled out, whoever wrote them."""
     lead = relay.start(EVIL, by=ANA, items=[Constraint(EVIL), Exclusion(EVIL)], series="nightly")
     lead.record(
@@ -261,7 +260,9 @@ def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str)
     lead.hand_off("worker", EVIL, carrier=Carrier.WORKER)
     relay.start(EVIL, by=ANA, series="nightly")
 
-    assert [] == obeyed(desk.words("session", verb, "nightly"))
+    assert {"show": [], "diff": [], "load": []} == {
+        verb: obeyed(desk.words("session", verb, "nightly")) for verb in ("show", "diff", "load")
+    }
 
 
 def test_exclusions_and_prose_are_told_as_what_they_are(desk: Desk, relay: Relay) -> None:
