@@ -14,20 +14,22 @@ from batonpass.testing.builders import a_scribe
 from batonpass.testing.clock import FrozenClock
 from bench.effort import Effort
 from bench.ledgers import closing_store, count_receipts, fill_with_handoffs
-from bench.measure import Act, Samples, time_act
-from bench.table import Row, p99, within
+from bench.measure import Act, Samples, cpu_of, time_act
+from bench.table import Figure, Row, Unit, at_most, p99, within
 
 _RECEIPTS_OF_A_HANDOFF: Final = 3
 _DAYS: Final = 42
 AGENTS: Final = ("editor", "analyst", "drafter", "checker", "collector", "planner", "reviewer", "tester")
 _REPORTS: Final = 20
 _GOAL: Final = 1.0
+_GROWTH: Final = 1.5
 
 
 def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
     """Measure reports in a small ledger and in a large one; of the large one also the first roll-up."""
-    rows = []
-    for receipts in (effort.grown[0] * 20, effort.grown[-1]):
+    rows: list[Row] = []
+    small: Figure | None = None
+    for receipts in (effort.grown[0] * 10, effort.grown[-1]):
         place = scratch / str(receipts)
         place.mkdir(exist_ok=True)
         with closing_store(f"sqlite:///{place / 'ledger.db'}") as store:
@@ -41,6 +43,11 @@ def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
                 (f"roll up {written:,} receipts for the first time", p99(Samples((took,))), None),
             ):
                 rows.append(Row(what=what, ours=figure, against="", theirs=None, goal=goal))
+            cost = Figure(cpu_of(reports(store), _REPORTS), Unit.SECONDS)
+            if small is not None:
+                what = f"drift of six weeks, {written:,} receipts, CPU"
+                rows.append(Row(what=what, ours=cost, against="a small ledger", theirs=small, goal=at_most(_GROWTH)))
+            small = small or cost
     return rows
 
 

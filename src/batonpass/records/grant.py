@@ -48,7 +48,14 @@ def terms_in(view: LedgerView, receipt: Receipt) -> Terms | None:
     """Return the terms in a receipt; None if it has none, or they can no longer be read."""
     ref = receipt.content.get(TERMS)
     try:
-        body = None if ref is None else view.get_content(ref.id).body
+        return None if ref is None else terms_from(view.get_content(ref.id).body)
+    except BatonpassError:
+        return None
+
+
+def terms_from(body: bytes | None) -> Terms | None:
+    """Return the terms that a content says; None if it is gone, or can no longer be read."""
+    try:
         return None if body is None else decode_part(body, Terms).said
     except BatonpassError:
         return None

@@ -12,7 +12,7 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.call import CallOutcome, CallRecord
-from batonpass.records.grant import read_credential, terms_in
+from batonpass.records.grant import read_credential
 from batonpass.records.handoff import OPEN, Standing, standing_of
 from batonpass.records.hold import HoldRecord
 from batonpass.review.kinds.phrases import times
@@ -47,7 +47,7 @@ def _row(tree: ReviewedTree, handoff: Handoff) -> ChecklistRow:
     offer, body = tree.offers[handoff.id]
     runs = tree.attempts.get(handoff.id, ())
     calls = [call for run in runs for call in tree.calls_of.get(run.id, ())]
-    terms = None if body.terms is None else terms_in(tree.view, offer)
+    terms = None if body.terms is None else tree.terms(handoff.id)
     return ChecklistRow(
         handoff=handoff.id,
         agent=runs[-1].agent if runs else handoff.to,

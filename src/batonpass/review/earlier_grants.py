@@ -6,11 +6,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.model.base.content_names import TASK
+from batonpass.model.base.content_names import TASK, TERMS
 from batonpass.model.base.ids import AgentId, HandoffId, RunId, StreamId
+from batonpass.model.grants.grant import Terms
 from batonpass.model.grants.pattern import Pattern
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.grant import terms_in
+from batonpass.records.grant import terms_from
 from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView
 
@@ -42,15 +43,24 @@ class EarlierGrants:
             if (granted := self._known[handoff.id]) is not None:
                 yield granted
 
+    def note(self, handoff: HandoffId, terms: Terms | None, task: str) -> None:
+        """Keep what a tree has read already for the trees after it."""
+        self._known.setdefault(handoff, _granted(terms, task))
+
     def _read(self, handoff: Handoff) -> EarlierGrant | None:
         offer = read_receipt(self._view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
-        terms = terms_in(self._view, offer)
-        if terms is None:
+        if TERMS not in offer.content:
             return None
-        ref = offer.content.get(TASK)
-        body = None if ref is None else next((one.body for one in find_in_chunks(self._view, (ref.id,))), None)
-        task = "" if body is None else body.decode(errors="replace")
-        return EarlierGrant(words_of(task), tuple(permit.pattern for permit in terms.may.permits))
+        refs = {name: offer.content[name].id for name in (TERMS, TASK) if name in offer.content}
+        bodies = {stored.id: stored.body for stored in find_in_chunks(self._view, tuple(refs.values()))}
+        said = {name: bodies.get(content) for name, content in refs.items()}
+        return _granted(terms_from(said[TERMS]), (said.get(TASK) or b"").decode(errors="replace"))
+
+
+def _granted(terms: Terms | None, task: str) -> EarlierGrant | None:
+    if terms is None:
+        return None
+    return EarlierGrant(words_of(task), tuple(permit.pattern for permit in terms.may.permits))
 
 
 def words_of(task: str) -> frozenset[str]:

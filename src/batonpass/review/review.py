@@ -15,9 +15,8 @@ from batonpass.records.source import run_between
 from batonpass.review.acknowledged import Acknowledgement, find_acknowledged
 from batonpass.review.catalogue import find_all
 from batonpass.review.checklist import ChecklistRow, find_rows
-from batonpass.review.earlier_grants import EarlierGrants
 from batonpass.review.finding import Finding, Severity
-from batonpass.review.reviewed_tree import ReviewedTree
+from batonpass.review.reviewed_tree import EarlierTrees, ReviewedTree
 from batonpass.store.port import LedgerView
 
 
@@ -60,7 +59,7 @@ class Review(Struct, frozen=True, kw_only=True):
         return replace(self, roots=tuple(kept))
 
 
-def review_root(view: LedgerView, root: RunId, now: datetime, earlier: EarlierGrants | None = None) -> ReviewedRoot:
+def review_root(view: LedgerView, root: RunId, now: datetime, earlier: EarlierTrees | None = None) -> ReviewedRoot:
     """Review one tree. What happened before it may be known from other trees. Raises `NotFoundError`."""
     return review_tree(ReviewedTree(view, view.get_run(root).root, earlier), now)
 
@@ -83,7 +82,7 @@ def review_tree(tree: ReviewedTree, now: datetime) -> ReviewedRoot:
 
 def review_roots(view: LedgerView, roots: Iterable[RunId], now: datetime) -> Review:
     """Review several trees."""
-    earlier = EarlierGrants(view)
+    earlier = EarlierTrees(view)
     return Review(at=now, roots=_with_habits_once([review_root(view, root, now, earlier) for root in roots]))
 
 

@@ -10,27 +10,30 @@ from msgspec import Struct
 
 from batonpass.audit.short_ids import ending
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.content_names import BRIEF, INTENT, REPORT, TASK, UNTOUCHED
+from batonpass.model.base.content_names import BRIEF, INTENT, REPORT, TARGET, TASK, TERMS, UNTOUCHED, USE
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId
 from batonpass.model.base.kinds import Carried
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Brief
 from batonpass.model.baton.items import ItemValue, Report
 from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, HandoffInitiated, RunClosed
+from batonpass.model.grants.grant import Terms
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, find_calls
+from batonpass.records.grant import terms_from
 from batonpass.records.handoff import Judged, ResultVerdict
 from batonpass.records.hold import HoldRecord, find_call_hold, find_handoff_holds
 from batonpass.records.source import timed
 from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.review.earlier_grants import EarlierGrants
+from batonpass.review.earlier_rulings import EarlierRulings
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief, decode_item, decode_report
 
 # Read at once for the whole tree: nearly every kind of finding asks for one of them.
-_WANTED: Final = frozenset({BRIEF, INTENT, REPORT, TASK, UNTOUCHED})
+_WANTED: Final = frozenset({BRIEF, INTENT, REPORT, TARGET, TASK, TERMS, UNTOUCHED, USE})
 _TELLING: Final = 8  # characters of an id in a command: longer than on screen, because it is pasted later
 
 
@@ -46,13 +49,21 @@ class Closing(Struct, frozen=True):
         return isinstance(self.body, HandoffCompleted)
 
 
+class EarlierTrees:
+    """What happened before a tree, read once for all trees of a review."""
+
+    def __init__(self, view: LedgerView) -> None:
+        self.grants = EarlierGrants(view)
+        self.rulings = EarlierRulings(view)
+
+
 class ReviewedTree:
     """A tree with everything that its receipts say, and the words behind them as far as somebody asks for them."""
 
-    def __init__(self, view: LedgerView, root: RunId, earlier: EarlierGrants | None = None) -> None:
+    def __init__(self, view: LedgerView, root: RunId, earlier: EarlierTrees | None = None) -> None:
         found = timed(view, [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))])
         self.view = view
-        self.earlier = earlier or EarlierGrants(view)
+        self.earlier = earlier or EarlierTrees(view)
         self.root = root
         self.mark = found.mark  # set if a part of it was imported, and so is unsigned
         self.receipts = found.receipts
@@ -72,6 +83,9 @@ class ReviewedTree:
         self.handoffs: Mapping[HandoffId, Handoff] = {known: rows[known] for known in self.offers if known in rows}
         self.calls: Mapping[CallId, CallRecord] = find_calls(found.receipts, self.runs.values())
         self._bodies: dict[ContentId, bytes | None] = {}
+        self._briefs: dict[HandoffId, Brief] = {}
+        self._terms: dict[HandoffId, Terms | None] = {}
+        self._reports: dict[RunId, Report | None] = {}
         self._items: dict[ContentId, tuple[ItemValue, PrincipalId]] = {}
         self._read(ref.id for receipt in found.receipts for name, ref in receipt.content.items() if name in _WANTED)
 
@@ -206,14 +220,30 @@ class ReviewedTree:
 
     def brief(self, handoff: HandoffId) -> Brief:
         """Return the brief of a handoff, as far as it can be read."""
+        if handoff not in self._briefs:
+            self._briefs[handoff] = self._read_brief(handoff)
+        return self._briefs[handoff]
+
+    def _read_brief(self, handoff: HandoffId) -> Brief:
         body = self.body(self.offers[handoff][0], BRIEF)
         try:
             return Brief() if body is None else decode_brief(body)
         except InvalidValueError:
             return Brief()
 
+    def terms(self, handoff: HandoffId) -> Terms | None:
+        """Return the terms of a handoff; None if it has none, or they can no longer be read."""
+        if handoff not in self._terms:
+            self._terms[handoff] = terms_from(self.body(self.offers[handoff][0], TERMS))
+        return self._terms[handoff]
+
     def report(self, run: RunId) -> Report | None:
         """Return what a run reported; None if it reported nothing, or that is gone."""
+        if run not in self._reports:
+            self._reports[run] = self._read_report(run)
+        return self._reports[run]
+
+    def _read_report(self, run: RunId) -> Report | None:
         body = self.body(self.streams[run][-1], REPORT)
         try:
             return None if body is None else decode_report(body)

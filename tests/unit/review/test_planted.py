@@ -20,14 +20,13 @@ from batonpass import (
     WorkItem,
     tool,
 )
-from batonpass.model.grants.grant import Terms
-from batonpass.model.ledger.receipt import Receipt
-from batonpass.records.grant import terms_in
+from batonpass.model.base.ids import HandoffId, ReceiptId
+from batonpass.model.ledger.run import Handoff
 from batonpass.relay import desk_of
-from batonpass.review import earlier_grants
+from batonpass.review.earlier_grants import EarlierGrant, EarlierGrants
+from batonpass.review.earlier_rulings import EarlierRuling, EarlierRulings
 from batonpass.review.finding import Finding, Severity
 from batonpass.review.review import review_roots
-from batonpass.store.port import LedgerView
 from batonpass.testing.clock import FrozenClock
 from tests.unit.review.reviews import review_of
 
@@ -373,18 +372,39 @@ def test_a_question_that_was_asked_is_no_finding(stage: Stage) -> None:
     assert () == review_of(stage.relay).findings
 
 
-def test_the_past_of_an_agent_is_read_once_for_all_trees(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A day of trees has its past in common: each earlier grant is read once, not once for each tree after it."""
-    read: list[str] = []
+@pytest.mark.parametrize("latest_first", [False, True])
+def test_the_past_of_an_agent_is_read_once_for_all_trees(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, *, latest_first: bool
+) -> None:
+    """A day of trees has its past in common: what one of them has read already, no other reads."""
+    read: list[HandoffId] = []
+    original = EarlierGrants._read
 
-    def counted(view: LedgerView, offer: Receipt) -> Terms | None:
-        read.append(offer.id)
-        return terms_in(view, offer)
+    def counted(grants: EarlierGrants, handoff: Handoff) -> EarlierGrant | None:
+        read.append(handoff.id)
+        return original(grants, handoff)
 
-    monkeypatch.setattr(earlier_grants, "terms_in", counted)
+    monkeypatch.setattr(EarlierGrants, "_read", counted)
     weekly(stage, ["write:**"])
     with stage.relay.store.view() as view:
-        roots = [run.id for run in view.find_runs() if run.parent is None]
-        review_roots(view, roots, stage.clock.now())
+        roots = sorted((run.id for run in view.find_runs() if run.parent is None), reverse=latest_first)
+        found = review_roots(view, roots, stage.clock.now()).findings
 
-    assert (5, 5) == (len(read), len(set(read)))
+    assert ["wide-grant"] == [one.kind.code for one in found if one.kind.code == "wide-grant"]
+    assert (5 if latest_first else 0) == len(read) == len(set(read))
+
+
+def test_what_a_person_ruled_is_read_once_for_all_trees(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty earlier rulings for each of many trees would be most of the work of a review."""
+    read: list[ReceiptId] = []
+    original = EarlierRulings._read
+
+    def counted(rulings: EarlierRulings, receipt: ReceiptId) -> EarlierRuling | None:
+        read.append(receipt)
+        return original(rulings, receipt)
+
+    monkeypatch.setattr(EarlierRulings, "_read", counted)
+    many(stage, 7, 2)
+
+    assert 1 == len(found(stage, "approval-habit"))
+    assert 7 == len(read) == len(set(read))

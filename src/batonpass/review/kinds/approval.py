@@ -9,9 +9,8 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from batonpass.model.base.ids import AgentId, Digest, PrincipalId, RunId
+from batonpass.model.base.ids import AgentId, Digest, PrincipalId
 from batonpass.model.base.kinds import Gate
-from batonpass.model.bodies.body import HandoffApproved, HandoffBacked, HandoffDenied
 from batonpass.model.ledger.key import KeyRole, KeyStatus
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.remark import RemarkKind
@@ -20,7 +19,6 @@ from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord
 from batonpass.records.grant import read_credential
 from batonpass.records.hold import Approval, HoldRecord
-from batonpass.records.text import read_receipt
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.review.kinds.phrases import listed, times
 from batonpass.review.reviewed_tree import ReviewedTree
@@ -182,28 +180,19 @@ def _habits(tree: ReviewedTree) -> Iterator[Habit]:
             continue
         # What they do later is no part of this tree: what is found in it stays the same.
         last = max(approval.receipt.id for _, approval in ruled)
-        until = (one.receipt for one in tree.view.find_remarks(RemarkKind.RULED, person) if one.receipt <= last)
-        receipts = [read_receipt(tree.view.get_receipt(receipt)) for receipt in islice(until, _LATEST)]
-        decided = [(receipt, receipt.body) for receipt in receipts if isinstance(receipt.body, Decided)]
-        looked = [seconds for _, body in decided if (seconds := _looked(body)) is not None]
-        if len(looked) < _MANY or not all(is_approval(body) for _, body in decided):
+        decided = [*tree.earlier.rulings.find(person, until=last, most=_LATEST)]
+        looked = [seconds for one in decided if (seconds := _looked(one.body)) is not None]
+        if len(looked) < _MANY or not all(is_approval(one.body) for one in decided):
             continue
         if median(looked) < _HURRIED.total_seconds():
-            trees = len({_tree_of(tree, body) for _, body in decided})
-            yield Habit(person=person, approved=tuple(receipt for receipt, _ in decided), trees=trees)
+            trees = len({one.root for one in decided})
+            yield Habit(person=person, approved=tuple(one.receipt for one in decided), trees=trees)
 
 
 def _looked(body: Decided) -> float | None:
     """Return for how many seconds somebody looked; 0 if they were shown nothing, None if nobody knows."""
     known = body.looked_ms if body.measured_ms is None else body.measured_ms
     return (0.0 if body.shown is None else None) if known is None else known / 1000
-
-
-def _tree_of(tree: ReviewedTree, body: Decided) -> RunId:
-    """Return the root of what was decided. A ruling about a call is in the stream of a relay, which has no root."""
-    if isinstance(body, HandoffBacked | HandoffApproved | HandoffDenied):
-        return tree.root if body.handoff in tree.handoffs else tree.view.get_handoff(body.handoff).root
-    return tree.root if body.run in tree.runs else tree.view.get_run(body.run).root
 
 
 def find_unproven_approvals(tree: ReviewedTree) -> Iterator[Finding]:

@@ -43,10 +43,10 @@ _ROUNDS: Final = 3
 
 def find_repeated_steps(tree: ReviewedTree) -> Iterator[Finding]:
     """Yield the calls that one run made with the same tool and arguments again and again, and nothing new between."""
-    for run, calls in tree.calls_of.items():
-        made = [call for call in calls if call.is_made]
-        if len(made) < _STEPS:
-            continue
+    made_by = {run: [call for call in calls if call.is_made] for run, calls in tree.calls_of.items()}
+    busy = {run: made for run, made in made_by.items() if len(made) >= _STEPS}
+    tree.read_ahead((call.receipt for made in busy.values() for call in made), ARGUMENTS)
+    for run, made in busy.items():
         for same in _stuck(tree, made):
             if len(same) >= (_READS if same[0].reads else _STEPS):
                 yield tree.found(
@@ -64,7 +64,6 @@ def _stuck(tree: ReviewedTree, calls: list[CallRecord]) -> Iterator[list[CallRec
     Reading a file or running the tests again after each change is work. So only what was not done before counts as a
     step ahead, and a change that is made again is none.
     """
-    tree.read_ahead((call.receipt for call in calls), ARGUMENTS)
     row: dict[tuple[str, bytes], list[CallRecord]] = {}
     longest: dict[tuple[str, bytes], list[CallRecord]] = {}
     for call in calls:

@@ -14,7 +14,6 @@ from batonpass.model.grants.pattern import Pattern
 from batonpass.model.grants.scope import Scope
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.records.call import CallOutcome, CallRecord
-from batonpass.records.grant import terms_in
 from batonpass.review.earlier_grants import EarlierGrant, words_of
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.review.kinds.phrases import listed, quoted, times
@@ -131,12 +130,13 @@ def find_wide_grants(tree: ReviewedTree) -> Iterator[Finding]:
     """Yield the grants that are wider than all that the same agent got for the same sort of task before."""
     earlier: dict[AgentId, list[EarlierGrant]] = {}
     for handoff, (offer, body) in tree.offers.items():
-        terms = None if body.terms is None or handoff not in tree.handoffs else terms_in(tree.view, offer)
+        terms = None if body.terms is None or handoff not in tree.handoffs else tree.terms(handoff)
+        tree.earlier.grants.note(handoff, terms, tree.task(handoff))
         if terms is None:
             continue
         if body.to not in earlier:
             # All of this tree's offers to an agent are compared with the same past: one look at it is enough.
-            earlier[body.to] = [*tree.earlier.find(body.to, before=handoff, outside=tree.root)]
+            earlier[body.to] = [*tree.earlier.grants.find(body.to, before=handoff, outside=tree.root)]
         words = words_of(tree.task(handoff))
         like = [one for one in earlier[body.to] if _are_alike(words, one.words)]
         wider = [] if len(like) < _ALIKE else [*_find_wider(terms.may, like)]
