@@ -19,6 +19,7 @@ HANDOFF: Final = "BATONPASS_HANDOFF"
 TOKEN: Final = "BATONPASS_TOKEN"  # noqa: S105 - the name of a variable
 THREADS: Final = "BATONPASS_THREADS"
 CONTROL_PLANES: Final = ("https://", "http://")  # a ledger that is elsewhere, behind `batonpass serve`
+_MEMORY_OF_SQLITE: Final = ":memory:"  # people know it from there, and nobody means a file of that name
 _LEFT_ALONE: Final = "off"  # of BATONPASS_THREADS
 FILE_NAME: Final = "ledger.db"
 
@@ -45,6 +46,8 @@ def find_settings(
     nearest = _nearest_home(directory)
     named = ledger or environment.get(LEDGER)
     url = named or f"{SQLITE}{nearest / FILE_NAME}"
+    if url == _MEMORY_OF_SQLITE:
+        url = MEMORY
     if "://" not in url and url != MEMORY:
         # People type a bare path. It can only mean a file.
         url = f"{SQLITE}{directory / _expanded(url)}"

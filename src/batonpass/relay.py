@@ -110,6 +110,9 @@ class Relay:
             rotated=self._go_on_under_new_key,
         )
 
+    def __repr__(self) -> str:
+        return f"<Relay of {self._store.url}>"
+
     @classmethod
     def open(
         cls,

@@ -84,6 +84,13 @@ def test_a_bare_path_is_a_file(tmp_path: Path, given: bool) -> None:  # noqa: FB
     )
 
 
+def test_memory_may_be_spelled_as_sqlite_spells_it(tmp_path: Path) -> None:
+    """Nobody means a file that is called `:memory:`."""
+    assert Settings(ledger="memory:", home=None, is_named=True) == find_settings(
+        ":memory:", directory=tmp_path, environment={}
+    )
+
+
 def test_an_absolute_path_stays_where_it_is(tmp_path: Path) -> None:
     """A path from the root is not put under the directory."""
     assert "sqlite:////elsewhere/x.db" == find_settings("/elsewhere/x.db", directory=tmp_path, environment={}).ledger

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.aio import AsyncRelay
 from batonpass.errors import (
     ContentErasedError,
     KeyMissingError,
@@ -87,12 +88,18 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
         with pytest.raises(ConnectionError), handoff:
             raise ConnectionError
         again = handoff.retry()
-        printed = [repr(lead), repr(handoff), repr(again)]
+        with lead.hand_off("editor", "make that so") as editor:
+            editor.report("done " * 40)
+        made = lead.hand_off("editor", "make that so")
+        printed = [repr(lead), repr(handoff), repr(again), repr(relay), repr(AsyncRelay(relay)), repr(made.result())]
 
     assert [
         f"<Run {lead.id} of lead for user:ana, observed>",
         f"<Handoff {handoff.id}>",
         f"<NextAttempt at {handoff.id} to editor: 0 calls kept, 0 in doubt>",
+        "<Relay of memory:>",
+        "<AsyncRelay of memory:>",
+        f"<Result of {made.id}: completed in attempt 1, '{'done ' * 15}don…>",
     ] == printed
 
 

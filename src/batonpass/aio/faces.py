@@ -30,6 +30,9 @@ class Face(Generic[Sync_co]):
         """Return the synchronous object."""
         return self._sync
 
+    def __repr__(self) -> str:
+        return f"<Async{repr(self._sync).removeprefix('<')}"
+
 
 class Opening(Generic[Opened_co]):
     """An object that is being opened. Await it, or enter it at once with `async with`."""

@@ -14,6 +14,9 @@ class LiveCall:
         self._desk = desk
         self.id = call
 
+    def __repr__(self) -> str:
+        return f"<Call {self.id}, held>"
+
     def material(self) -> Material:
         """Return the decision sheet that an approver has to read first. Raises `NotFoundError`."""
         return show_call(self._desk, self.id)

@@ -14,6 +14,7 @@ from batonpass.handoff.history.offers import author_of, read_items, read_offer, 
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.taint.intake import find_sources, given_by, take_in, take_result
+from batonpass.model.base.checks import shorten
 from batonpass.model.base.content_names import EVIDENCE, REPORT
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import WaitUntil
@@ -64,6 +65,10 @@ class Result(Struct, frozen=True, kw_only=True):
     label: Label | None = None  # of report, reason and question; None if nobody labelled them
     sources: tuple[Source, ...] = ()  # their taint: a run that reads them takes it over
     blocked_by: HandoffId | None = None  # the handoff that somebody has to approve or answer: this one, or one below
+
+    def __repr__(self) -> str:
+        said = self.report.result if self.report is not None else self.question or self.reason
+        return f"<Result of {self.handoff}: {self.state} in attempt {self.attempt}, {shorten(said)}>"
 
     @property
     def delivered(self) -> bool:
