@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from batonpass.errors import EditedError, NotFoundError
 from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED
 from batonpass.model.baton.baton import ABRIDGED, INHERITED
 from batonpass.model.bodies.body import (
     Carried,
@@ -38,7 +38,6 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 
 _NOTES: Final = "run"  # the family of run.recorded and run.relaxed
-_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
 class CarriageFault(StrEnum):
@@ -287,7 +286,7 @@ def _results(view: LedgerView, run: RunId, offer: Receipt) -> Iterator[_Delivere
         closing = read_receipt(view.get_receipt_at(head.id, head.seq))
         if isinstance(closing.body, HandoffCompleted) and closing.at <= offer.at:
             # Once it was given to somebody else, the handoff names another agent than the run that delivered.
-            by = child.to if child.state in _DELIVERED else view.get_run(child.run).agent
+            by = child.to if child.state in DELIVERED else view.get_run(child.run).agent
             yield _Delivered(closing, closing.body, by)
 
 

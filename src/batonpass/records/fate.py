@@ -16,7 +16,7 @@ from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.content_names import BRIEF, EVIDENCE
 from batonpass.model.base.ids import RUN, AgentId, ContentId, ReceiptId, RunId
 from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Part
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.baton.baton import INHERITED
 from batonpass.model.baton.fate import KnownFate, Refutation
 from batonpass.model.baton.items import Artifact, Claim, Report
@@ -32,7 +32,6 @@ from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_brief, decode_item
 
-_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 _WORKED_ON: Final = frozenset({State.RUNNING, State.COMPLETED, State.VERIFIED})
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})  # nothing of these will ever be used
 _LONGEST: Final = 80
@@ -181,7 +180,7 @@ class TreeFates:
         handoff = self._view.get_handoff(run.handoff)
         refutation = self._refuted.get((run.handoff, run.attempt))
         if refutation is not None:
-            redone = handoff.attempt > run.attempt and handoff.state in _DELIVERED
+            redone = handoff.attempt > run.attempt and handoff.state in DELIVERED
             return KnownFate(fate=ItemFate.SUPERSEDED if redone else ItemFate.REFUTED, refutation=refutation)
         below = next((fate for _, fate in self.find_inputs(handoff, run.id)), None)
         return None if below is None else KnownFate(fate=ItemFate.STALE, refutation=below.refutation)

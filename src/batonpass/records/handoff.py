@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.bodies.body import (
     HandoffCompleted,
     HandoffFailed,
@@ -30,7 +30,6 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 # States in which somebody still has to act.
 OPEN: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
-_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 _IN_FAVOUR: Final = frozenset({Kind.VERIFICATION_PASSED, Kind.VERIFICATION_REPEATED, Kind.VERIFICATION_WAIVED})
 
 Judged: TypeAlias = VerificationPassed | VerificationFailed | VerificationRepeated | VerificationWaived
@@ -158,7 +157,7 @@ def _finished(view: LedgerView, run: RunId) -> int:
 
 def is_unverified(view: LedgerView, handoff: Handoff) -> bool:
     """Return whether a handoff delivered and nobody but its producer verified that, nor accepted it with a reason."""
-    if handoff.state not in _DELIVERED:
+    if handoff.state not in DELIVERED:
         return False
     try:
         view.get_stream(StreamId(handoff.id))

@@ -7,7 +7,7 @@ from typing import Final
 from batonpass.accounts.trail.first_lines import sentence_of
 from batonpass.attribution.changes.change_document import decode_change
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.taint_gate import strings_in
+from batonpass.handoff.tools.json_values import strings_in
 from batonpass.model.base.content_names import (
     ANSWER,
     ARGUMENTS,

@@ -6,10 +6,10 @@ from batonpass.accounts.trail.first_lines import first_line
 from batonpass.accounts.why.outside_content import Outside
 from batonpass.accounts.why.why_hops import name_of
 from batonpass.audit.short_ids import ending
-from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.base.content_names import ARGUMENTS, REASON, TARGET
 from batonpass.model.base.ids import CALL, HANDOFF, RUN, CallId, HandoffId, RunId
 from batonpass.model.base.label import Source, SourceType
+from batonpass.model.base.lifecycle import DELIVERED
 from batonpass.model.bodies.body import RunTainted
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import find_call

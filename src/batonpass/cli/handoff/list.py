@@ -20,7 +20,7 @@ from batonpass.cli.output.units import elapsed
 from batonpass.clock import SystemClock
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import RunId, StreamId, time_of
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.fate import describe_input, find_stale
 from batonpass.records.handoff import OPEN, is_unverified
@@ -31,7 +31,6 @@ from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _MINUTE: Final = 60
-_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
 @click.command("list")
@@ -81,7 +80,7 @@ def list_(
         return
     with opened_view() as view:
         tree = None if root is None else get_run(view, root).root
-        states = _DELIVERED if unverified else _states(state, only_open=only_open)
+        states = DELIVERED if unverified else _states(state, only_open=only_open)
         listed = _find_handoffs(
             view, states, run=run, root=tree, before=before, limit=None if unverified else limit + 1
         )

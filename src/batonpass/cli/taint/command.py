@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from batonpass.accounts.blame.file_blame import Lines
 from batonpass.accounts.taint.taint_map import TaintQuestion, find_asked, find_brought, map_taint
 from batonpass.accounts.taint.taint_values import (
     Did,
@@ -20,10 +19,9 @@ from batonpass.accounts.taint.taint_values import (
     marked_parts,
 )
 from batonpass.accounts.taint.taint_way import find_way
-from batonpass.adapters.line_blame import blame_at
 from batonpass.audit.short_ids import ending
 from batonpass.cli.input.id_types import ANY_ID
-from batonpass.cli.input.ledger_access import opened_relay, viewed
+from batonpass.cli.input.ledger_access import opened_store, viewed
 from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
 from batonpass.cli.output.units import counted, moment
@@ -32,10 +30,7 @@ from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import CallId
 from batonpass.model.base.visible import visible
 from batonpass.records.text import read_receipt
-from batonpass.store.port import LedgerView
-
-if TYPE_CHECKING:
-    from batonpass.relay import Relay
+from batonpass.store.port import LedgerStore, LedgerView
 
 _COLOURS: Final = {
     Did.HELD: "yellow",
@@ -70,10 +65,10 @@ def command(given: str, *, every: bool, full: bool, as_json: bool) -> None:
     that wrote the line. Every hop is shown, with quoted words marked. For a root run, for a text itself (the end of its
     id, `last`, or some of its words), and with --all, everything that the texts reached is shown.
     """
-    with opened_relay() as relay:
+    with opened_store() as store:
         lines = _parsed(given)
-        calls = () if lines is None else _writers(relay, *lines)
-        with viewed(relay.store) as view:
+        calls = () if lines is None else _writers(store, *lines)
+        with viewed(store) as view:
             asked = find_asked(view, given) if lines is None else TaintQuestion()
             ways = [way for target in calls or (asked.target,) if target is not None for way in find_way(view, target)]
             tracings = _traced(view, asked, ways, every=every)
@@ -89,17 +84,21 @@ def command(given: str, *, every: bool, full: bool, as_json: bool) -> None:
             tell(paint(f"its own result came from outside too: batonpass taint {given} --all", dim=True))
 
 
-def _parsed(given: str) -> tuple[Path, Lines] | None:
-    """Return the file and its lines; None if this is not PATH:LINE."""
+def _parsed(given: str) -> tuple[Path, int, int] | None:
+    """Return the file, the first and the last line; None if this is not PATH:LINE."""
     found = _WHERE.fullmatch(given)
     if found is None or not Path(found["path"]).exists():
         return None
     first = int(found["first"])
-    return Path(found["path"]), Lines(first=first, last=first if found["last"] is None else int(found["last"]))
+    return Path(found["path"]), first, first if found["last"] is None else int(found["last"])
 
 
-def _writers(relay: "Relay", path: Path, lines: Lines) -> tuple[CallId, ...]:
-    blame = blame_at(relay, path, lines)
+def _writers(store: LedgerStore, path: Path, first: int, last: int) -> tuple[CallId, ...]:
+    # Only here: blame is a quarter of what this command would load, and most ask about an id or a text.
+    from batonpass.accounts.blame.file_blame import Lines  # noqa: PLC0415
+    from batonpass.adapters.line_blame import blame_in  # noqa: PLC0415
+
+    blame = blame_in(store, path, Lines(first=first, last=last))
     return tuple(dict.fromkeys(call for line in blame.lines for call in line.calls))
 
 

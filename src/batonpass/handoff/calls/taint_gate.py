@@ -17,6 +17,7 @@ from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.guard.policy.gates import CallFacts, GateDecision
 from batonpass.guard.policy.taint_gate import is_consequential, judge_tainted_call
 from batonpass.handoff.taint.older_terms import older_terms
+from batonpass.handoff.tools.json_values import strings_in
 from batonpass.model.base.ids import StreamId
 from batonpass.model.base.label import MOST_SOURCES, Source
 from batonpass.model.baton.items import Artifact
@@ -123,18 +124,3 @@ def _read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON
         return _DECODER.decode(text)
     except (MsgspecError, RecursionError):
         return json.loads(text)  # it accepts more than the standard, such as half a surrogate pair
-
-
-def strings_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield all texts and numbers in a document as texts, including the names of its fields."""
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            pending += [*one.values(), *one]
-        elif isinstance(one, list):
-            pending += one
-        elif isinstance(one, int | float) and not isinstance(one, bool):
-            yield str(one)

@@ -43,7 +43,7 @@ from batonpass.handoff.transfer.held_work import HeldWork, find_held_work
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.pending_offer import refuse_offer
-from batonpass.handoff.transfer.result import DELIVERED, Result, learn_own
+from batonpass.handoff.transfer.result import Result, learn_own
 from batonpass.handoff.transfer.retry import settle_own
 from batonpass.handoff.transfer.wait import leave, suspend
 from batonpass.model.base.checks import as_member
@@ -51,7 +51,7 @@ from batonpass.model.base.content_names import CONFIG
 from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, RunId, SessionId, require_agent
 from batonpass.model.base.kinds import WaitUntil
-from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.base.lifecycle import DELIVERED, Carrier, State
 from batonpass.model.baton.brief_request import BriefRequest
 from batonpass.model.bodies.body import Outcome, Settlement
 from batonpass.model.grants.call import Call

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.history.offers import GONE, author_of, is_intact, read_items
 from batonpass.handoff.sessions.agent_memory import is_memory
-from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.base.content_names import BRIEF, REPORT, TASK, UNRECORDED, UNTOUCHED
 from batonpass.model.base.ids import HANDOFF, ContentId, HandoffId, PrincipalId, RunId, StreamId, is_user
 from batonpass.model.base.kinds import ItemFate
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.baton.fate import KnownFate
 from batonpass.model.baton.items import (
     SURE,

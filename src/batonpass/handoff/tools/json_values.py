@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -270,3 +270,18 @@ def looks(value: object) -> str:
         return _ADDRESS.sub("", readable(repr(value)))
     except Exception as error:  # noqa: BLE001 - a repr may raise anything, and the call is still recorded
         return f"<{type(value).__qualname__} that cannot be shown: {type(error).__name__}>"
+
+
+def strings_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """Yield all texts and numbers in a document as texts, including the names of its fields."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            pending += [*one.values(), *one]
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            yield str(one)

@@ -19,7 +19,7 @@ from batonpass.model.base.content_names import EVIDENCE, REPORT
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source, SourceType
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.baton.items import Item, Report
 from batonpass.model.bodies.body import (
     HandoffCompleted,
@@ -38,7 +38,6 @@ from batonpass.wire.documents import decode_work
 
 _NOBODY: Final = "user:nobody"
 EXTERNAL: Final = Label(SourceType.EXTERNAL)
-DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 SETTLED: Final = ENDED | {State.HELD, State.ASKED}
 _CLOSED: Final = frozenset({*DELIVERED, State.REFUTED, State.FAILED})
 _SAID_WHY: Final = {

@@ -61,6 +61,9 @@ class Carrier(StrEnum):
     WORKER = "worker"
 
 
+# Something came back, and nobody has shown that it is wrong.
+DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+
 WAITING: Final[Mapping[Carrier, State]] = MappingProxyType(
     {Carrier.CALLER: State.OFFERED, Carrier.WORKER: State.READY},
 )

@@ -22,7 +22,7 @@ from batonpass.ledger.position import Working
 from batonpass.model.base.content_names import REASON, SOURCE, TASK
 from batonpass.model.base.ids import ContentId, HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
-from batonpass.model.base.lifecycle import State
+from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffInitiated,
@@ -47,7 +47,6 @@ _AT_ONCE: Final = 500
 _REST: Final = "/background"
 _REFUSED: Final = "it was refused before, and still is"  # if the reason was erased
 _UNDER_WAY: Final = frozenset({State.HELD, State.OFFERED, State.RUNNING})
-_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
 def remember_session(
@@ -171,7 +170,7 @@ class _Remembering:
             kind=kind if isinstance(kind, str) else None,
             child=known.run,
             ended=known.state not in _UNDER_WAY,
-            completed=known.state in _DELIVERED,
+            completed=known.state in DELIVERED,
             held=task if body.state is State.HELD else None,
         )
 
