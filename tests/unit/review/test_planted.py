@@ -1,6 +1,7 @@
 """Problems that somebody planted who had not seen the checks, each with a near miss that is nearly the same."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -174,6 +175,35 @@ def left_behind(stage: Stage, *, begun: bool) -> None:
         lead.report("all done")
 
 
+def ended_above(stage: Stage, *, waits: bool) -> None:
+    lead = stage.relay.start("Fix it", by="user:ana")
+    editor = lead.hand_off("editor", "Make total() round half-even").accept()
+    editor.call(write_file, "src/invoice.py", "")
+    if waits:
+        editor.report("it rounds half-even now")
+        editor.close()
+    lead.report("all done")
+    lead.close()
+
+
+def written_by(stage: Stage, who: str) -> None:
+    with stage.relay.start("Fix it", by="user:ana") as lead:
+        handoff = lead.hand_off("editor", "Make total() round half-even", brief=INVOICE)
+        if who == "attempt":
+            with suppress(RuntimeError), handoff as editor:
+                editor.call(write_file, "src/invoice.py", "")
+                raise RuntimeError
+            handoff.retry(by="user:ana")
+        with handoff as editor:
+            if who == "child":
+                with editor.hand_off("typist", "Type it") as typist:
+                    typist.call(write_file, "src/invoice.py", "")
+            editor.report("it rounds half-even now")
+        if who == "another":
+            with lead.hand_off("cleaner", "Sort the imports") as cleaner:
+                cleaner.call(write_file, "src/invoice.py", "")
+
+
 def called_off(stage: Stage) -> None:
     with stage.relay.start("Fix it", by="user:ana") as lead:
         lead.hand_off("editor", "Make total() round half-even").cancel(by="agent:lead", reason="it rounds already")
@@ -266,6 +296,8 @@ PLANTED: dict[str, tuple[str, str, Callable[[Stage], object]]] = {
     ),
     "calls past a budget that nobody enforces": ("ignored-stop", "", lambda stage: budget(stage, 5)),
     "a lead that ends before its child began": ("premature-end", "", lambda stage: left_behind(stage, begun=False)),
+    "a lead that ends while its child works": ("premature-end", "", lambda stage: ended_above(stage, waits=False)),
+    "what somebody else wrote beside it": ("ghost-task", "", lambda stage: written_by(stage, "another")),
     "the same mail by two agents": ("doubled-effect", "", lambda stage: mails(stage, "eve", "eve")),
     "a decision that was good until last year": ("stale-state", "", lambda stage: dated(stage, "2024-06-30")),
     "work that its maker calls verified": ("self-verified", "", lambda stage: own_word(stage, "agent:editor")),
@@ -308,6 +340,9 @@ NEAR: dict[str, tuple[str, str, Callable[[Stage], object]]] = {
     "calls up to a budget": ("ignored-stop", "", lambda stage: budget(stage, 3)),
     "a child that declined": ("premature-end", "", lambda stage: left_behind(stage, begun=True)),
     "a handoff that was called off": ("premature-end", "", called_off),
+    "a lead that waits for its child": ("premature-end", "", lambda stage: ended_above(stage, waits=True)),
+    "what a child of the worker wrote": ("ghost-task", "", lambda stage: written_by(stage, "child")),
+    "what the first attempt wrote": ("ghost-task", "", lambda stage: written_by(stage, "attempt")),
     "two mails to two people": ("doubled-effect", "", lambda stage: mails(stage, "eve", "bo")),
     "a decision that still holds": ("stale-state", "", lambda stage: dated(stage, "2999-06-30")),
     "work that somebody else verified": ("self-verified", "", lambda stage: own_word(stage, "user:ben")),

@@ -6,20 +6,23 @@ for whoever verifies the result; they refuse nothing.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
 
+from batonpass.attribution.changes.change_document import read_file_changes
+from batonpass.errors import InvalidValueError
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.model.base.content_names import ARGUMENTS, TARGET, UNRECORDED, UNTOUCHED
 from batonpass.model.base.ids import HandoffId, RunId
 from batonpass.model.baton.items import Artifact, WorkItem
 from batonpass.model.ledger.content import Content
-from batonpass.records.call import read_calls
+from batonpass.records.call import CallRecord, read_calls
 from batonpass.records.text import read_contents
 from batonpass.store.port import LedgerView
 
@@ -32,10 +35,22 @@ _VALUE: Final = attrgetter("value")
 _FILE: Final = re.compile(r"(?:[\w.~@+-]+/)+[\w.@+-]+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
 
 
-def find_untouched(holding: Holding) -> tuple[str, ...]:
-    """Return the targets that were expected to change, and that no call of this run changed."""
+def find_untouched(desk: Desk, holding: Holding) -> tuple[str, ...]:
+    """Return the targets that were expected to change, and that no call of this run changed.
+
+    Calls of earlier attempts count, and so do those of the runs below: who has work done by others has it done.
+    """
     expected = () if holding.baton is None else holding.baton.brief.expects
-    return tuple(wanted for wanted in expected if not any(fnmatchcase(target, wanted) for target in holding.changed))
+    missing = _left(expected, holding.changed)
+    if not missing:
+        return ()
+    # Only now is anything read: most runs change themselves what they should.
+    with desk.store.view() as view:
+        return _left(missing, {*_targets_of_calls(view, _runs_below(view, holding))})
+
+
+def _left(expected: Iterable[str], changed: Collection[str]) -> tuple[str, ...]:
+    return tuple(wanted for wanted in expected if not any(fnmatchcase(target, wanted) for target in changed))
 
 
 def find_unrecorded(desk: Desk, holding: Holding, changed: Iterable[str]) -> tuple[str, ...]:
@@ -77,7 +92,7 @@ def compare(desk: Desk, holding: Holding, changed: Iterable[str], *, completed: 
     expects = holding.baton is not None and holding.baton.brief.expects
     if not reported and not expects and not holding.claims_work and not holding.resumed:
         return NONE  # most runs: nothing to compare
-    untouched = find_untouched(holding) if completed else ()
+    untouched = find_untouched(desk, holding) if completed else ()
     unrecorded = find_unrecorded(desk, holding, changed)
     if not untouched and not unrecorded:
         return NONE
@@ -117,8 +132,22 @@ def _runs_below(view: LedgerView, holding: Holding) -> Iterator[RunId]:
 
 
 def _words_of_calls(view: LedgerView, runs: Iterable[RunId]) -> Iterator[str]:
+    for call in _changing(view, runs):
+        yield from _words(view, call, TARGET, ARGUMENTS)
+
+
+def _targets_of_calls(view: LedgerView, runs: Iterable[RunId]) -> Iterator[str]:
+    for call in _changing(view, runs):
+        yield from _words(view, call, TARGET)
+        with suppress(InvalidValueError):  # verification reports what cannot be read
+            yield from (change.path for change in read_file_changes(view, call))
+
+
+def _changing(view: LedgerView, runs: Iterable[RunId]) -> Iterator[CallRecord]:
     for run in runs:
-        for call in read_calls(view, view.get_run(run)).values():
-            if call.is_made and not call.reads:
-                named = {name: call.content[name] for name in (TARGET, ARGUMENTS) if name in call.content}
-                yield from (text.words for text in read_contents(view, named).values() if text.words is not None)
+        yield from (call for call in read_calls(view, view.get_run(run)).values() if call.is_made and not call.reads)
+
+
+def _words(view: LedgerView, call: CallRecord, *names: str) -> Iterator[str]:
+    named = {name: call.content[name] for name in names if name in call.content}
+    yield from (text.words for text in read_contents(view, named).values() if text.words is not None)

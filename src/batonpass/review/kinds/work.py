@@ -141,10 +141,13 @@ def find_premature_ends(tree: ReviewedTree) -> Iterator[Finding]:
         report = tree.report(run.id)
         blocking = [] if report is None else [one.text for one in report.open_questions if one.blocking]
         dropped = [*_dropped(tree, run)]
+        begun = [one for one in dropped if one.id in tree.attempts]
         if waiting or blocking or dropped:
             still = [f"{times(len(waiting), 'thing')} waited for somebody"] if waiting else []
             still += [f"it asked {quoted(blocking[0])}"] if blocking else []
-            still += [f"{listed(one.to for one in dropped)} had not begun what it had handed off"] if dropped else []
+            idle = [one for one in dropped if one not in begun]
+            still += [f"{listed(one.to for one in begun)} worked on what it had handed off"] if begun else []
+            still += [f"{listed(one.to for one in idle)} had not begun what it had handed off"] if idle else []
             yield tree.found(
                 PREMATURE_END,
                 tree.work(run.id),
@@ -154,9 +157,9 @@ def find_premature_ends(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def _dropped(tree: ReviewedTree, run: Run) -> Iterator[Handoff]:
-    """Yield the handoffs of a run that nobody began, and that its end withdrew."""
+    """Yield the handoffs of a run that nobody had ended, and that its end withdrew."""
     for handoff in tree.children.get(run.id, ()):
-        if handoff.state is not State.CANCELLED or handoff.id in tree.attempts:
+        if handoff.state is not State.CANCELLED:
             continue
         for receipt in tree.acts(handoff.id):
             if isinstance(receipt.body, HandoffCancelled) and tree.words(receipt, REASON) == SENDER_DONE:

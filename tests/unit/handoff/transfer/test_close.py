@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -147,6 +148,25 @@ def test_what_must_have_changed_and_did_not_is_flagged(lead: LiveRun, relay: Rel
     assert [(), ("expects.untouched",), ("expects.untouched",)] == [
         body.flags for body in bodies(relay, "handoff.completed")
     ]
+
+
+def test_what_an_earlier_attempt_or_a_child_changed_has_changed(lead: LiveRun, relay: Relay) -> None:
+    """Who has work done by others has it done; whoever changed it before this work or beside it does not count."""
+    expects = Brief(expects=["src/a.py"])
+    retried = lead.hand_off("worker", "in two attempts", brief=expects)
+    with suppress(RuntimeError), retried as child:
+        child.call(write, "src/a.py")
+        raise RuntimeError
+    retried.retry(by=ANA)
+    with retried:
+        pass
+    with lead.hand_off("worker", "by a child", brief=expects) as child, child.hand_off("typist", "type") as typist:
+        typist.call(write, "src/a.py")
+    with lead.hand_off("other", "beside it") as other, lead.hand_off("worker", "by nobody", brief=expects):
+        other.call(write, "src/a.py")
+
+    flags = [body.flags for body in bodies(relay, "handoff.completed")]
+    assert [False, False, False, True, False] == ["expects.untouched" in one for one in flags]
 
 
 @pytest.mark.parametrize("mode", Mode)
