@@ -148,3 +148,17 @@ def test_help_opens_no_store(tmp_path: Path) -> None:
     loaded = loaded_by(COMMAND, "--help", directory=tmp_path)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | RELAY | {"apsw", "msgspec", "batonpass.cli.run"})
+
+
+def test_no_attribute_opens_a_ledger(tmp_path: Path) -> None:
+    """Whoever looks through what the packages offer, as an editor does, leaves no file behind and loads no database."""
+    looking = (
+        "import importlib, sys\n"
+        "for name in ('batonpass', 'batonpass.aio', 'batonpass.agents'):\n"
+        "    module = importlib.import_module(name)\n"
+        "    for part in {*dir(module), *module.__all__}: getattr(module, part)\n"
+        "print(sorted({'batonpass.store.sqlite.store', 'batonpass.store.postgres.store'} & sys.modules.keys()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", looking], cwd=tmp_path, check=True, capture_output=True, text=True)
+
+    assert ("[]", []) == (done.stdout.strip(), [*tmp_path.iterdir()])

@@ -1,1 +1,1 @@
-"""What is known about lines, kept in git notes: written by the machine that recorded it, read in any clone."""
+"""The authors of lines, kept in git notes: written by the machine that recorded them, read in any clone."""

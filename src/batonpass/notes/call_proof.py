@@ -86,7 +86,7 @@ _STATEMENTS: Final = msgspec.json.Decoder(_RulingStatement)
 
 
 class ProvenCall(Struct, frozen=True, kw_only=True):
-    """What the receipts of a call prove, with signatures by keys that count."""
+    """The facts that the receipts of a call prove, with signatures by keys that count."""
 
     receipts: int = 0  # about this call and its run, with good signatures
     completed: Receipt | None = None
@@ -140,7 +140,7 @@ def write_run_proof(view: LedgerView, run: RunId, offers: Iterable[StoredReceipt
 
 
 def write_key_proof(view: LedgerView) -> list[str]:
-    """Return what the root key says about the keys of relays: enrolled, rotated, revoked."""
+    """Return the root key's statements about the keys of relays: enrolled, rotated, revoked."""
     streams = [stream.id for stream in view.find_streams() if stream.kind is StreamKind.RELAY]
     found = (stored for stream in streams for stored in view.find_receipts(ReceiptQuery(stream=stream, kind="relay")))
     return [_receipt_line(stored) for stored in found if isinstance(read_receipt(stored).body, _OF_KEYS)]
@@ -155,7 +155,7 @@ def prove_call(
     keys: Mapping[KeyId, PublicKey],
     approvers: Iterable[TrustedKey],
 ) -> ProvenCall:
-    """Return what these lines prove about a call.
+    """Return the facts that these lines prove about a call.
 
     Receipts of other calls, and receipts signed by a key that does not count, are ignored.
     """
@@ -184,7 +184,7 @@ def prove_call(
 
 
 def _standing(receipts: Sequence[SignedReceipt], run: RunId) -> tuple[int, str]:
-    """Return how many of these receipts are about a run, and what they say of its result."""
+    """Return how many of these receipts are about a run, and the state of its result."""
     begun = [signed.receipt.body for signed in receipts]
     own = next((body for body in begun if isinstance(body, RunStarted | HandoffAccepted) and body.run == run), None)
     if not isinstance(own, HandoffAccepted):

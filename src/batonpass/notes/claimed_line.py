@@ -1,4 +1,4 @@
-"""What notes claim about one line: which call wrote it, for certain or perhaps, and in whose word."""
+"""The claims of notes about one line: which call wrote it, for certain or perhaps, and who says so."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -10,7 +10,7 @@ from batonpass.notes.trusted_keys import KeyVerdict
 
 
 class LineClaim(Struct, frozen=True, kw_only=True):
-    """What one record says: this call wrote the line."""
+    """The claim of one record: this call wrote the line."""
 
     run: NotedRun
     call: NotedCall
@@ -59,7 +59,7 @@ class FoundRecord(Struct, frozen=True):
 def claims_in(
     found: Iterable[FoundRecord], line: int, *, matched: bool, judge: Callable[[NoteRecord], KeyVerdict]
 ) -> Iterator[LineClaim]:
-    """Yield what records say about a line of the file that they describe."""
+    """Yield the claims of records about a line of the file that they describe."""
     for one in found:
         verdict = None
         for run, call in one.record.claims(line):
@@ -87,7 +87,7 @@ def doubted(claim: LineClaim) -> LineClaim:
 
 
 def joined(claims: Sequence[LineClaim]) -> ClaimedLine | None:
-    """Return what counts of the claims about one line: those of trusted keys, else all of them."""
+    """Return the claims about one line that count: those of trusted keys, else all of them."""
     trusted = [claim for claim in claims if claim.verdict.counts]
     known: dict[tuple[str, str, str], LineClaim] = {}
     for claim in trusted or claims:

@@ -60,7 +60,7 @@ class _Later:
 
 
 class ClaimReader:
-    """Reads the notes of one repository for one answer; what they share is read once."""
+    """Reads the notes of one repository for one answer; shared parts are read once."""
 
     def __init__(self, repository: NoteRepository, trusted: TrustedKeys) -> None:
         self.repository = repository
@@ -79,7 +79,7 @@ class ClaimReader:
         texts: Sequence[str],
         by_words: Callable[[Collection[int]], Mapping[int, CommittedLine]],
     ) -> FileClaims:
-        """Return what is claimed about lines, given where git says that they came from. Raises `GitSilentError`.
+        """Return the claims about lines, given where git says that they came from. Raises `GitSilentError`.
 
         Lines are asked for together, because equal lines beside each other may have been taken for one another. `texts`
         is the file. `by_words` says where the words of lines came from, whoever changed their white space since.
@@ -129,7 +129,7 @@ class ClaimReader:
     def _told(
         self, asked: _Asked, direct: Mapping[str, Sequence[FoundRecord]], aside: _Later
     ) -> dict[int, ClaimedLine]:
-        """Return what these records say about lines."""
+        """Return the claims of these records about lines."""
         told: dict[int, list[LineClaim]] = {}
         for number, origin in asked.origins.items():
             place = origin.commit.id, origin.path
@@ -182,7 +182,7 @@ class ClaimReader:
         return judge_key(self.trusted, record.key, record.at, self._enrolments[record.key])
 
     def enrolment(self, key: PublicKey) -> EnrolledKeys:
-        """Return what trusted root keys say about the relays of the ledger that this key writes to."""
+        """Return the statements of trusted root keys about the relays of the ledger that this key writes to."""
         return self._enrolments.get(key, EnrolledKeys())
 
     def _of_commits(self, commits: Iterable[str], paths: set[str]) -> dict[str, list[FoundRecord]]:

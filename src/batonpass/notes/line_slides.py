@@ -1,4 +1,4 @@
-"""Equal lines around what came or went: a diff could have taken them instead, and no diff knows which it was."""
+"""Equal lines around a change: a diff could have taken them instead, and no diff knows which it was."""
 
 from collections.abc import Iterator, Sequence
 

@@ -16,7 +16,7 @@ _ANSWER_WITHIN: Final = timedelta(seconds=60)
 
 
 class Exchanged(Struct, frozen=True, kw_only=True):
-    """What an exchange with a remote did."""
+    """The outcome of an exchange with a remote."""
 
     remote: str
     received: int  # notes that were new or had new lines
@@ -46,7 +46,7 @@ class NoteExchange:
         self._online.text(*quiet, "--refmap=", "--", self._remote, REFSPEC.format(remote=self._remote))
 
     def merge(self, *, at: datetime) -> int:
-        """Add what was fetched to the local notes; return how many notes were new or had new lines."""
+        """Add the fetched notes to the local ones; return how many were new or had new lines."""
         received = 0
         for kind in _JOINED:
             theirs = self._repository.note_refs(kind).get(kind.tracked(self._remote))

@@ -114,7 +114,7 @@ _DOCUMENTS: Final = msgspec.json.Decoder(_Document)
 
 
 class NoteRecord(Struct, frozen=True, kw_only=True, dict=True):
-    """What one relay says about one file of one commit."""
+    """The statement of one relay about one file of one commit."""
 
     path: str
     blob: str  # the file in the commit

@@ -47,7 +47,7 @@ class NoteKind(StrEnum):
 
 
 class ReadNotes(Struct, frozen=True):
-    """Notes by key, as sets of lines in order, and what was too large to be read."""
+    """Notes by key, as sets of lines in order, and how many were too large to be read."""
 
     lines: Mapping[str, tuple[str, ...]]
     too_large: int = 0

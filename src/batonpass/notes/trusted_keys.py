@@ -83,7 +83,7 @@ class KeyVerdict(Struct, frozen=True, kw_only=True):
 
 
 class EnrolledKeys(Struct, frozen=True, kw_only=True):
-    """What root keys say about the keys of relays, as far as their signatures hold."""
+    """The statements of root keys about the keys of relays, as far as their signatures hold."""
 
     enrolled: Mapping[KeyId, tuple[PublicKey, ...]] = field(default_factory=dict)  # by root: the relays' keys
     revoked: frozenset[tuple[KeyId, PublicKey]] = frozenset()

@@ -33,7 +33,7 @@ def agent_rules(document: Document, lines: dict[str, int]) -> tuple[Rule, ...]:
 
 
 def find_former(document: Document) -> str | None:
-    """Return what to do about a file with tables of earlier versions; None if it has none."""
+    """Return the advice for a file with tables of earlier versions; None if it has none."""
     if CLAUDE_CODE not in document.content:
         return None
     where = f"{document.file}:{document.table(CLAUDE_CODE).line}"

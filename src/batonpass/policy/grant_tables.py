@@ -61,7 +61,7 @@ _KEYS: Final = ("agents", "may")
 
 
 def approvers_of(document: Document) -> dict[PrincipalId, ApproverScope]:
-    """Return what each person may approve. Raises `PolicyFileError`."""
+    """Return the scope of each approver. Raises `PolicyFileError`."""
     return {_person(name, place): _scope(place) for name, place in document.table(APPROVERS).table().items()}
 
 

@@ -30,7 +30,7 @@ _KEYS: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
 
 
 def read_login(path: Path | None) -> LoginSettings | None:
-    """Return what a file says about logging in; None if it says nothing. Raises `PolicyFileError`."""
+    """Return the settings for logging in; None if a file has none. Raises `PolicyFileError`."""
     if path is None:
         return None
     place = read_document(path).table(LOGIN)

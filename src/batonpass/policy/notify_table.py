@@ -24,7 +24,7 @@ _KEYS: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
 
 
 def read_notify(path: Path) -> NotifySettings | None:
-    """Return what a file says about notices; None if it has no such table. Raises `PolicyFileError`."""
+    """Return the settings for notices; None if a file has no such table. Raises `PolicyFileError`."""
     place = read_document(path).table(NOTIFY)
     given = place.table(_KEYS)
     if not given:

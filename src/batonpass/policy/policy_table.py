@@ -64,7 +64,7 @@ def read_policy(path: Path) -> Policy:
 
 
 def policy_of(document: Document) -> Policy:
-    """Return the policy in a document; what it leaves out is as shipped. Raises `PolicyFileError`."""
+    """Return the policy in a document, with defaults for missing parts. Raises `PolicyFileError`."""
     lines = lines_of(document)
     requirements = _requirements(document.table(HANDOFFS), lines)
     own, shared = _settings(document.table(POLICY), lines)

@@ -12,14 +12,14 @@ _PATTERNS: Final = ("agent", "tool", "except", "action", "target", "relation", "
 
 
 def rule_words(rule: Rule) -> str:
-    """Return what a rule does, and for what."""
+    """Return the effect of a rule and its conditions, in words."""
     patterns = [f"{name} {_listed(given)}" for name, given in patterns_of(rule).items() if given]
     people = f" by {rule.approvals} people" if rule.approvals > 1 else ""
     return f"{rule.gate}{people} for every {rule.on}" + (f" with {', '.join(patterns)}" if patterns else "")
 
 
 def patterns_of(rule: Rule) -> Mapping[str, object]:
-    """Return what a rule is about, by the names in the file."""
+    """Return the conditions of a rule, by the names in the file."""
     return {name: getattr(rule, "unless" if name == "except" else name) for name in _PATTERNS}
 
 

@@ -249,7 +249,7 @@ BATONPASS: Final = PrincipalId("service:batonpass")
 
 
 def quotes_models(principal: str) -> bool:
-    """Return whether what a principal says may be the words of a model: an agent's, or quoted in a question of ours."""
+    """Return whether the words of a principal may come from a model: an agent's, or quoted in a question of ours."""
     return principal.startswith("agent:") or principal == BATONPASS
 
 

@@ -90,7 +90,7 @@ class Kind(StrEnum):
 
 
 class WebhookChange(StrEnum):
-    """What became of a webhook. The text is signed, so it is forever."""
+    """The new state of a webhook. The text is signed, so it is forever."""
 
     ADDED = "added"  # from here on it is told what is recorded
     ROTATED = "rotated"  # it has a new secret; the one before is used beside it for a while
@@ -100,7 +100,7 @@ class WebhookChange(StrEnum):
 
 
 class AccessRole(StrEnum):
-    """What somebody who comes in with a token may do. The text is signed, so it is forever."""
+    """The role of the holder of a token. The text is signed, so it is forever."""
 
     AGENT = "agent"  # starts runs, and acts in its own runs
     OPERATOR = "operator"  # reads everything, and decides: approve, answer, retry, cancel, revoke
@@ -159,7 +159,7 @@ class Method(StrEnum):
 
 
 class Sanitising(StrEnum):
-    """What the relay did after it scanned a sender's text."""
+    """The act of the relay after it scanned a sender's text."""
 
     PASSED = "passed"  # the scan found nothing, which proves nothing
     REPORTED = "reported"  # the scan found something; the text travels unchanged

@@ -22,7 +22,7 @@ _SPAN_END: Final = 52
 
 
 def read_traceparent(given: object) -> TraceParent | None:
-    """Return what a caller sent, in the form of version 00; None if it is missing or broken.
+    """Return a caller's `traceparent` in the form of version 00; None if it is missing or broken.
 
     A broken one is ignored, as the recommendation asks: a trace never decides whether something is done.
     """
@@ -42,7 +42,7 @@ def require_traceparent(field: str, value: TraceParent | None) -> None:
 
 
 def make_traceparent(trace: TraceId, span: SpanId) -> TraceParent:
-    """Return what is sent to whoever goes on below a span."""
+    """Return the `traceparent` header for callees of a span."""
     return TraceParent(f"00-{trace}-{span}-{_SAMPLED}")
 
 

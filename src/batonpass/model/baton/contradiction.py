@@ -126,7 +126,7 @@ def words_of(value: ItemValue) -> str:
 
 
 def _choices(value: ItemValue) -> Iterator[tuple[Key, str]]:
-    """Yield the subjects of a statement, and what it says about each."""
+    """Yield the subjects of a statement, each with its choice."""
     match value:
         case Constraint() if value.key is not None and value.value is not None and value.operator in _BOUNDS:
             key = ("constraint", value.key, str(value.operator), value.unit or "", value.binds_to or "")

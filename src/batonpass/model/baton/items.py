@@ -59,7 +59,7 @@ class Operator(StrEnum):
 
 
 class Statement(Struct, frozen=True):
-    """A human's statement of what they want, in their own words."""
+    """A human's statement of their wish, in their own words."""
 
     part: ClassVar = Part.INTENT
     text: str

@@ -1,4 +1,4 @@
-"""The state of a session: what the next root inherits, what it must decide again, and what it must work out anew."""
+"""The state of a session: items that the next root inherits, must decide again, or must work out anew."""
 
 import json
 from collections.abc import Mapping
@@ -190,7 +190,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return why somebody should look through what is inherited and prune it; none while it is small and young."""
+        """Return reasons to look through the inherited items and prune them; none while they are few and young."""
         found = (
             (self.items > MOST_ITEMS, f"{self.items} items come along, more than {MOST_ITEMS}"),
             (self.bytes > MOST_BYTES, f"{self.bytes:,} bytes come along, more than {MOST_BYTES:,}"),

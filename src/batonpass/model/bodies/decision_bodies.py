@@ -36,7 +36,7 @@ _AUTHENTICATOR_BYTES: Final = (37, 1024)
 
 
 class PasskeyAnswer(Struct, frozen=True, kw_only=True):
-    """What a browser and an authenticator say about the signature of a passkey: the signed bytes are made of it."""
+    """The statements of a browser and an authenticator from which the signed bytes of a passkey are made."""
 
     client_data: str  # the browser's JSON, as it made it: what it asked the passkey to sign, and at which site
     authenticator_data: str  # in lower-case hexadecimal: the digest of the site, whether somebody was there, a counter
@@ -78,7 +78,7 @@ class RulingProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who decided, what they were shown, and for how long."""
+    """Who decided, the sheet that they were shown, and for how long."""
 
     by: PrincipalId
     hold: Digest | None = None  # the receipt of the hold that is decided, and no other; None: an older relay wrote it

@@ -101,7 +101,7 @@ class HandoffResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HandoffParked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """No further attempt is made, because of what happened to the earlier ones. The handoff has failed."""
+    """No further attempt is made, because of the failures of earlier ones. The handoff has failed."""
 
     kind: ClassVar = Kind.HANDOFF_PARKED
     handoff: HandoffId

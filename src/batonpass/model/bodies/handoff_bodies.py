@@ -231,7 +231,7 @@ class HandoffFailed(_CloseOut, frozen=True, kw_only=True):
 
 
 class HandoffContextSanitized(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The relay scanned the sender's text: its findings, and what it did about them."""
+    """The relay scanned the sender's text: its findings, and its act."""
 
     kind: ClassVar = Kind.HANDOFF_CONTEXT_SANITIZED
     handoff: HandoffId

@@ -130,7 +130,7 @@ class RunSettled(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunAcknowledged(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run countersigned a revision of its baton that was made while it worked: it knows what no longer stands."""
+    """A run countersigned a revision of its baton that was made while it worked: it knows the fallen items."""
 
     kind: ClassVar = Kind.RUN_ACKNOWLEDGED
     run: RunId
@@ -248,7 +248,7 @@ class RunClosed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CheckpointSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run saved what its next attempt needs to continue from here."""
+    """A run saved the state that its next attempt needs to continue from here."""
 
     kind: ClassVar = Kind.CHECKPOINT_SAVED
     run: RunId

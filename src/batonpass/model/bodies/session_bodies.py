@@ -46,7 +46,7 @@ class SessionSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A root continues where others stopped: what it inherited from them, and what must be decided again."""
+    """A root continues where others stopped: the items that it inherited, and those to be decided again."""
 
     kind: ClassVar = Kind.SESSION_RESUMED
     run: RunId
@@ -78,7 +78,7 @@ class SessionResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionPruned(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person took things out of what a root leaves to its successors. In its own tree they stay."""
+    """A person took items out of the remains of a root for its successors. In its own tree they stay."""
 
     kind: ClassVar = Kind.SESSION_PRUNED
     root: RunId

@@ -1,4 +1,4 @@
-"""The effective grant: what a run may still do now, after every hop above it. Agents are told this."""
+"""The effective grant: the present rights of a run, after every hop above it. Agents are told this."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -49,7 +49,7 @@ class GrantStep(Struct, frozen=True, kw_only=True):
 
 
 class EffectiveGrant(Struct, frozen=True, kw_only=True):
-    """What a run may do at a moment. Without a grant, `may` and `may_delegate` are None."""
+    """The rights of a run at a moment. Without a grant, `may` and `may_delegate` are None."""
 
     agent: AgentId
     principal: PrincipalId

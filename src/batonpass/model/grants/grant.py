@@ -122,14 +122,14 @@ class Certificate(Struct, frozen=True, kw_only=True):
 
 
 class Purpose(StrEnum):
-    """What the root key allows a relay's key to sign, for verifiers that are offline."""
+    """The kinds of statements that the root key lets a relay's key sign, for verifiers that are offline."""
 
     GRANT = "grant"
     REVOKE = "revoke"
 
 
 class RelayEnrolment(Struct, frozen=True, kw_only=True):
-    """The root key's statement that a key belongs to a relay, and what it may sign."""
+    """The root key's statement that a key belongs to a relay, and its purposes."""
 
     ledger: LedgerId
     relay: RelayId

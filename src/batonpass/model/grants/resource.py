@@ -1,4 +1,4 @@
-"""Resources: what a call acts on, in one canonical spelling.
+"""Resources: the targets of calls, in one canonical spelling.
 
 Two spellings of the same thing must be equal, and no spelling may look like something else. A resource is a sequence of
 segments with `/` between them: a path in the work tree, or a name that a tool gives to its target. One that begins with
@@ -31,7 +31,7 @@ _UNSEEN: Final = frozenset(
 
 
 class Resource(Struct, frozen=True):
-    """What a call acts on. Without segments it is the work tree itself, or the root of the file system."""
+    """The target of a call. Without segments it is the work tree itself, or the root of the file system."""
 
     absolute: bool
     segments: tuple[str, ...]

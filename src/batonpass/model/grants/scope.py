@@ -76,7 +76,7 @@ class Scope(Struct, frozen=True):
         return Scope(tuple(narrowed))
 
     def meet(self, other: "Scope") -> "Scope":
-        """Return the scope of exactly what both allow. Raises `InvalidValueError` if it has far too many permits."""
+        """Return the intersection of two scopes. Raises `InvalidValueError` if it has far too many permits."""
         pairs = ((mine, theirs) for mine in self.permits for theirs in other.permits)
         return Scope(_without_covered(both for mine, theirs in pairs if (both := mine.meet(theirs)) is not None))
 

@@ -27,7 +27,7 @@ class Touch(Struct, frozen=True, kw_only=True):
 
 
 class Premise(Struct, frozen=True, kw_only=True):
-    """What the writer knew about a tree. If it is out of date, the entry is not written."""
+    """The writer's knowledge of a tree. If it is out of date, the entry is not written."""
 
     root: RunId
     statements: int  # how many statements humans have made in the tree; this never decreases

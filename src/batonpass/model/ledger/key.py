@@ -11,7 +11,7 @@ from batonpass.model.base.passkey import require_approver_key
 
 
 class KeyRole(StrEnum):
-    """What a key may sign."""
+    """The role of a key: the statements that it may sign."""
 
     ROOT = "root"
     RELAY = "relay"

@@ -178,7 +178,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
                 require_instance("content", ref, ContentRef)
 
     def _require_constants(self) -> None:
-        """Check what is the same in all receipts of a stream. What was found good is remembered as a whole."""
+        """Check the fields that all receipts of a stream share. Good combinations are remembered."""
         texts = (self.stream, self.relay, self.relay_key, self.cosigner, self.root, self.session)
         # No subclass of `str`: it can define `__eq__` and `__hash__` so that it passes for a known text.
         exact = _EXACT.issuperset(map(type, texts))

@@ -16,7 +16,7 @@ from batonpass.model.base.ids import ReceiptId
 
 
 class RemarkKind(StrEnum):
-    """What a remark says. The text is stored, so it is forever."""
+    """The kind of a remark. The text is stored, so it is forever."""
 
     TAINTED = "tainted"  # a tainted run left a file with these bytes; the name is their sha256
     ENDORSED = "endorsed"  # a person endorsed a source (the name is its id) or a file (the name is its sha256)
@@ -30,7 +30,7 @@ class RemarkKind(StrEnum):
 
 
 class Remark(Struct, frozen=True, kw_only=True):
-    """What one receipt says about one thing."""
+    """One receipt's statement about one thing."""
 
     said: RemarkKind
     name: str

@@ -1,4 +1,4 @@
-"""Roll-ups: what closed handoffs came to, and their sums by day, so that weeks are compared without reading receipts.
+"""Roll-ups: counts of closed handoffs, and their sums by day, so that weeks are compared without reading receipts.
 
 They are made from receipts by position, by whoever asks, and never while something is recorded. A store keeps them and
 does not look into them. They can be dropped and made again at any time: the receipts are the truth.
@@ -24,7 +24,7 @@ class RollupMark(Struct, frozen=True, kw_only=True):
 
 
 class RolledHandoff(Struct, frozen=True, kw_only=True):
-    """What one closed handoff came to."""
+    """The counts of one closed handoff."""
 
     handoff: HandoffId
     agent: AgentId  # who worked on it last, else to whom it was offered
@@ -49,7 +49,7 @@ class RolledHandoff(Struct, frozen=True, kw_only=True):
 
 
 class RolledDay(Struct, frozen=True, kw_only=True):
-    """The sum of what one agent's handoffs of one kind and one configuration came to on one day."""
+    """The sums over one agent's handoffs of one kind and one configuration on one day."""
 
     agent: AgentId
     task_kind: str

@@ -130,7 +130,7 @@ class Handoff(Struct, frozen=True, kw_only=True):
 
 
 class Stated(Struct, frozen=True, kw_only=True):
-    """A human's statement of what they want: its content, its author and its time."""
+    """A human's statement of their wish: its content, its author and its time."""
 
     item: ContentId
     root: RunId

@@ -1,1 +1,1 @@
-"""What a person requires of handoffs and calls."""
+"""The requirements of a person for handoffs and calls."""

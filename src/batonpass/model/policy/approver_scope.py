@@ -13,7 +13,7 @@ from batonpass.model.grants.scope import Scope
 
 
 class ApproverScope(Struct, frozen=True, kw_only=True):
-    """What one person may approve. A field that is None sets no bound."""
+    """The scope in which one person may approve. A field that is None sets no bound."""
 
     agents: tuple[str, ...] | None = None  # patterns of the agents whose work they may approve
     may: Scope | None = None  # the calls that they may approve

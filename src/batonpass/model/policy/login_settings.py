@@ -26,7 +26,7 @@ class LoginRole(Struct, frozen=True, kw_only=True):
 
 
 class LoginSettings(Struct, frozen=True, kw_only=True):
-    """The provider, who we are to it, and what its claims mean here."""
+    """The provider, our id there, and the meaning of its claims here."""
 
     issuer: str
     client_id: str

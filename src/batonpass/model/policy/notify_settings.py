@@ -1,4 +1,4 @@
-"""What is done when something waits for a person: a command of yours is run."""
+"""The command that is run when something waits for a person."""
 
 from datetime import timedelta
 

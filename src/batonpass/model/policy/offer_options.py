@@ -16,7 +16,7 @@ Answerer: TypeAlias = Callable[[str], str | None]  # takes a question, returns i
 
 
 class ChangedInputs(StrEnum):
-    """What to do if the inputs of a handoff have changed since it was offered."""
+    """The reaction to inputs of a handoff that have changed since it was offered."""
 
     SAME = "same"  # go on with the inputs it was offered with
     FRESH = "fresh"  # begin with the current inputs, and keep no call that read the old ones

@@ -73,7 +73,7 @@ class Posture(StrEnum):
 
 
 class Demand(StrEnum):
-    """What happens to a handoff that lacks something."""
+    """The reaction to a handoff that lacks something."""
 
     NONE = "none"
     REPORT = "report"
@@ -315,7 +315,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_use(self) -> bool:
-        """Return whether any rule depends on what a tool is used on. Finding that out means reading commands."""
+        """Return whether any rule depends on the object of a call. Finding it means reading commands."""
         return any(pattern.of is not None for rule in self.rules for pattern in (*rule.tools, *rule.excepted))
 
     @property

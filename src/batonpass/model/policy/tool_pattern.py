@@ -1,4 +1,4 @@
-"""What rules call a tool: `deploy`, `mcp__github__*`, `Bash(git push *)`, `Edit(src/**)`."""
+"""Patterns by which rules name tools: `deploy`, `mcp__github__*`, `Bash(git push *)`, `Edit(src/**)`."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _DOMAIN: Final = "domain:"
 
 
 class ToolPattern(Struct, frozen=True):
-    """A tool, or several with `*`, and perhaps what it is used on, in brackets."""
+    """A tool, or several with `*`, and perhaps the object of the call, in brackets."""
 
     text: str
     tool: str

@@ -1,1 +1,1 @@
-"""What other tools say about lines: read as hearsay, and written in their formats on request."""
+"""Claims of other tools about lines: read as hearsay, and written in their formats on request."""

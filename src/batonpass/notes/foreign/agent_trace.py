@@ -92,7 +92,7 @@ class TracedLines(Struct, frozen=True, kw_only=True):
 
 
 def read_traces(root: Path) -> Traces:
-    """Return the trace records of a repository; what cannot be read is told and left out."""
+    """Return the trace records of a repository; unreadable ones are reported and left out."""
     data, problem = _read(root)
     if problem is not None:
         return Traces(remarks=(problem,))

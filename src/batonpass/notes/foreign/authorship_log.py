@@ -33,7 +33,7 @@ class AgentIdentity(Struct, frozen=True, kw_only=True):
 
 
 class AuthorshipSession(Struct, frozen=True, kw_only=True):
-    """Who worked in a session, and for whom; what else a record has is not read."""
+    """Who worked in a session, and for whom; other fields of a record are not read."""
 
     agent_id: AgentIdentity
     human_author: str | None = None
@@ -65,13 +65,13 @@ class AttestedLines(Struct, frozen=True, kw_only=True):
 
 
 class AuthorshipLog(Struct, frozen=True, kw_only=True):
-    """What a log says of the files of its commit."""
+    """The claims of a log about the files of its commit."""
 
     commit: str  # that the log names as its own
     files: Mapping[str, Sequence[SaidOf]]
 
     def of(self, path: str, lines: Iterable[int]) -> dict[int, Hearsay]:
-        """Return what is said of lines of a file."""
+        """Return the claims about lines of a file."""
         return settle(self.files.get(path, ()), lines)
 
 
@@ -142,7 +142,7 @@ def _ranges(text: str) -> Iterable[tuple[int, int]]:
 
 
 def _hearsay(key: str, known: _Metadata, reach: HearsayReach) -> Hearsay | None:
-    """Return what a key stands for; None if the log does not say, as git-ai allows."""
+    """Return the author behind a key; None if the log does not say, as git-ai allows."""
     if key.startswith("h_"):
         human = known.humans.get(key)
         name = None if human is None else shown(human.author)

@@ -1,4 +1,4 @@
-"""What the trailers of a commit say: that an agent took part in it. They are about the commit as a whole."""
+"""The trailers of a commit: they say that an agent took part in it. They are about the commit as a whole."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ _CHECKPOINT: Final = re.compile(r"[0-9a-z]{12,26}", re.IGNORECASE | re.ASCII)
 
 
 def read_trailers(trailers: Iterable[tuple[str, str]]) -> tuple[Hearsay, ...]:
-    """Return what trailers say, each agent once by each kind of trailer."""
+    """Return the claims in trailers, each agent once by each kind of trailer."""
     given = [(key.lower(), value) for key, value in trailers]
     session = next((shown(value) for key, value in given if key == _SESSION), None)
     found = [one for key, value in given for one in _read(key, value)]

@@ -1,4 +1,4 @@
-"""Finds what other tools left in a repository about lines: git-ai's notes, Agent Trace records, trailers of commits.
+"""Finds the claims of other tools about lines: git-ai's notes, Agent Trace records, trailers of commits.
 
 All of it is hearsay: nobody signed it, anybody with access to the repository could have written it, and each source is
 read within bounds. What is about exactly a line goes before what is about a commit.
@@ -31,7 +31,7 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 
 
 class HeardLines(Struct, frozen=True, kw_only=True):
-    """What is said of lines, by number, and what could not be read."""
+    """The claims about lines, by number, and the sources that could not be read."""
 
     lines: Mapping[int, tuple[Hearsay, ...]]
     remarks: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class _Facts(Struct, frozen=True, kw_only=True):
 
 
 class _Checkpoint(Struct, frozen=True, kw_only=True):
-    """What Entire's metadata says about a checkpoint; the rest is not read."""
+    """The facts about a checkpoint in Entire's metadata; the rest is not read."""
 
     agent: str | None = None
     files_touched: list[str] | None = None
@@ -53,7 +53,7 @@ _CHECKPOINTS: Final = msgspec.json.Decoder(_Checkpoint)
 
 
 class ForeignClaims:
-    """What other tools say about the lines of one repository, asked for any number of files."""
+    """The claims of other tools about the lines of one repository, for any number of files."""
 
     def __init__(self, repository: NoteRepository) -> None:
         self._repository = repository
@@ -62,7 +62,7 @@ class ForeignClaims:
         self._remarks: dict[str, None] = {}
 
     def read(self, origins: Mapping[int, CommittedLine]) -> HeardLines:
-        """Return what is said of lines, given where git says they come from. Raises `GitSilentError`."""
+        """Return the claims about lines, given where git says they come from. Raises `GitSilentError`."""
         places: dict[tuple[str, str], dict[int, int]] = {}
         for number, one in origins.items():
             if _COMMIT.fullmatch(one.commit.id):
@@ -118,7 +118,7 @@ class ForeignClaims:
                 self._remarks[f"git-ai's note on {commit[:8]} was not read: {error}"] = None
 
     def _of_commits(self, places: Mapping[tuple[str, str], Mapping[int, int]]) -> Iterator[tuple[int, Hearsay]]:
-        """Yield what is said about the commits of lines, or of lines before the commit."""
+        """Yield the claims about the commits of lines, or about lines before the commit."""
         self._read_facts({commit for commit, _ in places})
         for (commit, path), numbers in places.items():
             facts = self._facts.get(commit)
@@ -145,7 +145,7 @@ class ForeignClaims:
             self._facts[name] = _Facts(parents=parents, said=() if name in oldest else said)
 
     def _checkpoint(self, hearsay: Hearsay, path: str) -> Hearsay | None:
-        """Return what Entire's checkpoint adds to its trailer; None if it says that the file was not touched."""
+        """Return the facts that Entire's checkpoint adds to its trailer; None if the file was not touched."""
         if hearsay.source is not HearsaySource.ENTIRE:
             return hearsay
         known = self._checkpoints.get(hearsay.session or "")

@@ -1,4 +1,4 @@
-"""What an unsigned source says about a line. It is never more than that: nobody can be held to it."""
+"""The claim of an unsigned source about a line. It is never more than that: nobody can be held to it."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ class HearsaySource(StrEnum):
 
 
 class HearsayReach(StrEnum):
-    """What the words are about."""
+    """The subject of a claim."""
 
     LINE = "line"  # exactly this line
     NEARBY = "nearby"  # a line with this number, before or after the commit
@@ -41,7 +41,7 @@ class Hearsay(Struct, frozen=True, kw_only=True):
 
 
 class SaidOf(Struct, frozen=True, kw_only=True):
-    """What is said of a range of lines, first to last."""
+    """The claim about a range of lines, first to last."""
 
     first: int
     last: int
@@ -58,7 +58,7 @@ def shown(words: object) -> str | None:
 
 
 def settle(said: Sequence[SaidOf], lines: Iterable[int]) -> dict[int, Hearsay]:
-    """Return what is said of these lines; of several, the last counts.
+    """Return the claims about these lines; of several, the last counts.
 
     Takes as long as there are ranges and lines, however many lines a range claims.
     """
