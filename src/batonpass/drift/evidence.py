@@ -64,11 +64,25 @@ def _sentence(change: DriftChange, first: DriftChange) -> str:
 def _located(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DriftChange:
     if change.topic is ChangeTopic.WORDING:
         change = replace(change, sentence=_wording(known, drift, window, change))
-    return replace(change, first=next(_first(known, drift, window.span, change), None))
+    return replace(change, first=next(_first(known, drift, _seen_since(known, drift, window, change), change), None))
 
 
-def _first(known: _Handoffs, drift: AgentDrift, span: DaySpan, change: DriftChange) -> Iterator[str]:
-    """Yield the handoffs that show a change, the first one first."""
+def _seen_since(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DaySpan:
+    """Return the days in which the first handoff is sought that shows a change.
+
+    A window is named once enough of its handoffs show it. What is new may have begun a window earlier, with too few of
+    them to tell. What was there before, and is only more frequent, begins with its window.
+    """
+    after = drift.baseline.last + _ONE_DAY
+    if after >= window.span.first or next(_first(known, drift, drift.baseline, change, within=True), None) is not None:
+        return window.span
+    return DaySpan(first=after, last=window.span.last)
+
+
+def _first(
+    known: _Handoffs, drift: AgentDrift, span: DaySpan, change: DriftChange, *, within: bool = False
+) -> Iterator[str]:
+    """Yield the handoffs that show a change, the first one first; if asked for, only those of these days."""
     if not change.gained and change.aspect not in _COMPARED:
         return
     sought = json.dumps(change.gained[0]).encode() if change.gained else b""
@@ -76,6 +90,7 @@ def _first(known: _Handoffs, drift: AgentDrift, span: DaySpan, change: DriftChan
         agent=drift.agent,
         task_kind=drift.task_kind,
         since=moment_of(span),
+        until=_end_of(span) if within else None,
         holding=sought,
         oldest_first=True,
         limit=_LOOKED_AT,
@@ -92,6 +107,10 @@ _COMPARED: Final = frozenset({"config"})
 def moment_of(span: DaySpan) -> datetime:
     """Return when the first day of a span begins."""
     return datetime.combine(span.first, time(), tzinfo=UTC)
+
+
+def _end_of(span: DaySpan) -> datetime:
+    return moment_of(DaySpan(first=span.last + _ONE_DAY, last=span.last + _ONE_DAY))
 
 
 def _wording(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> str:
@@ -114,7 +133,7 @@ def _frequent(known: _Handoffs, drift: AgentDrift, span: DaySpan) -> dict[str, f
         agent=drift.agent,
         task_kind=drift.task_kind,
         since=moment_of(span),
-        until=moment_of(DaySpan(first=span.last + _ONE_DAY, last=span.last + _ONE_DAY)),
+        until=_end_of(span),
         limit=_LOOKED_AT,
     )
     rolled = [one for one in known.find(query) if one.config == drift.config]

@@ -13,6 +13,7 @@ from shutil import copytree
 import pytest
 from click.testing import CliRunner
 
+from batonpass import Constraint, Relay
 from batonpass.cli.nouns import cli
 from batonpass.drift.drift import DayCounts, DriftReport, find_drift
 from batonpass.drift.report.drift_html import render_html_drift
@@ -20,6 +21,7 @@ from batonpass.drift.report.drift_markdown import render_markdown_drift
 from batonpass.drift.report.drift_svg import render_svg
 from batonpass.drift.report.drift_text import report_facts
 from batonpass.model.base.ids import AgentId
+from batonpass.testing.clock import FrozenClock
 from examples.drift import compare_weeks, six_weeks, tell_weeks
 from tests.unit.accounts.trees import HOSTILE
 from tests.unit.drift.fleets import MONDAY, a_handoff, question
@@ -162,13 +164,33 @@ def test_the_full_computation_reads_no_roll_up(ledger: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_first_handoff_is_the_first(ledger: Path) -> None:
-    """The handoff that is named is the earliest with the new threshold."""
-    report = compare_weeks(ledger)
-    change = next(change for window in report.agents[0].windows for change in window.changes)
-    weeks = (datetime.now(UTC).date() - report.question.span.first).days
+@pytest.mark.parametrize(("changed_on", "more_often"), [(28, False), (27, False), (28, True)])
+def test_the_first_handoff_is_the_first(
+    changed_on: int,
+    more_often: bool,  # noqa: FBT001 - a row
+    tmp_path: Path,
+) -> None:
+    """The earliest with the new threshold, also if its window had too few; if only its share grew, of that window."""
+    began = datetime.now(UTC).replace(hour=6, minute=0, second=0, microsecond=0) - timedelta(days=41)
+    clock, shown = FrozenClock(began), []
+    with Relay.open(tmp_path / "ledger.db", clock=clock, work_tree=tmp_path) as relay:
+        for day in range(42):
+            clock.tick(began + timedelta(days=day) - clock.now())
+            for number in range(3):
+                clock.tick(timedelta(minutes=1))
+                is_new = day >= changed_on
+                value = "2.5" if is_new or (more_often and not number and day % 2) else "3.0"
+                bound = Constraint(key="threshold", operator=">=", value=value, unit="sigma")
+                with relay.start("Look at it", by="user:ana") as lead:
+                    handoff = lead.hand_off("analyst", f"Analyse batch {day}-{number}", items=[bound])
+                    with handoff as analyst:
+                        analyst.report("analysed")
+                shown += [handoff.id] if is_new else []
+    report = compare_weeks(tmp_path / "ledger.db")
+    changes = [change for window in report.agents[0].windows for change in window.changes]
 
-    assert (41, True) == (weeks, change.first is not None and change.sentence.startswith("constraint threshold"))
+    assert "constraint threshold" in changes[0].sentence
+    assert shown[0] == changes[0].first
 
 
 @pytest.mark.slow
