@@ -127,8 +127,8 @@ class Admin:
     ) -> "IssuedToken":
         """Add a token with which somebody comes in through a server. Its text is returned this once, and kept nowhere.
 
-        Runs that are started with it are the principal's, for one of these agents, and within what `may` and
-        `may_delegate` say. Raises `InvalidValueError`, also for a token of an agent that says neither.
+        Runs that are started with it are the principal's, for one of these agents, and within `may` and `may_delegate`.
+        Raises `InvalidValueError`, also for a token of an agent that says neither.
         """
         from batonpass.ledger.access_tokens import AccessCeiling  # noqa: PLC0415 - as above
         from batonpass.model.grants.scope_text import read_scope  # noqa: PLC0415 - as above

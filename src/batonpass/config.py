@@ -64,7 +64,7 @@ def find_settings(
 def require_own_ledger(settings: Settings, *, environment: Mapping[str, str] | None = None) -> None:
     """Refuse a ledger that is committed in a repository, unless somebody named it. Raises `ForeignLedgerError`.
 
-    Its receipts verify against keys that came with it, so it says what whoever made the commits wants it to say.
+    Its receipts verify against keys that came with it, so the author of the commits decides everything that it says.
     """
     if settings.is_named or not settings.ledger.startswith(SQLITE):
         return

@@ -44,10 +44,10 @@ def start(
     grant: GrantRequest | None = None,
     key: str | None = None,
 ) -> LiveRun:
-    """Start a root run in the ledger of this directory. `intent` is what a principal wants, in their own words.
+    """Start a root run in the ledger of this directory. `intent` is the principal's wish, in their own words.
 
-    `items` are further things that they said, such as constraints and exclusions. `may` and `grant` say what the run
-    may do. The same `key` is the same run. The parameters are those of `Relay.start`.
+    `items` are further things that they said, such as constraints and exclusions. `may` and `grant` limit the run. The
+    same `key` is the same run. The parameters are those of `Relay.start`.
     """
     return default_relay().start(
         intent,

@@ -1,4 +1,4 @@
-"""The relay: the runtime that checks what agents want to do, and records it in one ledger.
+"""The relay: the runtime that checks the calls and handoffs of agents, and records them in one ledger.
 
 Every door (Python, the command line, hooks, the MCP proxy) calls these methods and adds no logic of its own. `Relay` is
 for programs that run agents. `Relay.admin` is for people who look after the ledger: keys, seals, bundles, erasure.
@@ -76,7 +76,7 @@ AnyProvider = TypeVar("AnyProvider", bound="Provider")
 
 
 class Relay:
-    """Checks and records what agents do, in one ledger. Safe to use from many threads; refuses use after a fork."""
+    """Checks and records the work of agents in one ledger. Safe to use from many threads; refuses use after a fork."""
 
     def __init__(
         self,
@@ -129,8 +129,8 @@ class Relay:
         """Open a ledger by its URL or file. Without one, open the ledger of this directory.
 
         A URL that begins with `https://` is a control plane, as `batonpass serve` starts one; `token` lets its holder
-        in, by default that in `BATONPASS_TOKEN`. The relay that is returned has the same names: there it is judged and
-        recorded, and the keys of runs stay here. What needs the ledger itself raises `NotOverHttpError`.
+        in, by default that in `BATONPASS_TOKEN`. The returned relay has the same names: the control plane judges and
+        records, and the keys of runs stay here. Methods that need the ledger itself raise `NotOverHttpError`.
 
         The settings fill in the rest. The ledger is `BATONPASS_LEDGER`, else the one in the nearest `.batonpass`. The
         keys are in `home`: by default beside the ledger's file, else in the nearest `.batonpass`. With `keys_in_files`,
@@ -293,14 +293,14 @@ class Relay:
         grant: "GrantRequest | None" = None,
         key: str | None = None,
     ) -> "LiveRun":
-        """Start a root run for a principal. `intent` is what they want, in their own words.
+        """Start a root run for a principal. `intent` is their wish, in their own words.
 
         `items` are further things that they said, such as constraints and exclusions. With `continues` or `series`, the
         run also starts with the decisions, open questions and verified results of the run before it.
 
-        `may` lists what the run may use. `grant` says more: what it may delegate, limits, an end. With either of them
-        the run is enforced. With `mode="observed"` as well, the grant stops nothing, and receipts say what it would
-        have stopped.
+        `may` lists the permits of the run. `grant` says more: permits to delegate, limits, an end. With either of them
+        the run is enforced. With `mode="observed"` as well, the grant stops nothing, and receipts name the calls that
+        it would have stopped.
 
         With a `key`, the same start is the same run: one whose process is gone is resumed, and one that is completed
         only replays its record. Raises `KeyReusedError` if this agent was given other words under that key.
@@ -357,9 +357,9 @@ class Relay:
     ) -> "LiveRun":
         """Start a root run where a session stopped. The default is the last session.
 
-        Name the session by its id, the end of its id, one of its root runs, or a series. `run.session` says what comes
-        along. A decision whose conditions no longer hold comes along as an open question. Raises `NotFoundError` and
-        `AmbiguousIdError`.
+        Name the session by its id, the end of its id, one of its root runs, or a series. `run.session` has the
+        inherited items. A decision whose conditions no longer hold comes along as an open question. Raises
+        `NotFoundError` and `AmbiguousIdError`.
         """
         from batonpass.handoff.sessions.resume import resume_session  # noqa: PLC0415 - as above
         from batonpass.handoff.transfer.offer_request import given_items  # noqa: PLC0415 - as above
@@ -450,7 +450,7 @@ class Relay:
         progress: Callable[[int, int], None] | None = None,
         since: str | None = None,
     ) -> "Evidence":
-        """Verify the whole ledger, and that it still contains what these seals say. Raises `VerificationError`.
+        """Verify the whole ledger, and that it still contains all that these seals cover. Raises `VerificationError`.
 
         `seals` are seals as notes. `since` is a seal over receipts that were verified before: a tree that has not
         changed since then is only compared with it.
@@ -463,8 +463,8 @@ class Relay:
     def endorse_file(self, path: str | PathLike[str], *, by: str, reason: str) -> "tuple[LeftFile, ...]":
         """Endorse the present content of a file: a person answers for it, and reading it taints nobody any more.
 
-        Return what tainted runs had left in the file. Raises `NotPersonError` if `by` is no person, and `NotFoundError`
-        if there is nothing to endorse.
+        Return the contents that tainted runs had left in the file. Raises `NotPersonError` if `by` is no person, and
+        `NotFoundError` if there is nothing to endorse.
         """
         from batonpass.handoff.taint.left_files import endorse_file  # noqa: PLC0415 - as above
 
@@ -509,7 +509,7 @@ class Relay:
     def recall(
         self, words: str | None = None, *, kind: str | None = None, agent: str | None = None, limit: int = 10
     ) -> "FleetMemory":
-        """Return what earlier handoffs came to, by words of their task, by kind of task or by agent.
+        """Return the outcomes of earlier handoffs, by words of their task, by kind of task or by agent.
 
         `brief()` of the answer tells it to a model, as data and not as instructions. Raises `InvalidValueError` if
         nothing is asked for.
@@ -531,7 +531,7 @@ class Relay:
         reason: str,
         older_than: timedelta | str | None = None,
     ) -> "tuple[ItemValue, ...]":
-        """Take things out of what a session leaves to the next, as a person. Return what was taken out.
+        """Take items out of the state that a session leaves to the next, as a person. Return these items.
 
         Name items by id, the end of an id, or the words with which they begin; or all that are older than a duration.
         Raises `NotPersonError` if `by` is no person, `NotFoundError` for a name that fits nothing, and

@@ -41,7 +41,7 @@ def suggest(
 ) -> Suggested:
     """Return for each agent the least grant that covers its observed calls, and those of the runs below it.
 
-    An agent must be able to delegate what the runs below it did. Absolute paths are resolved like in the guard, and
+    The grant lets an agent delegate the calls of the runs below it. Absolute paths are resolved like in the guard, and
     become relative inside the work tree. Files that a command changed must be writable; their paths start at the root
     of the repository.
     """

@@ -3,7 +3,7 @@
     with record_hooks(project=".") as hooks:
         options = ClaudeAgentOptions(hooks=hooks, ...)
 
-docs/spec/claude-code.md says what each event becomes. The SDK is imported only when this is called.
+docs/spec/claude-code.md lists the receipt of each event. The SDK is imported only when this is called.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ def record_hooks(
 ) -> "Hooks":
     """Return hooks for `ClaudeAgentOptions` that record every session, by default in the project's own ledger.
 
-    Only tampering with the ledger is refused, and what a policy with `enforce = true` denies or holds. An error of the
-    recorder stops nothing; it leaves a gap in the record. With `enforce`, the rules and grants of `batonpass.toml`
-    apply, and a call that cannot be recorded is not made. A given `relay` is not closed here, and its policy applies if
-    the project has no file. Merge other hooks event by event: each event has a list. A session must not also load
-    settings with our hook command, or it is recorded twice.
+    Two things are refused: tampering with the ledger, and calls that a policy with `enforce = true` denies or holds. An
+    error of the recorder stops nothing; it leaves a gap in the record. With `enforce`, the rules and grants of
+    `batonpass.toml` apply, and a call that cannot be recorded is not made. A given `relay` is not closed here, and its
+    policy applies if the project has no file. Merge other hooks event by event: each event has a list. A session must
+    not also load settings with our hook command, or it is recorded twice.
     """
     matcher = importlib.import_module("claude_agent_sdk").HookMatcher
     place = Path(project).absolute()

@@ -70,11 +70,10 @@ def blame(
     """Return who wrote a line of a file, a range of lines, or all lines.
 
     The answer comes from this relay's ledger, else from the ledger of this directory; git notes explain lines that it
-    does not, and of what is left the words of other tools are told. Without a ledger it comes from these alone, or if
-    notes leave lines open from the sessions that coding agents keep, and `transcripts` is the number of those that were
-    read. Raises `InvalidValueError` if the file or line
-    does not exist, `ForeignLedgerError` if the ledger of this directory is committed in a repository, and
-    `StoreUnavailableError` if there is none of these.
+    does not, and claims of other tools the rest. Without a ledger the answer comes from notes and claims alone. If
+    notes leave lines open, it comes from the sessions that coding agents keep, and `transcripts` is the number of
+    sessions that were read. Raises `InvalidValueError` if the file or line does not exist, `ForeignLedgerError` if the
+    ledger of this directory is committed in a repository, and `StoreUnavailableError` if there is none of these.
     """
     first, last = line if isinstance(line, tuple) else (line, line)
     lines = None if first is None or last is None else Lines(first=first, last=last)
@@ -172,7 +171,7 @@ def ledger_beside(path: Path, ledger: str | None = None) -> Settings | None:
 def blame_beside(path: Path, ledger: str | None = None) -> Blame:
     """Return who wrote a file, from the ledger nearest to it, else from sessions; for programs that serve many places.
 
-    Raises what `blame` raises.
+    Raises the errors of `blame`.
     """
     settings = ledger_beside(path, ledger)
     if settings is None:
@@ -297,7 +296,7 @@ def find_ledger(path: Path | None, ledger: str | None = None) -> Settings | None
 def own_ledger(path: Path | None, ledger: str | None = None) -> Settings | None:
     """Return the ledger to be asked, as `find_ledger` does. Raises `ForeignLedgerError` for one that is committed.
 
-    Its receipts verify against keys that came with it, so it says what whoever made the commits wants it to say.
+    Its receipts verify against keys that came with it, so the author of the commits decides everything that it says.
     """
     found = find_ledger(path, ledger)
     if found is not None and _is_there(found):

@@ -51,8 +51,8 @@ def recorded_tool() -> Callable[[Callable[Arguments, Returned]], Callable[Argume
 def recorded_tool(function: Callable[..., Any] | None = None, /) -> Any:
     """Make a function a tool whose calls are judged and recorded: by the current run, wherever it is called.
 
-    Declare what it does with `batonpass.tool` below this decorator. Without a current run it is called as it is. A
-    coroutine function stays one. Raises what `run.call` raises.
+    Declare its target and effects with `batonpass.tool` below this decorator. Without a current run it is called as it
+    is. A coroutine function stays one. Raises the errors of `run.call`.
     """
     if function is None:
         return recorded_tool
@@ -87,13 +87,13 @@ def recorded_agent(
     prompt: str | None = None,
     tools: Iterable[object] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function an agent. Its first argument is the task, a text; what it returns is its result.
+    """Make a function an agent. Its first argument is the task, a text; its return value is the result.
 
-    Called within a run, it is handed the task, with what `may` or `grant` give it. Each call is a handoff of its own,
+    Called within a run, it is handed the task, with the grant in `may` or `grant`. Each call is a handoff of its own,
     also with the same task. Called without a run, it is the root of a new one for the principal `by`, whose intent is
-    the task. Raises what `hand_off` raises, and `InvalidValueError` if nobody says for whom it works.
+    the task. Raises the errors of `hand_off`, and `InvalidValueError` if there is neither a run nor `by`.
 
-    `model`, `prompt` and `tools` say what it is made of. With another one, drift begins to compare anew. Of the prompt
+    `model`, `prompt` and `tools` are its parts. If one of them changes, drift begins a new comparison. Of the prompt
     only a digest is recorded.
     """
     agent = require_agent("name", AgentId(name))

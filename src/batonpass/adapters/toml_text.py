@@ -1,6 +1,6 @@
 """Reads TOML with the position of every value, so that one value can be changed alone.
 
-What is read is compared with the standard library's reading: a text that both read differently is refused, not edited.
+Each reading is compared with the standard library's: a text that both read differently is refused, not edited.
 """
 
 import re

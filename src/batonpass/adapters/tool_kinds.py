@@ -1,6 +1,6 @@
 """The tools of coding agents: one table, on which reading, recording, rules and grants depend.
 
-A tool is known by its agent and its name. What is not in the table may do anything, and is treated so.
+A tool is known by its agent and its name. A tool that is not in the table may do anything, and is treated so.
 """
 
 from collections.abc import Mapping

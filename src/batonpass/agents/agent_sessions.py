@@ -1,8 +1,8 @@
 """Sessions of native agents: the state that the model of a root run gets beside the user's words.
 
-Nothing of an earlier conversation is shown to a model again. What lasts is derived from receipts: decisions, open
-questions, verified results, what is in flight. So the prompt does not grow with the session, a stale page is not read
-twice, every agent of the session is told the same, and a run that died without an end loses nothing.
+Nothing of an earlier conversation is shown to a model again. The lasting state is derived from receipts: decisions,
+open questions, verified results, unfinished work. So the prompt does not grow with the session, a stale page is not
+read twice, every agent of the session is told the same, and a run that died without an end loses nothing.
 """
 
 from itertools import islice

@@ -123,11 +123,11 @@ class Crew:
     ) -> CrewResult:
         """Let all agents work on a task. A failure ends a pipeline; in a parallel crew the others continue.
 
-        Inside a run, the crew is handed the task by that run: what the human wants, the constraints, the principal, the
-        grant and the depth of that run hold for everybody in it. Elsewhere it is a root run of its own. `items` are
-        further things to know, such as constraints. With a `grant`, each agent gets the part of what it may delegate
-        that its definition asks for, all together within its limits. The same task with the same `key` is done once,
-        and goes on after a crash.
+        Inside a run, the crew is handed the task by that run: the intent, the constraints, the principal, the grant and
+        the depth of that run hold for every agent in it. Elsewhere it is a root run of its own. `items` are further
+        things to know, such as constraints. With a `grant`, each agent gets the part that its definition asks for, of
+        the delegable rights, and all agents share its limits. The same task with the same `key` is done once, and goes
+        on after a crash.
 
         Raises `PolicyRefusedError`, and `InvalidValueError` for a session or a principal inside a run, which has its
         own. Everything is recorded, and a cancellation cancels running handoffs.

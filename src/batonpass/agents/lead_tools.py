@@ -47,7 +47,7 @@ async def accept_unverified(handoff: str, reason: str) -> str:
 
 
 async def refute_result(handoff: str, evidence: str) -> str:
-    """Refute a result that you were given back. Whoever builds on it is told that it does not stand.
+    """Refute a result that you were given back. All agents that build on it are told that it is refuted.
 
     Args:
         handoff: The id of the handoff, as it came with the report.

@@ -48,7 +48,7 @@ async def note_down(
     open_questions: list[str] | None = None,
     rejected_paths: list[DecisionGiven] | None = None,
 ) -> str:
-    """Write down what the next conversation of this session has to know. It sees nothing of this conversation.
+    """Write down notes for the next conversation of this session. It sees nothing of this conversation.
 
     Args:
         decisions: What was decided, why, and on which conditions it depends.
@@ -66,7 +66,7 @@ async def note_down(
 
 
 def show_session(start: int = 0) -> str:
-    """Show everything that was recorded for this session, also what did not fit above.
+    """Show everything that was recorded for this session, also the part that did not fit above.
 
     Args:
         start: How many characters to skip.
@@ -93,7 +93,7 @@ async def remember(text: str) -> str:
 
 @tool("recall", reads=True)
 async def recall(query: str) -> str:
-    """Find what you kept in earlier conversations.
+    """Find your notes from earlier conversations.
 
     Args:
         query: Words to look for; empty for the latest.

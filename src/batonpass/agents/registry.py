@@ -91,8 +91,8 @@ class AgentRegistry:
     ) -> AgentCard:
         """Register an agent, or a crew in place of its runner, so that work can be handed to it.
 
-        A crew needs no definition; one that is given says what the crew may do. Raises `InvalidValueError` if the id is
-        taken, or if the definition of an agent is missing.
+        A crew needs no definition; if it has one, its permits hold for the crew. Raises `InvalidValueError` if the id
+        is taken, or if the definition of an agent is missing.
         """
         stable = require_agent("agent_id", AgentId(agent_id))
         if stable in self._agents:

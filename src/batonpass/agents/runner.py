@@ -191,8 +191,8 @@ class AgentRunner:
     ) -> "ModelAnswer | tuple[HeldWork, ...]":
         """Let a model work until it answers, and return the answer; or return its held calls, if a person must decide.
 
-        What a model says while a call of it is held is no result: it may sound like the end. It is told what people
-        decided, and answers again.
+        The words of a model while one of its calls is held are no result, though they may sound like one. It is told
+        the ruling, and answers again.
         """
         from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 

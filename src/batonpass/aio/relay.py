@@ -49,7 +49,7 @@ class AsyncAdmin(Face[Admin]):
 
 
 class AsyncRelay(Face[Relay]):
-    """Checks and records what agents do, in one ledger. `AsyncRelay(relay)` is a face of a relay that is already open.
+    """Checks and records the work of agents in one ledger. `AsyncRelay(relay)` is a face of an open relay.
 
     Methods that touch the ledger are awaited. `async with relay.start(...)` and `async with run.hand_off(...)` need no
     `await`.

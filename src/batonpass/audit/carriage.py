@@ -3,9 +3,9 @@
 Intent, constraints and exclusions bind every run below: if one of them is missing, it was lost. Senders may leave out
 decisions, files and other items; then this tells who left out which.
 
-A receipt names an item by id and digest. So following the offers down from the root shows what each sender had, handed
-on, added, or was released from. A sender has the items of the baton it accepted, and those its own stream recorded
-before the offer. Streams have no common order until they are sequenced, and none is needed here.
+A receipt names an item by id and digest. So following the offers down from the root shows which items each sender had,
+handed on, added, or was released from. A sender has the items of the baton it accepted, and those its own stream
+recorded before the offer. Streams have no common order until they are sequenced, and none is needed here.
 """
 
 from collections.abc import Iterator, Mapping

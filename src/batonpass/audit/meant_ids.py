@@ -372,7 +372,7 @@ def _contents_of(view: LedgerView, meant: Meant) -> Iterator[ContentId]:
 def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
     """Return the handoff or held call that is meant, by id, by agent, or by the tool of a waiting call.
 
-    A name means what waits, if anything of that name does. Raises as `choose` does.
+    A name means waiting work, if any of that name waits. Raises as `choose` does.
     """
     meant, held = _choose_held(view, given, "handoff or held call", (HANDOFF,))
     return view.get_handoff(HandoffId(meant.id)) if meant.kind == HANDOFF else held[CallId(meant.id)]

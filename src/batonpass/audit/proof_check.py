@@ -32,8 +32,8 @@ class ProvenReceipt(Struct, frozen=True, kw_only=True):
 def verify_receipt(envelope: bytes, proof: str, keys: Sequence[SealKey]) -> ProvenReceipt:
     """Return a receipt if one of these keys signed it, and a seal signed by one of them covers it.
 
-    The signature of its run is not looked at: the run's key is in another receipt. Raises `InvalidValueError` for what
-    cannot be read, `UntrustedKeyError`, `SignatureError`, and `SealError` if the proof does not lead to the seal.
+    The signature of its run is not checked: the run's key is in another receipt. Raises `InvalidValueError` for
+    unreadable input, `UntrustedKeyError`, `SignatureError`, and `SealError` if the proof does not lead to the seal.
     """
     signed = decode_envelope(envelope)
     # The signature before the path: a path from bytes that nobody signed proves nothing worth knowing.
@@ -53,7 +53,7 @@ def verify_receipt(envelope: bytes, proof: str, keys: Sequence[SealKey]) -> Prov
 def verify_growth(old: str, growth: SealGrowth, keys: Sequence[SealKey]) -> tuple[Checkpoint, Checkpoint]:
     """Return two seals, the older first, if the newer one covers all that the older one covers, unchanged.
 
-    Both have to be signed by given keys. Raises `InvalidValueError` for what cannot be read, and `SealError`.
+    Both have to be signed by given keys. Raises `InvalidValueError` for unreadable input, and `SealError`.
     """
     before, after = parse_note(old), parse_note(growth.seal)
     for note in (before, after):

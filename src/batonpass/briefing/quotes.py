@@ -1,7 +1,7 @@
 """Quotations: exact text between two lines with a marker that its author could not know.
 
-A model cannot be kept from believing what it reads, but it can be told which words are whose. Anybody can close a fixed
-fence by writing it. So every briefing has its own random marker, chosen after all texts are known.
+A model cannot be kept from believing a text, but it can be told which words are whose. Anybody can close a fixed fence
+by writing it. So every briefing has its own random marker, chosen after all texts are known.
 """
 
 import json

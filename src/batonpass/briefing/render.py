@@ -75,9 +75,9 @@ def brief(
     """Return the briefing of a baton.
 
     `read` returns the content of a file. `grant` is the reader's grant; `can_ask` says that the reader has a tool to
-    ask how much of it is left. `remembered` is what earlier handoffs of this kind came to, which is data. Texts that do
-    not fit into `limit` characters are given by reference: data first, then state, then the task, the largest first.
-    Nothing is truncated.
+    ask how much of it is left. `remembered` are the outcomes of earlier handoffs of this kind, which are data. Texts
+    that do not fit into `limit` characters are given by reference: data first, then state, then the task, the largest
+    first. Nothing is truncated.
     """
     pieces = tuple(pieces_of(baton, read))
     before = earlier or Earlier()

@@ -1,7 +1,7 @@
 """The state of a session for the model of a root run: derived, bounded, and never a conversation.
 
-A root run has no baton. Its model reads the user's words, and before them, quoted, what was recorded for this session:
-constraints, decisions, open questions, verified work, what is still going on, and what was asked last.
+A root run has no baton. Its model reads the user's words, and before them, quoted, the state of this session:
+constraints, decisions, open questions, verified work, unfinished work, and the last request.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -123,7 +123,7 @@ def list_(*, as_json: bool) -> None:
 @reason_option()
 @ledger_option
 def revoke(name: str, reason: str) -> None:
-    """Revoke a person's key from now on. Needs the root key; what it signed before stays valid."""
+    """Revoke a person's key from now on. Needs the root key; earlier signatures stay valid."""
     with opened_relay() as relay:
         revoked = relay.admin.revoke_approver(name, reason=reason)
     tell(f"revoked key {revoked.id[:16]} of {name}")

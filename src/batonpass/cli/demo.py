@@ -1,4 +1,4 @@
-"""`batonpass demo`: what Batonpass records and finds, in a few seconds and without a network."""
+"""`batonpass demo`: the record and its answers, in a few seconds and without a network."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -152,7 +152,7 @@ def _tell(played: DemoStory, keep: Path | None) -> None:
 
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
-    """Give the story a directory. What it recorded stays there to be looked at; half a story does not."""
+    """Give the story a directory. Its record stays there to be looked at, unless the story failed."""
     if keep is None:
         directory = Path(mkdtemp(prefix="batonpass-demo-"))
         try:

@@ -1,4 +1,4 @@
-"""`batonpass import`: import what coding agents keep of their sessions, and what frameworks wrote of theirs."""
+"""`batonpass import`: import the sessions that coding agents keep, and traces of frameworks."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -33,7 +33,7 @@ _SHOWN: Final = 10
 @json_option
 @click.pass_context
 def command(context: click.Context, project: Path, *, as_json: bool) -> None:
-    """Import what coding agents keep of their sessions, or traces of frameworks, into the ledger.
+    """Import the sessions that coding agents keep, or traces of frameworks, into the ledger.
 
     Without a name: list the agents that have kept sessions of this directory or below it.
     """

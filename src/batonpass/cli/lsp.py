@@ -14,7 +14,7 @@ from batonpass.cli.input.options import given_ledger, ledger_option
 def command(*, stdio: bool) -> None:  # noqa: ARG001 - there is no other way to speak
     """Serve an editor over stdin and stdout: hover, code lens, and who wrote each line.
 
-    Reads the ledger nearest to each file, or what coding agents keep, and changes nothing.
+    Reads the ledger nearest to each file, or the sessions of coding agents, and changes nothing.
     """
     server = LanguageServer(sys.stdin.buffer, sys.stdout.buffer, ledger=given_ledger())
     click.get_current_context().exit(server.serve())

@@ -41,7 +41,7 @@ _policy_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Check, explain and try out policies. A policy says what is refused, held or only reported."""
+    """Check, explain and try out policies. A policy says which calls and handoffs are refused, held or reported."""
 
 
 @command.command()

@@ -136,8 +136,8 @@ def proof(receipt: str, output: Path | None) -> None:
 def verify(receipt: Path, proof_file: Path, keys: tuple[str, ...], *, as_json: bool) -> None:
     """Verify one receipt and its proof. Needs no ledger.
 
-    RECEIPT is what `receipt show --dsse` prints, PROOF what `receipt proof` prints. The key is that of the relay; get
-    it from somebody whom you trust, not from who gave you the files. `batonpass key list` prints it.
+    RECEIPT is the output of `receipt show --dsse`, PROOF that of `receipt proof`. The key is that of the relay; get it
+    from somebody whom you trust, not from the giver of the files. `batonpass key list` prints it.
     """
     from batonpass.audit.proof_check import read_keys, verify_receipt  # noqa: PLC0415 - lists do not need it
 

@@ -1,7 +1,7 @@
 """An act that a program asked for, and whether a receipt that it is to sign says that and nothing else.
 
 A control plane prepares the receipts and the program signs them with the key of its run. The program trusts nobody
-there: it decodes what it is to sign, opens every content by its digest, and compares both with its own words.
+there: it decodes the bytes that it is to sign, opens every content by its digest, and compares both with its own words.
 """
 
 import binascii
@@ -54,7 +54,7 @@ class AskedAct(Struct, frozen=True, kw_only=True):
     def require_asked(self, asked: SignatureAsked, held: PublicKey | None) -> Receipt | None:
         """Return the receipt to sign, or None if it is a ruling.
 
-        Raises `SigningRefusedError` unless it says what the program asked for.
+        Raises `SigningRefusedError` unless it records exactly the act that the program asked for.
 
         `held` is the key of the run in whose name this is.
         """

@@ -1,7 +1,7 @@
 """The connection to a control plane: one host, with TLS unless it is this machine, and never a redirect.
 
-The token is sent to that host and to nobody else. What is lost on the way is sent again; only requests that may be
-repeated come here, because every act has a key.
+The token is sent to that host and to nobody else. A request that is lost on the way is sent again. This is safe: every
+act has a key, so only repeatable requests come here.
 """
 
 import http.client

@@ -184,7 +184,7 @@ class RemoteHandoff(LiveHandoff):
     ) -> bool:
         """Judge the result with one kind of evidence: a command or a check that is run here, or a verdict in words.
 
-        What was found here is the caller's word, and is recorded as a verdict in words.
+        The finding is the caller's word, and is recorded as a verdict in words.
         """
         if verdict is not None and command is None and check is None:
             self._act("verdict", {"holds": True, "words": verdict, **_named(by)})

@@ -47,7 +47,7 @@ _SAID: Mapping[type, str] = {Constraint: "constraints", Exclusion: "exclusions"}
 
 
 class RemoteRelay(Relay):
-    """Checks and records what agents do, through a control plane. Safe to use from many threads."""
+    """Checks and records the work of agents through a control plane. Safe to use from many threads."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class RemoteRelay(Relay):
         self._exchange.tell(f"/v1/grants/{quote(of)}/revocation", {"by": by, "reason": reason})
 
     def read(self, content: "ContentId") -> bytes:
-        """Raise `NotOverHttpError`: a run reads what was attached to it."""
+        """Raise `NotOverHttpError`: only a run reads its attached contents."""
         raise NotOverHttpError(f"to read {content}")
 
     def _furnished(self) -> Any:  # noqa: ANN401 - it stands for a desk

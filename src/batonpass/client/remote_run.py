@@ -1,6 +1,7 @@
 """A run whose ledger is elsewhere: a control plane judges and records, the tools are called here.
 
-The key of the run is here too: the control plane asks for each signature, and gets it for what the program asked for.
+The key of the run is here too: the control plane asks for each signature, and gets it only for acts that the program
+asked for.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The story of a load that five carriers pass on: constraints arrive, and a missed window is traced to its handoff.
 
-The story knows what happened, and compares the ledger's answers with it.
+The story knows the truth, and compares the ledger's answers with it.
 """
 
 from collections.abc import Callable, Iterable, Iterator

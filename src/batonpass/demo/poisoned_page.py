@@ -1,6 +1,6 @@
 """The story of a page that tells an agent to pay: quoted as data, held at the call, traced back to the page.
 
-The story knows what happened, and compares the ledger's answers with it.
+The story knows the truth, and compares the ledger's answers with it.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """The story of a pull request with one wrong line, three agents, and the four questions that people ask.
 
 The agents are plain functions; everything else is real: a git repository, files, handoffs, receipts. The story knows
-what happened, and compares each answer with it.
+the truth, and compares each answer with it.
 """
 
 import contextlib

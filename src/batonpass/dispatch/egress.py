@@ -1,8 +1,8 @@
 """Requests that Batonpass makes to others: to a judged address, within limits, and never anywhere else.
 
-The name is looked up once, by the rule. What it judged is dialled, with the name for the Host header, for SNI and for
-the certificate. Redirects are not followed, and proxies of the environment are not used: either would lead to an
-address that nobody judged.
+The name is looked up once, by the rule. Only the judged addresses are dialled, with the name for the Host header, for
+SNI and for the certificate. Redirects are not followed, and proxies of the environment are not used: either would lead
+to an address that nobody judged.
 """
 
 import contextlib

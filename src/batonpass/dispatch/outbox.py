@@ -1,8 +1,8 @@
 """The outbox: notices about work that waits for people, read by position and delivered at least once.
 
-The receipts are the outbox: whatever was held or asked is there, whichever process recorded it, and survives every
-crash. A file beside the keys remembers how far each outbox has read and what it could not deliver yet. It is written
-after the delivery, so a crash in between repeats a notice, and its id tells that it is the same.
+The receipts are the outbox: every hold and every question is there, whichever process recorded it, and survives every
+crash. A file beside the keys remembers how far each outbox has read, and its undelivered notices. It is written after
+the delivery, so a crash in between repeats a notice, and its id tells that it is the same.
 """
 
 from collections.abc import Callable

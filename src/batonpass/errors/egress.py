@@ -57,7 +57,7 @@ class EgressFailedError(EgressError):
 
 
 class CollectorError(EgressError):
-    """A collector of telemetry did not take what was sent, or nobody knows whether it did. It is sent again."""
+    """A collector of telemetry did not take a delivery, or it is unknown whether it did. It is sent again."""
 
     code = "telemetry.untaken"
 

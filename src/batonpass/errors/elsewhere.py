@@ -4,7 +4,7 @@ from batonpass.errors.base import BatonpassError
 
 
 class RemoteAgentError(BatonpassError):
-    """An agent elsewhere did not do what it was asked."""
+    """An agent elsewhere did not do its task."""
 
 
 class RemoteCardError(RemoteAgentError):

@@ -122,7 +122,7 @@ class TermsError(VerificationError):
 
 
 class WidenedError(VerificationError):
-    """A grant exceeds what its giver may delegate."""
+    """A grant is wider than its giver may delegate."""
 
     code = "verify.widened"
 

@@ -23,7 +23,7 @@ _BETWEEN: Final = "."
 
 
 class AccessCeiling(Struct, frozen=True, kw_only=True):
-    """The most that a run may get that is started with a token: what it may use, and what it may delegate."""
+    """The ceiling for a run that is started with a token: permits to use, and permits to delegate."""
 
     may: tuple[str, ...] = ()
     may_delegate: tuple[str, ...] = ()

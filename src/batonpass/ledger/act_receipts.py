@@ -103,8 +103,8 @@ class Recording:
     ) -> Working:
         """Begin a root run for a principal's intent, with the principal's other items, in one commit.
 
-        Without an intent none is recorded. `resumed` gets the run's id and returns the body that says what the run
-        inherits.
+        Without an intent none is recorded. `resumed` gets the run's id and returns the body that lists the inherited
+        items.
         """
         at = self._clock.now()
         run = new_run_id(at)

@@ -100,7 +100,7 @@ class Ledger:
     def append(self, *drafts: Draft) -> tuple[SignedReceipt, ...]:
         """Record drafts in one commit, or none of them. Return the signed receipts when they are durable.
 
-        Raises what `LedgerStore.append` raises. If a stream only has a newer head, the append is tried again.
+        Raises the errors of `LedgerStore.append`. If a stream only has a newer head, the append is tried again.
         """
         return tuple([entry.signed for entry in self.append_entries(drafts)])
 

@@ -16,8 +16,8 @@ _API: Final = "opentelemetry.trace"
 def traced(traceparent: str | None) -> Iterator[None]:
     """Record runs and handoffs within the block as a part of a caller's trace.
 
-    `traceparent` is what the caller sent, such as a header of HTTP or a field in the `_meta` of MCP. One that is
-    missing or broken changes nothing. A task of asyncio and a function in `asyncio.to_thread` inherit it.
+    `traceparent` is the caller's value, such as a header of HTTP or a field in the `_meta` of MCP. One that is missing
+    or broken changes nothing. A task of asyncio and a function in `asyncio.to_thread` inherit it.
     """
     given = read_traceparent(traceparent)
     if given is None:

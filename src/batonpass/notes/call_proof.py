@@ -1,8 +1,9 @@
-"""The proof of a call: its receipts, and what they open of its changes, so that a claim about a line can be checked.
+"""The proof of a call: its receipts, and its opened changes, so that a claim about a line can be checked.
 
 Each line is a receipt (`{"dsse":…}`), an opened content (`{"body":…}`), or a ruling as it was signed (`{"key":…}`). The
-lines lie once under the id of the call, once under that of its run, and those about a relay's key under the key. A
-receipt counts only for what it opens: the path, the digest of the file afterwards, and the lines of its hunks.
+lines are kept once under the id of the call, once under that of its run, and those about a relay's key under the key. A
+receipt proves only the contents that are opened: the path, the digest of the file afterwards, and the lines of its
+hunks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,7 +98,7 @@ class ProvenCall(Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
     def opens(self, path: str, text: str) -> bool | None:
-        """Return whether the call is proven to have written such a line there; None if nobody opened what it did."""
+        """Return whether the call is proven to have written such a line there; None if its changes are not opened."""
         if self.completed is None or (self.withheld and not self.changes):
             return None
         bare = squeezed(text)

@@ -1,6 +1,6 @@
 """Which recorded calls notes claim for the lines of a file, in a clone that may have none of the original commits.
 
-A line is looked up by the commit that git blames for it, then by what that commit contains. A squash or a rebase on a
+A line is looked up by the commit that git blames for it, then by the content of that commit. A squash or a rebase on a
 server, a cherry-pick, a file checked out from another branch and a shallow clone all leave commits that have no note of
 their own. Where such a commit has a file that some note describes byte by byte, the records lead back from blob to blob
 and no doubt is left. Otherwise lines are recognised by their text and their neighbours, in notes of commits that do not

@@ -1,4 +1,4 @@
-"""The keys of notes that are not about a commit: by path, by proof and by words; and what the note of a path says."""
+"""The keys of notes that are not about a commit: by path, by proof and by words; and the note of a path itself."""
 
 from batonpass.attribution.changes.sides import printable
 from batonpass.notes.note_store import NoteRepository

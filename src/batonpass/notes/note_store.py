@@ -82,7 +82,7 @@ class NoteRepository(Repository, frozen=True):
         return {name for name in wanted if name not in here or name in away}
 
     def commit_print(self, commit: str) -> str:
-        """Return a short digest of what a rebase and a cherry-pick keep of a commit: author, author time, subject."""
+        """Return a short digest of the parts of a commit that a rebase keeps: author, author time, subject."""
         facts = self._text("log", "-1", "--no-walk", "--format=%an%x00%ae%x00%at%x00%s", commit)
         return sha256(facts.rstrip("\n").encode("utf-8", "surrogateescape")).hexdigest()[:_PRINT]
 
@@ -121,7 +121,7 @@ class NoteRepository(Repository, frozen=True):
         return [tuple(told[start : start + fields]) for start in range(0, len(told) - fields + 1, fields)]
 
     def shallow(self) -> frozenset[str]:
-        """Return the commits at which a shallow clone ends; what git says of them is also said of all before them."""
+        """Return the commits at which a shallow clone ends: git blames them for the lines of all earlier commits."""
         if self._text("rev-parse", "--is-shallow-repository").strip() != "true":
             return frozenset()
         listed = self.root / self._text("rev-parse", "--git-path", "shallow").removesuffix("\n")

@@ -245,7 +245,7 @@ def settle_twins(
     texts: Sequence[str],
     repeats: RepeatedLines,
 ) -> None:
-    """Leave open whose a line is that git may have taken for an equal one beside what a commit brought.
+    """Leave the author of a line open if git may have taken it for an equal line beside the lines of a commit.
 
     If a record claims the new one of both, or the relay that claims the old one has described that commit, nothing is
     open. If a record claims the old one as a line of that commit, git took them for one another.

@@ -1,7 +1,7 @@
 """The words of tasks, shared only if somebody asks for it: redacted, signed, and under a ref without history.
 
-Erasing words replaces the ref. What others have fetched before, they keep. A stone in the place of erased words says
-that they are gone, so that a clone which still has them does not bring them back.
+Erasing words replaces the ref. Others keep the words that they have fetched before. A stone in the place of erased
+words says that they are gone, so that a clone which still has them does not bring them back.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode

@@ -55,7 +55,7 @@ class TrustedKey(Struct, frozen=True, kw_only=True):
 
 
 class TrustedKeys(Struct, frozen=True, kw_only=True):
-    """The keys whose word counts for this reader, and what was wrong with a file that names some."""
+    """The keys that this reader trusts, and the problem with a file that names some of them."""
 
     relays: tuple[TrustedKey, ...] = ()
     approvers: tuple[TrustedKey, ...] = ()

@@ -123,7 +123,7 @@ def _rule(
 
 
 def _name(kind: str, number: int) -> str:
-    """Return the beginning of the names of an agent's rules. What cannot be part of a name is replaced by a number."""
+    """Return the beginning of the names of an agent's rules. A number replaces a kind that is no valid name."""
     fits = len(kind) <= _LONGEST_KIND and _CODE.fullmatch(kind)
     return f"{CLAUDE_CODE}.agents.{kind if fits else number}"
 

@@ -1,4 +1,4 @@
-"""The tables `[grant.NAME]` and `[approvers."user:NAME"]`: what an agent may use and delegate, and a person approve.
+"""The tables `[grant.NAME]` and `[approvers."user:NAME"]`: grants of agents, and the scope of people who approve.
 
 Errors name their line.
 """

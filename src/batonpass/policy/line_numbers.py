@@ -1,8 +1,8 @@
 """The line of each key in a TOML document.
 
 The parser of the standard library gives a line only for syntax errors. A wrong value needs its line as well. So this
-walks through the parsed text again and notes where each key and element begins. It makes no decisions, and skips what
-it does not understand.
+walks through the parsed text again and notes where each key and element begins. It makes no decisions, and skips text
+that it does not understand.
 """
 
 import re

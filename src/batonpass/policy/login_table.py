@@ -1,4 +1,4 @@
-"""The table `[login]`: a provider of OpenID Connect, and which of its claims make whom what."""
+"""The table `[login]`: a provider of OpenID Connect, and the claims that give people their roles."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

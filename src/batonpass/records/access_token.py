@@ -18,7 +18,7 @@ from batonpass.store.port import LedgerView
 
 
 class TokenRecord(Struct, frozen=True, kw_only=True):
-    """A token: whose it is, what it may do, and whether it still lets anybody in."""
+    """A token: its principal, its role and ceiling, and whether it is still valid."""
 
     id: TokenId
     receipt: ReceiptId

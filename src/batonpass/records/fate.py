@@ -1,8 +1,8 @@
-"""Which results of a tree no longer stand, and what was made from them.
+"""The results of a tree that no longer stand, and the work that was built on them.
 
-A verdict is about one attempt at one handoff. What that attempt recorded, attached and reported shares its fate. A
-handoff that was offered with such an item, and was not told, delivered something that is stale; so is whatever was made
-from that, and so on. What came along to a later session shares the fate of what it was in its own tree.
+A verdict is about one attempt at one handoff. All that the attempt recorded, attached and reported shares its fate. A
+handoff that was offered with such an item, and was not told, delivered a stale result; all results built on that are
+stale too, and so on. An item that came along to a later session shares the fate of its original.
 """
 
 import json
@@ -203,7 +203,7 @@ class LedgerFates:
         return root in self._trees
 
     def find_of_run(self, run: Run) -> KnownFate | None:
-        """Return the fate of what a run delivered; None while it stands."""
+        """Return the fate of the result of a run; None while it stands."""
         return self._of(run.root).find_of_run(run.id) if self else None
 
     def find_of_item(self, item: ContentId) -> KnownFate | None:
@@ -249,7 +249,7 @@ def _find_doubtful_trees(view: LedgerView) -> list[RunId]:
 def _find_inputs(view: LedgerView, offer: Receipt, carries: tuple[Carried, ...]) -> Iterator[Carried]:
     """Yield the items that a handoff stands on: those that its brief names as inputs, else all that are results.
 
-    What binds everybody is no input: it is checked, not built on.
+    An item that binds everybody is no input: it is checked, not built on.
     """
     results = [ref for ref in carries if ref.part not in INHERITED]
     named = _named_inputs(view, offer)
@@ -303,7 +303,7 @@ def find_told(view: LedgerView, root: RunId, revised: HandoffRevised) -> tuple[t
 
 
 def title_of(view: LedgerView, item: ContentId) -> str:
-    """Return the name of a file, the words of anything else that is short, or what kind of thing it is."""
+    """Return the name of a file, the words of another short item, or the kind of the item."""
     value = find_value(view, item)
     match value:
         case None:

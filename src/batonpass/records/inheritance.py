@@ -1,7 +1,7 @@
 """The inheritance of a root: the earlier roots that it continues, and the recorded origin of each of its items.
 
-A session that goes on records again what came along, with the author and the time that it had. So an item and its
-origin are the same words of the same moment; of a report, they are one of the things that it says.
+A session that goes on records the inherited items again, each with its author and its time. So an item and its origin
+are the same words of the same moment. If the origin is a report, the item is one of its parts.
 """
 
 from collections.abc import Iterator
@@ -111,7 +111,7 @@ def _origin(
 
 
 def _moments(view: LedgerView, source: ContentId) -> Iterator[_Moment]:
-    """Yield what an item or a report says, with the moment at which it was said."""
+    """Yield the statements of an item or a report, each with its moment."""
     body = find_body(view, source)
     if body is None:
         return

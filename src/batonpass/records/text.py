@@ -72,7 +72,7 @@ def _read_before(payload: bytes) -> Receipt:
 def read_receipt_again(stored: StoredReceipt) -> Receipt:
     """Return a stored receipt that is asked for again and again: its bytes are decoded once. Raises as `read_receipt`.
 
-    The bytes are the name under which it is kept, so what was changed in the ledger is decoded anew.
+    The bytes are the key of the cache, so a receipt that was changed in the ledger is decoded anew.
     """
     try:
         return _read_before(stored.payload)

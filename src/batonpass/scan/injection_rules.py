@@ -1,6 +1,6 @@
 """The scanner's rules, for RE2 and lower-case text.
 
-A rule matches what such words do, not who wrote them, so an article about injection matches too. A match is therefore
+A rule matches the effect of words, not their author, so an article about injection matches too. A match is therefore
 recorded and quarantined, never removed or refused. A score is the weight of one match, in thousandths.
 """
 

@@ -24,7 +24,7 @@ class SignatureSource(Protocol):
         """Return the key that they made for a run which this act begins; None if it begins none."""
 
     def obtain(self, key: PublicKey, message: bytes, contents: tuple[Content, ...]) -> bytes:
-        """Return a signature of message by a key of theirs, checked. `contents` are what the message names by digest.
+        """Return a checked signature of message by their key. `contents` are those that the message names by digest.
 
         Raises `SignatureMissingError` if there is none.
         """
@@ -63,7 +63,7 @@ class ElsewhereSigner:
         return self._source.obtain(self.public_key, message, ())
 
     def sign_shown(self, message: bytes, contents: tuple[Content, ...]) -> bytes:
-        """Return the same, and show the holder what the message names by digest."""
+        """Return the same, and show the holder the contents that the message names by digest."""
         return self._source.obtain(self.public_key, message, contents)
 
 

@@ -1,7 +1,7 @@
 """RSA with SHA-256 (PKCS #1, version 1.5), checking only: the passkeys that some computers keep in their own chip.
 
-As in `p256.py`, nothing here is secret. What must have been signed is made whole and compared: nothing that an
-attacker chose is read.
+As in `p256.py`, nothing here is secret. The expected signed bytes are made as a whole and compared: no bytes that an
+attacker chose are parsed.
 """
 
 from hashlib import sha256

@@ -1,8 +1,8 @@
 """Whether an approver's key signed a ruling: with a key in a file, or with a passkey in a browser.
 
-A key in a file signs the bytes of the ruling. A passkey signs what the browser puts before it: the digest of those
-bytes as the challenge, the site, and whether somebody was there and proved to be its owner. Whoever checks it makes the
-bytes again, so one answer fits one ruling. docs/spec/keys.md, section 9, numbers the steps.
+A key in a file signs the bytes of the ruling. A passkey signs the request of the browser: the digest of those bytes as
+the challenge, the site, and whether a person was there and proved to be its owner. The verifier makes the bytes again,
+so one answer fits one ruling. docs/spec/keys.md, section 9, numbers the steps.
 """
 
 import json
@@ -38,7 +38,7 @@ _HAS_MORE: Final = 0x40 | 0x80  # about a new key, or extensions
 class PasskeySigner:
     """A passkey that has signed already, elsewhere: it answers with that signature, whatever it is asked for.
 
-    So what it signed is always verified before it is recorded.
+    So its signature is always verified before it is recorded.
     """
 
     __slots__ = ("_signature", "key", "public_key")
@@ -55,7 +55,7 @@ class PasskeySigner:
 
 
 def challenge_of(payload: bytes) -> bytes:
-    """Return what a browser puts before a passkey for a ruling: the digest of the bytes that other keys sign."""
+    """Return the challenge of a ruling for a passkey: the digest of the bytes that other keys sign."""
     return sha256(signing_bytes(payload)).digest()
 
 
@@ -79,7 +79,7 @@ def find_objection(
 
 
 def read_signature(algorithm: PasskeyAlgorithm, made: bytes) -> bytes:
-    """Return a signature as it is recorded, from what an authenticator made. Raises `ValueError`."""
+    """Return the signature of an authenticator in the form in which it is recorded. Raises `ValueError`."""
     return p256.read_der(made) if algorithm is PasskeyAlgorithm.ES256 else made
 
 

@@ -48,7 +48,7 @@ class Derived(Struct):
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Apply one receipt, which the caller has found to be the next of its stream.
 
-        Raises what `LedgerStore.append` raises.
+        Raises the errors of `LedgerStore.append`.
         """
         require_digest("head", digest)  # all other values are parts of the receipt, which has checked them
         self.streams[receipt.stream] = _stream(

@@ -307,14 +307,14 @@ def decided_call(row: Row) -> DecidedCall:
 
 
 def rolled_name(query: RolledQuery) -> str:
-    """Return the name of the statement that finds what a query selects, by the index that fits."""
+    """Return the name of the statement for a query, by the index that fits."""
     given = (query.agent is not None, query.task_kind is not None)
     part = {(True, True): "_of_both", (True, False): "_of_agent", (False, True): "_of_kind", (False, False): ""}[given]
     return f"find_rolled{part}{'_oldest_first' if query.oldest_first else ''}"
 
 
 def rolled_values(query: RolledQuery, *, no_limit: int | None) -> dict[str, object]:
-    """Return what a query selects, as the statements take it."""
+    """Return the values of a query as the parameters of its statement."""
     return {
         "agent": query.agent,
         "task_kind": query.task_kind,

@@ -45,7 +45,7 @@ def source_of(ledger: LedgerId) -> str:
 def cloud_event(
     ledger: LedgerId, stored: StoredReceipt, receipt: Receipt, *, traceparent: str | None = None
 ) -> CloudEvent:
-    """Return a receipt as an event. Its data is what was signed, without a word that a person or a model wrote."""
+    """Return a receipt as an event. Its data are the signed fields, without a word that a person or a model wrote."""
     return CloudEvent(
         specversion=SPECVERSION,
         id=receipt.id,

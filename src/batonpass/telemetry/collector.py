@@ -1,7 +1,7 @@
 """Sends spans and metrics to a collector of OpenTelemetry, by OTLP over HTTP, with the exporters of its SDK.
 
-Only this module imports the SDK, and only when something is sent. What is not said here (headers, certificates, how
-long to wait) is read by the exporters from `OTEL_EXPORTER_OTLP_…`, as everywhere.
+Only this module imports the SDK, and only when something is sent. The exporters read all other settings (headers,
+certificates, timeouts) from `OTEL_EXPORTER_OTLP_…`, as everywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class OtlpCollector:
             raise CollectorError(self._where)
 
     def send_metrics(self, rollup: MetricRollup, at: datetime | None = None) -> None:
-        """Send what the receipts so far add up to. Raises `CollectorError` if it did not arrive for certain."""
+        """Send the totals of the receipts so far. Raises `CollectorError` unless it is certain that they arrived."""
         from opentelemetry.sdk.metrics.export import MetricExportResult  # noqa: PLC0415 - as above
 
         data = self._data(rollup, nanoseconds(at or datetime.now(UTC)))

@@ -1,6 +1,6 @@
 """The names of OpenTelemetry's conventions for generative AI, pinned: all of them are still in development.
 
-What no convention names begins with `batonpass.`.
+Names of our own, for things without a convention, begin with `batonpass.`.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Follows a ledger and sends what it tells to a collector: by position, at least once, from where it stopped."""
+"""Follows a ledger and sends spans and metrics to a collector: by position, at least once, from where it stopped."""
 
 import threading
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class SpanCollector(Protocol):
 
 
 class SentSoFar(Struct, kw_only=True):
-    """How far a ledger was sent, and what it added up to then."""
+    """The position up to which a ledger was sent, and its totals at that position."""
 
     rollup: MetricRollup | None = None
 
@@ -48,8 +48,8 @@ _KEPT: Final = msgspec.json.Decoder(SentSoFar)
 class TelemetryFollower:
     """Sends each receipt's spans at least once, in order, and the sums after them.
 
-    How far it came is kept after the collector took everything. So after a crash in between the same spans go out
-    again, with the same ids. Each `name` has its own position.
+    The position is kept after the collector took everything. So after a crash in between the same spans are sent again,
+    with the same ids. Each `name` has its own position.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TelemetryFollower:
         self._words = words
 
     def send_all(self) -> int:
-        """Send what is new. Return how many spans were sent; nothing happens if another process is at it.
+        """Send the spans of new receipts; return their number. Nothing happens if another process is sending.
 
         Raises `CollectorError` if the collector did not take them. They are sent again the next time.
         """

@@ -45,7 +45,7 @@ class MetricBoard:
         return self._text
 
     def refresh(self) -> None:
-        """Add what was recorded since the last look. Raises `StoreError` if the ledger cannot be read."""
+        """Add the receipts since the last look. Raises `StoreError` if the ledger cannot be read."""
         with self._refreshing:
             if not self._store.founded():
                 return

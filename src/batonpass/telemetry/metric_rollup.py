@@ -1,4 +1,4 @@
-"""What all receipts so far add up to, for metrics: counts and durations by position, and never more than a few names.
+"""The totals of all receipts so far, for metrics: counts and durations by position, under a bounded number of names.
 
 Everything follows from the ledger, so two servers have the same numbers, and a counter goes on where it was after a
 restart. Names are taken as they come; from a number of them on, further ones are counted together as `other`.
@@ -36,7 +36,7 @@ class OperationCount(Struct, kw_only=True):
 
 
 class DurationCount(Struct, kw_only=True):
-    """How long something took: a number for each bound, and one for what took longer than all."""
+    """A histogram of durations: a count for each bound, and one for durations above all bounds."""
 
     operation: str
     agent: str
@@ -49,7 +49,7 @@ class DurationCount(Struct, kw_only=True):
 
 
 class AgentUse(Struct, kw_only=True):
-    """What runs of an agent used that were over."""
+    """The use of resources by the ended runs of an agent."""
 
     tokens: int = 0
     cost: int = 0  # in millionths

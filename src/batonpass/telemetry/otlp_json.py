@@ -27,7 +27,7 @@ def span_lines(ledger: LedgerId, spans: Iterable[SpanRecord]) -> Iterator[str]:
 
 
 def resource_facts(ledger: LedgerId) -> dict[str, Fact]:
-    """Return what all spans and metrics of a ledger have in common."""
+    """Return the attributes that all spans and metrics of a ledger share."""
     return {SERVICE: "batonpass", f"{OURS}ledger": ledger}
 
 

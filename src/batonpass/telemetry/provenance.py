@@ -42,7 +42,7 @@ class _Document:
         self.reports: dict[tuple[HandoffId, int], str] = {}
 
     def add(self, sort: str, of: str, type_: str, **said: object) -> str:
-        """Add to what is said of an entity, an activity or an agent, and return its name."""
+        """Add facts about an entity, an activity or an agent, and return its name."""
         name = _name(of)
         known = self.tables.setdefault(sort, {}).setdefault(name, {})
         known["prov:type"] = {"$": type_, "type": "prov:QUALIFIED_NAME"}

@@ -253,7 +253,7 @@ class SpanSource:
         }
 
     def _work(self, run: RunId, ended: Receipt, last: int) -> SpanWork:
-        """Return what a run did before it ended."""
+        """Return the work of a run before it ended."""
         if (seen := self._memory.find_work(run, ended, last)) is not None:
             return seen
         work = SpanWork()
@@ -272,7 +272,7 @@ class SpanSource:
         return read_transfers(self._view, handoff, until=until)
 
     def _ended(self, handoff: HandoffId, receipt: Receipt, at: int) -> Iterator[SpanRecord]:
-        """Yield the span of a transfer that ends here; or, of one that is over, what is said of it now."""
+        """Yield the span of a transfer that ends here; of one that has ended before, the news about it."""
         last = self._transfers_of(handoff, at)[-1]
         if last.ended is not None and last.ended.id == receipt.id:
             yield self._transfer(last, receipt)
@@ -399,7 +399,7 @@ class SpanSource:
         return {AGENT_ID: agent, AGENT_NAME: agent}
 
     def _receipt_facts(self, began: Receipt, ended: Receipt) -> dict[str, Fact]:
-        """Return the receipts behind a span, the digests of what was said, and the words if they were asked for."""
+        """Return the receipts behind a span, the digests of its texts, and the texts if they were asked for."""
         facts: dict[str, Fact] = {f"{OURS}receipt.began": began.id, f"{OURS}receipt.ended": ended.id}
         for receipt in (began,) if began.id == ended.id else (began, ended):
             for name in _WORDS.keys() & receipt.content.keys():

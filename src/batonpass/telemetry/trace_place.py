@@ -25,7 +25,7 @@ def caller_of(started: Receipt) -> TraceParent | None:
 
 
 class TracePlaces:
-    """Finds the places of runs. It remembers what it found: receipts never change."""
+    """Finds the places of runs. It remembers its answers: receipts never change."""
 
     def __init__(self, view: LedgerView, begun: Mapping[RunId, Receipt] | None = None) -> None:
         self._view = view
@@ -45,6 +45,6 @@ class TracePlaces:
 
 
 def traceparent_of(view: LedgerView, run: RunId) -> TraceParent:
-    """Return what is sent to whoever goes on below a run. Raises `NotFoundError`."""
+    """Return the header for work that goes on below a run elsewhere. Raises `NotFoundError`."""
     place = TracePlaces(view).place(run)
     return make_traceparent(place.trace, place.span)

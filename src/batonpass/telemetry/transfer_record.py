@@ -1,7 +1,7 @@
 """The transfers of one handoff: from an offer, or from the decision to try again, until somebody delivered or gave up.
 
 A span is sent when it is over and never again, so a handoff that is tried again is a second transfer, linked to the
-first. Only what stands before its end in the ledger counts: made again later, a transfer is the same.
+first. Only receipts before its end in the ledger count, so a transfer that is read again later is the same.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _END = (
 
 
 class TransferRecord(Struct, kw_only=True):
-    """One transfer: the receipt that began it, what happened to it, and the receipt that ended it."""
+    """One transfer: the receipt that began it, the events since then, and the receipt that ended it."""
 
     began: Receipt
     ended: Receipt | None = None

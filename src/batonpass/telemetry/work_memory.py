@@ -1,7 +1,7 @@
-"""What came by of runs and handoffs, so that nobody reads it again when they end.
+"""The memory of a reader: its notes on runs and handoffs, so that it need not read their receipts again.
 
-A reader that goes through a ledger by position has seen nearly everything that a span tells. What it has not seen, or
-has forgotten, it reads from the ledger: the spans are the same.
+A reader that goes through a ledger by position has seen nearly everything that a span tells. Receipts that it has not
+seen, or has forgotten, it reads from the ledger: the spans are the same.
 """
 
 from typing import Final, TypeVar
@@ -30,7 +30,7 @@ V = TypeVar("V")
 
 
 class SpanWork(Struct, kw_only=True):
-    """What a run did up to one of its receipts, as its span tells it."""
+    """The work of a run up to one of its receipts, as its span tells it."""
 
     seq: int = 0  # of the last receipt that is in it
     calls: int = 0
@@ -55,7 +55,7 @@ class SpanWork(Struct, kw_only=True):
 
 
 class WorkMemory(Struct, kw_only=True):
-    """What one reader remembers. Receipts come by position, each once and none left out."""
+    """The memory of one reader. Receipts come by position, each once and none left out."""
 
     begun: dict[RunId, Receipt] = field(default_factory=dict)  # the first receipts of runs
     work: dict[RunId, SpanWork] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class WorkMemory(Struct, kw_only=True):
             del self.work[run]  # something is missing here, and in the ledger it is not
 
     def find_work(self, run: RunId, ended: Receipt, last: int) -> SpanWork | None:
-        """Return what a run did up to a seq, at which it ended; None if that was not seen whole."""
+        """Return the work of a run up to the seq at which it ended; None if not all of it was seen."""
         work = self.work.get(run)
         until = last - 1 if ended.stream == StreamId(run) else last
         return work if work is not None and work.seq == until else None

@@ -178,7 +178,7 @@ def _noted_approval(noted: NotedBy) -> TrailNote:
 
 
 def approval_words(approval: Approval) -> str:
-    """Return a ruling in words: by whom, how far proven, what they were shown and for how long."""
+    """Return a ruling in words: by whom, how far proven, which text they were shown and for how long."""
     parts = [f"{'approved' if approval.is_for else 'denied'} by {approval.by} ({proven(approval.body)})"]
     if approval.is_for:
         parts.append("was shown nothing" if approval.shown is None else f"was shown {approval.shown[:12]}")

@@ -1,7 +1,8 @@
 """The notes of a commit: whose lines it brought, as this ledger knows it, and the proofs of the calls behind them.
 
 The answer is that of blame for the files of the commit, limited to the lines that are new in it. A proof opens only
-what the commit publishes anyway: a change with a line that is in neither side of the committed file stays closed.
+changes that the commit publishes anyway: a change with a line that is in neither side of the committed file stays
+closed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -222,7 +223,7 @@ class NoteWriter(CommitReader):
     def _edges(self, file: _ChangedFile, blame: Blame, parent: str | None) -> frozenset[int]:
         """Return the lines that git takes for older ones, though they are somebody else's.
 
-        Where a brace and a line were added beside a brace, git says which brace is new; what was recorded knows it.
+        Where a brace and a line were added beside a brace, git guesses which brace is new; the record knows.
         """
         found = _find_edges(file)
         if not found or parent is None or not file.old_data:

@@ -58,10 +58,10 @@ Attached = tuple[StoredReceipt, Receipt, ContentId, Artifact]
 
 
 def blame_effect(view: LedgerView, given: str) -> Blame:
-    """Return who made a call and what it changed; given the end of an id, or a target.
+    """Return the caller and the changes of a call, given the end of its id or a target.
 
-    A target is what a tool says it changed, like `https://host/orders`. Then all calls that changed it are listed, the
-    latest first. Raises `NotFoundError` and `AmbiguousIdError`.
+    A target is the name of a changed thing, as the tool gives it, like `https://host/orders`. Then all calls that
+    changed it are listed, the latest first. Raises `NotFoundError` and `AmbiguousIdError`.
     """
     try:
         meant = get_meant(view, given, (CALL, RECEIPT))

@@ -1,10 +1,10 @@
 """Blame as `git blame --porcelain` prints it, so that every program that reads git's output reads ours.
 
-A line that only git knows has git's own commit and headers; what trailers say of the whole commit is a header more. A
-line of an agent has the agent as its author, the human
-as its committer and the task as its summary. Readers remember the headers of a commit by its name, and one commit may
-hold lines of two agents, so such a line has a made name; its commit is in a header of ours. Headers of ours begin with
-`batonpass-`; readers of git's format skip headers that they do not know.
+A line that only git knows has git's own commit and headers; claims in trailers about the whole commit are one more
+header. A line of an agent has the agent as its author, the human as its committer and the task as its summary. Readers
+remember the headers of a commit by its name, and one commit may hold lines of two agents, so such a line has a made
+name; its commit is in a header of ours. Headers of ours begin with `batonpass-`; readers of git's format skip headers
+that they do not know.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Chains of grants: who granted what to whom, and what was revoked."""
+"""Chains of grants: the giver, receiver and terms of each hop, and revocations."""
 
 from collections.abc import Iterator
 from datetime import datetime

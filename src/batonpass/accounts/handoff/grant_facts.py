@@ -1,4 +1,4 @@
-"""A chain of grants for programs: who gave what at each hop, how much is used, and whether it is still valid."""
+"""A chain of grants for programs: giver and terms of each hop, how much is used, and whether it is still valid."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The briefing of a handoff, read from receipts: what its receiver is told, whether or not anybody took it yet."""
+"""The briefing of a handoff, read from receipts: the text for its receiver, whether or not it was accepted yet."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -69,8 +69,9 @@ def find_way(view: LedgerView, target: Target) -> tuple[Way, ...]:
     """Return the shortest way of all content from outside to a run, handoff, call or receipt.
 
     Sources whose words appear in the target come first, then those whose words appear on the way, then the shortest
-    ways. For a run this is everything that ever reached it; for anything else, what stood when it was recorded. For a
-    handoff it is what came with the offer; if nothing did, what reached its attempts. Raises `NotFoundError`.
+    ways. For a run this is all content that ever reached it; for a call or a receipt, the content that had arrived when
+    it was recorded. For a handoff it is the content that came with the offer; if none did, the content that reached its
+    attempts. Raises `NotFoundError`.
     """
     asked = _find_asked(view, target)
     spread, found, receipts = _spread_to(view, asked)

@@ -25,7 +25,7 @@ _CLASSES: Final = (
 
 
 def render_mermaid(trail: Trail, *, calls: bool = True) -> Iterator[str]:
-    """Yield the lines of a flowchart: who handed what to whom, and the results; only a part if it is large."""
+    """Yield the lines of a flowchart of handoffs and results; only a part if it is large."""
     yield "flowchart TD"
     said = [trail.principal, *([_quoted(trail.intent)] if trail.intent else [])]
     said += [] if trail.mark is None else [trail.mark]

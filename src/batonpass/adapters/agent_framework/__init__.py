@@ -41,9 +41,9 @@ def record(
 
     `by` is the principal for whom agents work that no current run has; the last words of the user are the intent.
     `tools` declare tools by name, with functions that `batonpass.tool` declared; a function that has both decorators
-    needs no entry. `grants` say what agents may, by name: such an agent is enforced, and its children get at most what
-    it may delegate. `items` are constraints and exclusions that hold for each new root run. Models of enforced runs
-    also get a briefing and marked results from outside; `brief` says so for all runs, or for none. Raises
+    needs no entry. `grants` are the grants of agents, by name: such an agent is enforced, and its children get no more
+    than it may delegate. `items` are constraints and exclusions that hold for each new root run. Models of enforced
+    runs also get a briefing and marked results from outside; `brief` says so for all runs, or for none. Raises
     `MissingExtraError`.
     """
     VERSIONS.require()

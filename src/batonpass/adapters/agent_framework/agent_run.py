@@ -43,14 +43,14 @@ CALLER: Final[ContextVar[AgentWork | None]] = ContextVar("batonpass_agent_framew
 
 
 class ModelRequests(ChatMiddleware):
-    """Sees what the model of one run gets: then its agent has begun."""
+    """Sees each request to the model of one run. With the first request, its agent has begun."""
 
     def __init__(self, ledger: FrameworkLedger, work: AgentWork) -> None:
         self._ledger = ledger
         self._work = work
 
     async def process(self, context: ChatContext, call_next: Next) -> None:
-        """Start the run or accept the handoff, with a checkpoint; add the briefing to what the model gets."""
+        """Start the run or accept the handoff, with a checkpoint; add the briefing to its request."""
         work, messages = self._work, list(context.messages)
         offered = (context.options or {}).get("tools") or ()
         self._ledger.leave_uncovered([_tool_name(one) for one in offered if not isinstance(one, FunctionTool)])
@@ -194,7 +194,7 @@ def _arguments(given: Any) -> dict[str, Any]:
 
 
 def _plain(result: Any) -> Any:
-    """Return a result as it is recorded: the text of contents that are texts, else what they are as JSON."""
+    """Return a result as it is recorded: the text of contents that are texts, else their JSON."""
     if isinstance(result, list) and all(isinstance(one, Content) for one in result):
         if all(one.type == "text" for one in result):
             return "".join(one.text or "" for one in result)

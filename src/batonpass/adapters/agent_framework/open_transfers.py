@@ -1,7 +1,7 @@
 """Conversations that one agent of a workflow has handed on, until the next one begins. It needs the extra.
 
-A handoff workflow runs its agents one after another, and tells none of them who was before. So what was offered is kept
-here, and found by the name of the agent and the words that the conversation is about.
+A handoff workflow runs its agents one after another, and tells none of them who was before. So the offer is kept here,
+and found by the name of the agent and the words that the conversation is about.
 """
 
 import threading
@@ -35,7 +35,7 @@ class OpenTransfers:
     def take(self, agent: str, words: str) -> tuple[AgentWork, tuple[AgentWork, ...]] | None:
         """Return the work of an agent to which the conversation was handed, and those before it.
 
-        What was offered to others in the same turn is dropped: the framework carries out one transfer.
+        Offers to others in the same turn are dropped: the framework carries out one transfer.
         """
         with self._lock:
             fitting = [
@@ -51,7 +51,7 @@ class OpenTransfers:
         return taken, fitting[0].before
 
     def give_up(self) -> None:
-        """End everything that still waits: what was offered is dropped, and those before it end."""
+        """End all that still waits: open offers are dropped, and the agents before them end."""
         with self._lock:
             left, self._open = self._open, []
         for transfer in left:

@@ -49,7 +49,7 @@ class RecordedAgents(AgentMiddleware):
     async def resume(self, agent: Any, which: str = LAST, **options: Any) -> AgentResponse[Any]:
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
-        Only its own agent runs, from its last messages on, and what it had finished is not done again. Raises
+        Only its own agent runs, from its last messages on, and its finished work is not repeated. Raises
         `InvalidValueError` if it is the work of another agent than the one given.
         """
         run = await in_thread(lambda: reopen(self._ledger, which))

@@ -1,7 +1,7 @@
 """Who called a hook. Copilot CLI and Cursor run the hooks that were written for Claude Code.
 
-The payload decides. What the environment of the hook says only confirms it, because every program that an agent starts
-inherits it, another agent too. What could be either is an event of the agent whose hook it is.
+The payload decides. The environment of the hook only confirms it, because every program that an agent starts inherits
+it, and that may be another agent. An event that could be of either agent belongs to the agent whose hook it is.
 """
 
 from collections.abc import Mapping

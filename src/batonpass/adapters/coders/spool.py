@@ -23,7 +23,7 @@ def find_spooled(home: Path) -> Iterator[Path]:
 def drain(home: Path, note: Callable[[Mapping[str, Any] | None, str, Coder], None]) -> int:
     """Note each waiting event as a gap, then remove it; return their number.
 
-    Raises what `note` raises, and leaves that event in place. An event that was noted but not removed is noted again:
+    Raises the errors of `note`, and leaves that event in place. An event that was noted but not removed is noted again:
     twice is better than never.
     """
     count = 0

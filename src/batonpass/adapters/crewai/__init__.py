@@ -42,10 +42,10 @@ def record(
 
     `by` is the principal for whom agents work that no current run has; the description of their task is the intent.
     `tools` declare tools by name, with functions that `batonpass.tool` declared; a function that has both decorators
-    needs no entry. `grants` say what agents may, by role: such an agent is enforced, and its children get at most what
-    it may delegate. `items` are constraints and exclusions that hold for each new root run. Models of enforced runs
-    also get a briefing and marked results from outside; `brief` says so for all runs, or for none. Close the returned
-    recording to stop; a second one takes the place of the first. Raises `MissingExtraError`.
+    needs no entry. `grants` are the grants of agents, by role: such an agent is enforced, and its children get no more
+    than it may delegate. `items` are constraints and exclusions that hold for each new root run. Models of enforced
+    runs also get a briefing and marked results from outside; `brief` says so for all runs, or for none. Close the
+    returned recording to stop; a second one takes the place of the first. Raises `MissingExtraError`.
     """
     VERSIONS.require()
     from batonpass.adapters.crewai.recorded_crews import CrewRecording  # noqa: PLC0415 - needs the framework

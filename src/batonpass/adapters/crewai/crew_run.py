@@ -45,7 +45,7 @@ class CrewRun:
         return works[-1] if works else self.caller
 
     def note_result(self, task: object, result: str) -> None:
-        """Note what a task gave back: its run can still hand off."""
+        """Note the result of a task. Its run is still open: it may hand off."""
         with self._lock:
             self._results.pop(id(task), None)
             self._results[id(task)] = result

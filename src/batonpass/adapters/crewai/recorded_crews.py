@@ -36,7 +36,7 @@ NO_OUTPUT: Final = "The result of the task."
 
 
 class CrewRecording:
-    """The recording of a process. Close it, or leave it as a context, to stop; what was recorded stays."""
+    """The recording of a process. Close it, or leave its context, to stop; the record stays."""
 
     _current: ClassVar["CrewRecording | None"] = None
     _lock: ClassVar = threading.Lock()
@@ -83,8 +83,8 @@ class CrewRecording:
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
         The crew has the agent that goes on, and so may a list of agents. Only that one works, from its last messages
-        on, and what it had finished is not done again. Returns what its task gives back. Raises `NotFoundError` if
-        there is no such agent.
+        on, and its finished work is not repeated. Returns the result of its task. Raises `NotFoundError` if there is no
+        such agent.
         """
         run = reopen(self._ledger, which)
         agents = crew.agents if isinstance(crew, Crew) else crew
@@ -313,7 +313,7 @@ class CrewRecording:
             return None
 
     def _closed(self, work: AgentWork, what: str, act: Callable[[], Any]) -> Any:
-        """Act in a hook that fails closed: what an enforced agent asks for is not done if we fail."""
+        """Act in a hook that fails closed: if we fail, the request of an enforced agent is not carried out."""
         try:
             return act()
         except BatonpassError as error:
@@ -372,7 +372,7 @@ def _name_of(agent: Any) -> str:
 
 
 def _words_of(messages: object) -> str:
-    """Return the last words of the user in what an agent was kicked off with."""
+    """Return the last words of the user in the input of a kickoff."""
     if isinstance(messages, str):
         return messages
     given = messages if isinstance(messages, Sequence) else ()

@@ -1,4 +1,4 @@
-"""One agent at a task: what its model is told, and from which messages it can go on. It needs the extra."""
+"""One agent at a task: the words for its model, and the messages from which it can go on. It needs the extra."""
 
 import json
 from collections.abc import Mapping
@@ -27,9 +27,10 @@ class TaskWork:
     kept: list[Any] | None = None
 
     def prepare(self, context: Any) -> None:
-        """Start the run or accept the handoff, with a checkpoint; add the briefing to what the model gets.
+        """Start the run or accept the handoff, with a checkpoint; add the briefing to the model's request.
 
-        Raises what the work raises, and `CallSuspendedError` if a call of it waits for somebody: then it is over.
+        Raises the errors of `AgentWork.open`, and `CallSuspendedError` if one of its calls waits for a person: then it
+        is over.
         """
         self.open()
         if self.work.waits is not None:

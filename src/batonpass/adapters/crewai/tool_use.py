@@ -88,11 +88,11 @@ class AskedUse:
             self._tried(lambda: self._finish(begun, call, made.value))
 
     def _tried(self, act: Callable[[], Done]) -> Done | None:
-        """Do something of ours; a fault stops only what is enforced."""
+        """Run a step of the recorder; its errors stop only enforced work."""
         return self._ledger.attempt(act, enforced=self.work.enforced)
 
     def _begin(self, arguments: Mapping[str, Any]) -> tuple[Begun | None, FrameworkCall | None]:
-        """Return what was judged before, if it is that; else judge what is made now: a repetition, or changed."""
+        """Return the call that was judged before, if it is the same; else judge it now: it is repeated, or changed."""
         if self._waits and self._call is not None and dict(self._call.kwargs) != dict(arguments):
             self._leave()
         if not self._waits:
@@ -118,7 +118,7 @@ class AskedUse:
         self._waits = False
 
     def end(self, context: Any) -> str | None:
-        """Return what the model reads instead of the result, or None: the refusal, the known result, or marked data."""
+        """Return the text for the model instead of the result, or None: a refusal, a known result, or marked data."""
         self._leave()
         if self.refused is not None:
             return self.work.tell_refusal(self.refused)

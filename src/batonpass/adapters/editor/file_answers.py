@@ -30,7 +30,7 @@ class FileAnswers:
         self._kept: OrderedDict[Path, tuple[_Key, float, Blame | BatonpassError]] = OrderedDict()
 
     def of(self, path: Path) -> Blame:
-        """Return who wrote the lines of a file. Raises what `blame_beside` raises."""
+        """Return who wrote the lines of a file. Raises the errors of `blame_beside`."""
         settings = ledger_beside(path, self._ledger)
         url = None if settings is None else settings.ledger
         key = _signs(path, url)

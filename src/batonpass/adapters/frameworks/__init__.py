@@ -1,1 +1,1 @@
-"""What the adapters of agent frameworks share: one agent at work is one run, whatever framework drives it."""
+"""The common part of the adapters for agent frameworks: one agent at work is one run, in every framework."""

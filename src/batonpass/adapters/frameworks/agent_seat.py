@@ -1,4 +1,4 @@
-"""Where an agent of a framework works while several are at work: its seat, who put it there, and what ends its work."""
+"""Seats: where an agent of a framework works beside others, who put it there, and which event ends its work."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from batonpass.model.base.ids import as_agent
 
 
 class SeatEnd(StrEnum):
-    """What ends the work of an agent."""
+    """The event that ends the work of an agent."""
 
     RUN = "run"  # the invocation: of the agent that a person talks to, and of those to which that was passed
     TOOL = "tool"  # the tool in which the agent works has returned
@@ -83,7 +83,7 @@ def take_offer(offered: list[AgentSeat], agent: str) -> tuple[AgentSeat | None, 
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return our own error behind an error of a framework, which wraps what others raise; else the error itself."""
+    """Return our own error inside an error of a framework, which wraps the errors of others; else the error itself."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, BatonpassError):

@@ -93,13 +93,13 @@ class AgentWork:
 
     @property
     def marks(self) -> bool:
-        """Return whether its model is told more than by its framework: the briefing, and what came from outside."""
+        """Return whether we add to its model's input: the briefing, and marks around content from outside."""
         return self._ledger.briefs(enforced=self._enforced)
 
     def open(self, made_of: Callable[[], Makeup] | None = None) -> None:
         """Begin its run, once: a root is started, a handoff accepted. Raises `BatonpassError` if it is enforced.
 
-        `made_of` tells what the agent is made of: model, prompt and tools. It is asked only if the run begins.
+        `made_of` returns the parts of the agent: model, prompt and tools. It is called only if the run begins.
         """
         with self._lock:
             if self._run is not None or self._lost:
@@ -198,7 +198,7 @@ class AgentWork:
             self._attempt(lambda: fail_call(desk_of(self._ledger.relay), holding, begun, call, error, made=made))
 
     def end(self, begun: Begun, call: FrameworkCall, value: object) -> object:
-        """Record the result of a call, and return what its model reads: the result, quoted if it is from outside."""
+        """Record the result of a call, and return it as its model reads it: quoted if it is from outside."""
         try:
             self.finish(begun, call, value)
         except (CallError, GrantError) as error:
@@ -234,8 +234,8 @@ class AgentWork:
 
         Without a key, the same words are the same handoff if that is held or ended in an earlier process: it goes on,
         or its result is known. If it ended here, the framework means to have it done once more; only an enforced one
-        that failed is then another attempt. `context` is what the agent is told besides the task. Raises `HandoffError`
-        and `GrantError` if it is refused or held; both are recorded.
+        that failed is then another attempt. `context` is further text for the agent, beside the task. Raises
+        `HandoffError` and `GrantError` if it is refused or held; both are recorded.
         """
         if self._run is None:
             return self._unrecorded(to)

@@ -23,7 +23,7 @@ def framework_call(declared: Declared, arguments: Mapping[str, Any]) -> Framewor
 
 
 class DeclaredTools:
-    """What a program declares about its tools, by their names in the framework."""
+    """The declarations of a program about its tools, by their names in the framework."""
 
     def __init__(self, declared: Mapping[str, Callable[..., Any]]) -> None:
         self._declared = {name: declared_of(function) for name, function in declared.items()}

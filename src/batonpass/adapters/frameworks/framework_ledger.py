@@ -1,4 +1,4 @@
-"""What a program says once about its framework: for whom it works, what its tools do, and what its agents may."""
+"""The settings of a program for its framework: the principal, the declarations of tools, and the grants of agents."""
 
 import threading
 import warnings
@@ -25,7 +25,7 @@ _AT_PROVIDER: Final = "runs at the model's provider"
 
 
 class FrameworkLedger:
-    """Where the agents of one framework are recorded, and what a program said about them. Safe with several threads."""
+    """The ledger for the agents of one framework, and the program's settings for them. Safe with several threads."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class FrameworkLedger:
         return enforced if self._brief is None else self._brief
 
     def grant_for(self, run: LiveRun, to: AgentId) -> Grant | None:
-        """Return what an agent gets from its sender: as the program says, else all that the sender may delegate.
+        """Return the grant that an agent gets from its sender: the program's, else all that the sender may delegate.
 
         None if a table of the policy decides, or if the sender has no grant.
         """

@@ -80,7 +80,7 @@ def begin_work(
 
 
 def _granted_before(ledger: FrameworkLedger, turn: ThreadTurn, agent: AgentId) -> GrantRequest | None:
-    """Return what an agent was granted in this conversation: with its next words a person talks to the same agent.
+    """Return the grant of an agent earlier in this conversation: the person's next words go to the same agent.
 
     Otherwise an agent that is held to the grant of its sender would be free of it one turn later.
     """

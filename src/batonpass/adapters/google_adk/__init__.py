@@ -41,10 +41,10 @@ def record(
 
     `by` is the principal for whom agents work that no current run has, by default the user of the session; the user's
     message is the intent. `tools` declare tools by name, with functions that `batonpass.tool` declared; a function that
-    has the decorator needs no entry. `grants` say what agents may, by name: such an agent is enforced, and its children
-    get at most what it may delegate. `items` are constraints and exclusions that hold for each new root run. Models of
-    enforced runs also get a briefing and marked results from outside; `brief` says so for all runs, or for none.
-    Raises `MissingExtraError` if ADK is not installed.
+    has the decorator needs no entry. `grants` are the grants of agents, by name: such an agent is enforced, and its
+    children get no more than it may delegate. `items` are constraints and exclusions that hold for each new root run.
+    Models of enforced runs also get a briefing and marked results from outside; `brief` says so for all runs, or for
+    none. Raises `MissingExtraError` if ADK is not installed.
     """
     VERSIONS.require()
     from batonpass.adapters.google_adk.adk_plugin import AdkPlugin  # noqa: PLC0415 - needs the framework

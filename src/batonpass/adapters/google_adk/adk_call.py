@@ -50,7 +50,7 @@ class PlannedCall:
     turn: asyncio.Lock  # calls of one turn are judged in the order in which the model asked for them
 
     async def make(self, tool: BaseTool, args: dict[str, Any], inner: Callable[[], Awaitable[Any]]) -> Any:
-        """Make the call, or let the agent behind the tool work; return what the model reads."""
+        """Make the call, or let the agent behind the tool work; return the answer for the model."""
         if isinstance(tool, AgentTool) and tool.include_plugins:
             return await inner() if _is_deferred(tool) else await self._ask_agent(tool, args, inner)
         if isinstance(tool, AgentTool):
@@ -191,7 +191,7 @@ async def _run_recorded(tool: BaseTool, *, args: dict[str, Any], tool_context: T
 
 
 def refused(error: BatonpassError) -> dict[str, str]:
-    """Return what a model reads in place of the result of a call that was not made."""
+    """Return the answer for a model in place of the result of a call that was not made."""
     return {"error": sentence_for(error)}
 
 

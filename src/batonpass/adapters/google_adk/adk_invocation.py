@@ -1,4 +1,4 @@
-"""One invocation of an ADK runner: which agents are at work in it, and what was offered to which. It needs the extra.
+"""One invocation of an ADK runner: the agents at work in it, and the open offers of each. It needs the extra.
 
 An agent has a seat while it works. Its seat is known by the branch of the conversation and by its name, because the
 same agent may work in several branches at once.
@@ -59,12 +59,12 @@ class AdkInvocation:
         return seats[0] if seats else None
 
     def close(self) -> None:
-        """End what is still at work, the latest first, with what was said last."""
+        """End all open work, the latest first, with the last words as its result."""
         for seat in self.open_seats():
             seat.close(self.said)
 
     def abort(self, error: BaseException) -> None:
-        """End what is still at work by an error, the latest first."""
+        """End all open work by an error, the latest first."""
         for seat in self.open_seats():
             seat.abort(error)
 
@@ -90,7 +90,7 @@ def task_of(arguments: Mapping[str, Any]) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return what an agent gave back, as text."""
+    """Return the result of an agent, as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
 
 

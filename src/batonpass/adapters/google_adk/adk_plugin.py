@@ -63,7 +63,7 @@ class AdkPlugin(BasePlugin):
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
         `agent` is an app or an agent from which the one that goes on can be reached. Only that one works, from its last
-        messages on, and what it had finished is not done again. `services` are those of its runner. Return its events.
+        messages on, and its finished work is not repeated. `services` are those of its runner. Return its events.
         Raises `NotFoundError` if there is no such agent, and `CallSuspendedError` if it waits for somebody again.
         """
         run = await in_thread(lambda: reopen(self._ledger, which))
@@ -148,7 +148,7 @@ class AdkPlugin(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Start the run or accept the handoff, with a checkpoint; add the briefing to what the model gets."""
+        """Start the run or accept the handoff, with a checkpoint; add the briefing to its request."""
         seat = self._find_seat(callback_context)
         if seat is None:
             return None
@@ -236,7 +236,7 @@ class AdkPlugin(BasePlugin):
         return None
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
-        """Note what agents say, and end the work on a task when the framework answers the call that gave it."""
+        """Note the words of agents, and end the work on a task when the framework answers the call that gave it."""
         invocation = self._invocations.get(invocation_context.invocation_id)
         if invocation is None or event.partial:
             return
@@ -292,7 +292,7 @@ class AdkPlugin(BasePlugin):
             await self._safely(lambda: invocation.abort(error))
 
     async def close(self) -> None:
-        """End what waits for its user: its runner is closed, so nobody can answer."""
+        """End all work that waits for its user: its runner is closed, so nobody can answer."""
         for paused in self._paused.values():
             self._forget(paused)
             await self._safely(paused.close)
@@ -324,7 +324,7 @@ class AdkPlugin(BasePlugin):
             self._turns.pop(seat, None)
 
     def _abandon(self, name: str, invocation: AdkInvocation, _: object) -> None:
-        """End what a task left open that was cancelled: the framework tells plugins nothing of it."""
+        """End the open work of a cancelled task: the framework does not tell plugins of it."""
         if self._invocations.get(name) is invocation:
             del self._invocations[name]
             self._forget(invocation)

@@ -1,4 +1,4 @@
-"""What a model asks for with a tool call: a call, a transfer, or the work of another agent. It needs the extra."""
+"""Requests of a model by a tool call: for a call, a transfer, or the work of another agent. It needs the extra."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ class ToolFailedError(Exception):
 
 
 class AskedTool:
-    """What a model asks for with a tool call: a call, or a handoff in the form of one."""
+    """A request of a model by a tool call: for a call, or for a handoff in the form of one."""
 
     def __init__(self, works: GraphWorks, moment: GraphMoment, work: AgentWork, request: Any) -> None:
         self.works = works
@@ -56,7 +56,7 @@ class AskedTool:
         self.caller = Caller(work, self.key)
 
     def begin(self) -> ToolMessage | None:
-        """Decide about it before anything is done; return what the model reads instead, if there is something."""
+        """Decide about it before anything is done; return the answer for the model if it is not to be done."""
         raise NotImplementedError
 
     @contextlib.contextmanager
@@ -66,13 +66,13 @@ class AskedTool:
             yield
 
     def fail(self, error: BaseException) -> ToolMessage | None:
-        """Record that it failed. Return what the model reads; None if the error goes on."""
+        """Record that it failed. Return the answer for the model; None if the error is raised on."""
         if isinstance(error, CallError | GrantError | HandoffError):
             return self.tell(self.work.tell_refusal(error), refused=True)
         return None
 
     def end(self, result: Any) -> Any:
-        """Record its result, and return what LangGraph gets."""
+        """Record its result, and return the answer for LangGraph."""
         return result
 
     def tell(self, content: Any, *, refused: bool) -> ToolMessage:
@@ -85,7 +85,7 @@ class AskedTool:
         )
 
     def judged(self, judge: Callable[[], BatonpassError | None]) -> ToolMessage | None:
-        """Return the refusal for the model; None if there is none. What waits for a person pauses the graph."""
+        """Return the refusal for the model; None if there is none. If it waits for a person, the graph pauses."""
         while isinstance(error := judge(), HELD) and self.moment.is_kept:
             pause(self.moment, error)
         return None if error is None else self.tell(sentence_for(error), refused=True)

@@ -1,4 +1,4 @@
-"""What runs in LangGraph at this moment, and inside of what. It needs the extra.
+"""The nodes that LangGraph runs at this moment, and the graphs around them. It needs the extra.
 
 LangChain tells callback handlers when a run begins and how it ends: graphs, their nodes, and tools. We hear it through
 a hook of LangChain's own, so that nobody has to pass a handler. A middleware with `before_agent` and `after_agent`
@@ -57,7 +57,7 @@ class SeenRun:
         return None
 
     def hold(self, error: BatonpassError) -> None:
-        """Note what this graph, and all graphs around it, wait for."""
+        """Note that this graph, and all graphs around it, wait for a person, as the error says."""
         run: SeenRun | None = self
         while run is not None:
             run.held = run.held or error
@@ -85,9 +85,9 @@ class GraphWatch(BaseCallbackHandler):
         self._untold: dict[tuple[Any, str], SeenRun] = {}  # by thread and namespace
 
     def find(self, config: Mapping[str, Any]) -> GraphPlace:
-        """Return the node that a config belongs to. If LangChain tells us nothing, it is what the config says.
+        """Return the node that a config belongs to. If LangChain tells us nothing, take it from the config.
 
-        Calls are judged and recorded then too. But the end of a graph is guessed, and what runs next is not known.
+        Calls are judged and recorded then too. But the end of a graph is guessed, and the next node is not known.
         """
         inside = getattr(config.get("callbacks"), "parent_run_id", None)
         run = None if inside is None else self._seen.get(inside)

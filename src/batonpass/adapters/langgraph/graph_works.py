@@ -1,9 +1,9 @@
-"""Which agent is at work in which graph: what begins it, whom it hands to, and what ends it. It needs the extra.
+"""The agents at work in each graph: how they begin, to whom they hand off, and how they end. It needs the extra.
 
-An agent is a graph. It begins when its model or a tool of it is first called, and what its graph does next decides how
-it ends. If the graph ends, the agent has its result. If the graph is left by a command to the graph around it, the
-agent has transferred the conversation, and waits there: if that graph runs it again, it goes on; if that graph ends,
-the result of that graph is its result too.
+An agent is a graph. It begins when its model or one of its tools is first called, and the next step of its graph
+decides how it ends. If the graph ends, the agent has its result. If the graph is left by a command to the graph around
+it, the agent has transferred the conversation, and waits there: if that graph runs it again, it goes on; if that graph
+ends, the result of that graph is its result too.
 """
 
 import json
@@ -96,7 +96,7 @@ class GraphScope:
 
 @dataclass(frozen=True)
 class GraphMoment:
-    """A node of an agent's graph at work, or a node that is an agent: where it is, and what it sees."""
+    """A node of an agent's graph at work, or a node that is an agent: its place and its state."""
 
     place: GraphPlace
     config: Mapping[str, Any]
@@ -112,7 +112,7 @@ class GraphMoment:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether LangGraph keeps what it needs to go on, if the graph pauses or fails."""
+        """Return whether LangGraph keeps the state from which it can go on, if the graph pauses or fails."""
         return self.configured.get(_CHECKPOINTER) not in {None, False}
 
     @property
@@ -122,7 +122,7 @@ class GraphMoment:
 
     @property
     def configured(self) -> Mapping[str, Any]:
-        """Return what the program and LangGraph configured."""
+        """Return the configuration by the program and LangGraph."""
         found = self.config.get("configurable")
         return found if isinstance(found, Mapping) else {}
 
@@ -370,7 +370,7 @@ def text_of(message: Any) -> str:
 
 
 def result_of(output: Any) -> str:
-    """Return what an agent gave back: the text of its last message; if there are no messages, the output itself."""
+    """Return the result of an agent: the text of its last message; if there are no messages, the output itself."""
     messages = messages_of(output)
     if messages and hasattr(messages[-1], "content"):
         return text_of(messages[-1])

@@ -1,6 +1,6 @@
 """The middleware that records: it sees requests to models and tool calls, and decides about them. It needs the extra.
 
-What it does between two steps of LangGraph blocks on the ledger only; the asynchronous forms do it in a thread.
+Its work between two steps of LangGraph blocks on the ledger only; the asynchronous forms do it in a thread.
 """
 
 import contextlib
@@ -62,9 +62,9 @@ class RecordedGraphs(AgentMiddleware):
     def resume(self, agent: Any, which: str = LAST, **options: Any) -> Any:
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
-        Only its own agent runs, from its last messages on, and what it had finished is not done again. To go on with
-        the whole graph, invoke it with its thread, as without us. Raises `InvalidValueError` if it is the work of
-        another agent than the one given.
+        Only its own agent runs, from its last messages on, and its finished work is not repeated. To go on with the
+        whole graph, invoke it with its thread, as without us. Raises `InvalidValueError` if it is the work of another
+        agent than the one given.
         """
         work, given = self._reopen(agent, which)
         with _resumed(work):
@@ -100,7 +100,7 @@ class RecordedGraphs(AgentMiddleware):
             return guess(await handler(prepared))
 
     def _prepared(self, moment: GraphMoment, request: Any) -> Any:
-        """Start the run or accept the handoff of an agent, with a checkpoint, and return what its model gets."""
+        """Start the run or accept the handoff of an agent, with a checkpoint, and return the request for its model."""
         self.ledger.leave_uncovered([_name_of(tool) for tool in request.tools if isinstance(tool, Mapping)])
         work = self._open(moment, lambda: _made_of(request))
         if work.waits is not None:
@@ -111,7 +111,7 @@ class RecordedGraphs(AgentMiddleware):
         return request.override(messages=[HumanMessage(briefing), *request.messages]) if briefing else request
 
     def _open(self, moment: GraphMoment, made_of: Callable[[], Makeup] | None = None) -> AgentWork:
-        """Return the work of an agent, which has begun. Raises what `AgentWork.open` raises, and a pause."""
+        """Return the work of an agent, which has begun. Raises the errors of `AgentWork.open`, and a pause."""
         while True:
             try:
                 work = self._works.find(moment)

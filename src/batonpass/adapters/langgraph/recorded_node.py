@@ -1,8 +1,8 @@
 """Nodes of graphs that are agents: functions with a name. It needs the extra.
 
 A graph that somebody wrote by hand has no agents, only nodes. A node that is decorated is an agent, which begins when
-its function is called. What its function returns says what the graph does next: a command that goes to another such
-node is a handoff to that agent. Everything else is the result of this one.
+its function is called. Its function returns the next step of the graph: a command that goes to another such node is a
+handoff to that agent. Everything else is the result of this one.
 """
 
 import contextlib
@@ -120,7 +120,7 @@ class NodeVisit:
             yield
 
     def end(self, result: Any) -> None:
-        """Record what the function returned: a result, or a handoff. Raises `HandoffError` and `GrantError`."""
+        """Record the answer of the function: a result, or a handoff. Raises `HandoffError` and `GrantError`."""
         work, moment = self._work, self._moment
         assert work is not None  # noqa: S101 - as above
         goes = [one for one in _targets(result) if _name_of(one) in self._agents]
@@ -161,7 +161,7 @@ class NodeVisit:
 
 
 def _updated(state: Any, update: Any) -> Any:
-    """Return what the next node is told: the state, with what the command puts in its place."""
+    """Return the input of the next node: the state, with the updates of the command."""
     if not isinstance(state, Mapping) or not isinstance(update, Mapping):
         return state
     messages = {"messages": [*messages_of(state), *messages_of(update)]} if "messages" in state else {}

@@ -75,7 +75,7 @@ def _names(waiting: Iterable[ToolApprovalItem]) -> tuple[str, ...]:
 
 
 def _checkpoint(view: LedgerView, root: Run) -> dict[str, Any]:
-    """Return what a run kept last, if it did nothing since; an empty one otherwise."""
+    """Return the last checkpoint of a run, if it did nothing since; an empty one otherwise."""
     stream = view.get_stream(StreamId(root.id))
     last = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
     if not isinstance(last.body, CheckpointSaved) or MESSAGES not in last.content:

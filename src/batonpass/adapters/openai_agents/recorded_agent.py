@@ -2,7 +2,7 @@
 
 The agents stay the program's own objects, so that everything the SDK returns is the same as without us. An agent gets a
 `get_all_tools` of its own, which is asked before each turn: so tools of MCP servers and tools that are enabled later
-pass here too. Outside of a recorded run, both do what they did before.
+pass here too. Outside of a recorded run, both behave as before.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class RecordedHandoff(Handoff[Any, Any]):
     """A transfer that may be refused: then the conversation stays where it is, and the model is told why."""
 
     def get_transfer_message(self, agent: Any) -> str:
-        """Return what the model reads as the result of the transfer."""
+        """Return the answer for the model as the result of the transfer."""
         refusal = _REFUSAL.get()
         _REFUSAL.set(None)
         return super().get_transfer_message(agent) if refusal is None else refusal
@@ -147,7 +147,7 @@ class RecordedTool:
 
 
 def _end(work: AgentWork, begun: Begun, call: FrameworkCall, value: object, failed: list[Exception]) -> object:
-    """Record how a call ended, and return what its model reads."""
+    """Record how a call ended, and return the answer for its model."""
     if failed:  # the SDK made a text of its error, which the model reads
         work.fail(begun, call, failed[-1])
         return value

@@ -95,7 +95,7 @@ def _recorded(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class SdkRecording:
-    """The recording of a process. Close it, or leave it as a context, to stop; what was recorded stays."""
+    """The recording of a process. Close it, or leave its context, to stop; the record stays."""
 
     def __init__(self, ledger: FrameworkLedger) -> None:
         self._ledger = ledger
@@ -118,7 +118,7 @@ class SdkRecording:
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
         `agent` is any agent from which the one that goes on can be reached. Only that one runs, from its last messages
-        on, and what it had finished is not done again. Raises `NotFoundError` if there is no such agent.
+        on, and its finished work is not repeated. Raises `NotFoundError` if there is no such agent.
         """
         run = await in_thread(lambda: reopen(self._ledger, which))
         kept = run.messages()

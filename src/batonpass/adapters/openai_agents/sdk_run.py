@@ -1,4 +1,4 @@
-"""One run of the SDK: which agent is at work, and what its model is told. It needs the extra.
+"""One run of the SDK: the agent at work, and the input of its model. It needs the extra.
 
 Within one run the SDK passes the conversation from agent to agent. Each transfer is a handoff from the agent that had
 it, and the next agent has accepted it when its model is asked for the first time. When the run ends, the last agent has
@@ -42,7 +42,7 @@ class SdkRun:
         self.asked = [item for item in output if getattr(item, "type", None) == "function_call"]
 
     def transfer(self, to: str, tool: str, transfers: Mapping[str, str], words: str) -> None:
-        """Offer the conversation to another agent, and what the SDK drops in the same turn to theirs.
+        """Offer the conversation to another agent, and record the other transfers of the turn, which the SDK drops.
 
         `transfers` are the agents of all transfer tools. Raises `HandoffError` and `GrantError` if it is refused.
         """
@@ -56,7 +56,7 @@ class SdkRun:
         self.works.append(child)
 
     def checkpoint(self, messages: dict[str, Any]) -> None:
-        """Keep what the model at work is given, so that another attempt can go on from there."""
+        """Keep the input of the model at work, so that another attempt can go on from there."""
         self._kept[id(self.top)] = messages
         self.top.checkpoint(messages)
 
@@ -83,14 +83,14 @@ RUN: Final[ContextVar[SdkRun | None]] = ContextVar("batonpass_openai_agents_run"
 
 
 class ModelInputFilter:
-    """Sees what each model gets: then its agent has begun. Whatever filter the program gave comes after it."""
+    """Sees the input of each model: with it, its agent has begun. The program's own filter comes after it."""
 
     def __init__(self, given: Callable[[CallModelData[Any]], Any] | None, model: object = None) -> None:
         self._given = given
         self._model = model  # that the program wants instead of each agent's own
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        """Return what the model gets, with the briefing if its agent has one."""
+        """Return the input of the model, with the briefing if its agent has one."""
         told = await _begin(data, self._model)
         if self._given is None:
             return told
@@ -104,7 +104,7 @@ def _made_of(agent: Any, model: object) -> dict[str, Any]:
 
 
 async def _begin(data: CallModelData[Any], model: object) -> ModelInputData:
-    """Start the run or accept the handoff of an agent, with a checkpoint, and return what its model gets."""
+    """Start the run or accept the handoff of an agent, with a checkpoint, and return the input of its model."""
     told: ModelInputData = data.model_data
     run = RUN.get()
     if run is None:
@@ -160,7 +160,7 @@ def _listed(value: object) -> Sequence[Any]:
 
 
 def task_of(arguments: str, words: str) -> str:
-    """Return the task of a transfer: what the model wrote for it, else the words that the conversation is about."""
+    """Return the task of a transfer: the model's words for it, else the words that the conversation is about."""
     try:
         said = json.loads(arguments or "{}")
     except ValueError:

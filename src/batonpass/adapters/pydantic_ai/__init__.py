@@ -42,7 +42,7 @@ def record(
 
     `by` is the principal for whom agents work that no current run has; their prompt is the intent. `tools` declare
     tools by name, with functions that `batonpass.tool` declared. `delegates` names the tools that do nothing but run
-    another agent: they are recorded as handoffs alone. `grants` say what agents may, by name: such an agent is
+    another agent: they are recorded as handoffs alone. `grants` are the grants of agents, by name: such an agent is
     enforced. `items` are constraints and exclusions that hold for each new root run. Models of enforced runs also get a
     briefing and marked results from outside; `brief` says so for all runs, or for none. Raises `MissingExtraError`.
     """

@@ -50,7 +50,7 @@ class RecordedRuns(AbstractCapability[Any]):
     async def resume(self, agent: Agent[Any, Any], which: str = LAST, **options: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - the framework's own
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
-        Only its own agent runs, from its last messages on, and what it had finished is not done again. Raises
+        Only its own agent runs, from its last messages on, and its finished work is not repeated. Raises
         `InvalidValueError` if it is the work of another agent than the one given.
         """
         run = await in_thread(lambda: reopen(self.ledger, which))
@@ -93,7 +93,7 @@ class RecordedRuns(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Start the run or accept the handoff, with a checkpoint; add the briefing to what the model gets."""
+        """Start the run or accept the handoff, with a checkpoint; add the briefing to its request."""
         work = _WORK.get()
         if work is None:
             return request_context

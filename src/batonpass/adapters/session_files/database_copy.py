@@ -1,7 +1,7 @@
 """Reads other programs' SQLite databases without locking or changing them, even while they are written.
 
 SQLite's own way to read a database takes locks beside it and leaves files there. So a database at rest is opened as one
-that nobody changes, and of a database in use a copy is read: the file and what was written since, as both were at one
+that nobody changes, and of a database in use a copy is read: the file and its write-ahead log, as both were at one
 moment.
 """
 

@@ -42,10 +42,10 @@ def record(
 
     `by` is the principal for whom agents work that no current run has; their prompt is the intent. `tools` declare
     tools by name, with functions that `batonpass.tool` declared; a function that has both decorators needs no entry.
-    `grants` say what agents may, by name: such an agent is enforced, and its children get at most what it may delegate.
-    `items` are constraints and exclusions that hold for each new root run. Models of enforced runs also get a briefing
-    and marked results from outside; `brief` says so for all runs, or for none. Raises `MissingExtraError` if Strands is
-    not installed.
+    `grants` are the grants of agents, by name: such an agent is enforced, and its children get no more than it may
+    delegate. `items` are constraints and exclusions that hold for each new root run. Models of enforced runs also get a
+    briefing and marked results from outside; `brief` says so for all runs, or for none. Raises `MissingExtraError` if
+    Strands is not installed.
     """
     VERSIONS.require()
     from batonpass.adapters.strands.strands_plugin import StrandsPlugin  # noqa: PLC0415 - needs the framework

@@ -98,7 +98,7 @@ class StrandsCall:
             yield ended
 
     async def _end(self, begun: Begun | None, call: FrameworkCall, event: ToolResultEvent | None) -> Any:
-        """Record how a call ended, and return what the framework goes on with."""
+        """Record how a call ended, and return the answer with which the framework goes on."""
         if begun is None:
             return event
         work = self.seat.work
@@ -185,7 +185,7 @@ class StrandsCall:
         return self._result(await in_thread(lambda: self.seat.work.tell_refusal(refusal)), status="error")
 
     def refused(self, error: BatonpassError) -> ToolResultEvent:
-        """Return what the model reads in place of the result of a call that was not made."""
+        """Return the answer for the model in place of the result of a call that was not made."""
         return self._result(sentence_for(error), status="error")
 
     def _known(self, told: Replayed) -> ToolResultEvent:

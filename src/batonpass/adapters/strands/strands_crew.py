@@ -1,4 +1,4 @@
-"""A swarm or a graph at work: which of its agents work, and what was offered to which. It needs the extra.
+"""A swarm or a graph at work: its agents at work, and the open offers of each. It needs the extra.
 
 A swarm is the agent that it begins with, which passes the work on; a graph is a run of its own, and its nodes are
 handed their work.
@@ -43,7 +43,7 @@ class StrandsCrew:
         return words_of(getattr(state, "task", None))
 
     def executor(self, node: str) -> Any:
-        """Return what works at a node: an agent, or another swarm or graph."""
+        """Return the worker at a node: an agent, or another swarm or graph."""
         found = self.source.nodes.get(node)  # type: ignore[attr-defined,unused-ignore] # swarms and graphs have it
         return getattr(found, "executor", None)
 
@@ -56,7 +56,7 @@ class StrandsCrew:
         return str(getattr(self.executor(node), "name", None) or node)
 
     def close(self) -> None:
-        """End what is still at work, the latest first, with what was said last."""
+        """End all open work, the latest first, with the last words as its result."""
         for seat in self._open():
             if self.failure is not None or not self.said:
                 seat.abort(self.failure or RuntimeError(f"{self.name} ended without a result"))

@@ -81,8 +81,8 @@ class StrandsPlugin(Plugin, MultiAgentPlugin):
         """Go on with a handoff that failed or waited for somebody, or with a root run whose process is gone.
 
         `start` is an agent, swarm or graph from which the agent that goes on can be reached. Only that one works, from
-        its last messages on, and what it had finished is not done again. Raises `NotFoundError` if there is no such
-        agent, and `CallSuspendedError` if it waits for somebody again.
+        its last messages on, and its finished work is not repeated. Raises `NotFoundError` if there is no such agent,
+        and `CallSuspendedError` if it waits for somebody again.
         """
         run = await in_thread(lambda: reopen(self._ledger, which))
         agent = _find(start, run.agent)
@@ -218,7 +218,7 @@ class StrandsPlugin(Plugin, MultiAgentPlugin):
         self._nodes[executor] = crew
 
     async def _end_crew(self, event: AfterMultiAgentInvocationEvent) -> None:
-        """End what is still at work of a swarm or a graph."""
+        """End all open work of a swarm or a graph."""
         source: Any = event.source
         if getattr(source.state, "completion_status", None) is Status.INTERRUPTED:
             return
@@ -231,7 +231,7 @@ class StrandsPlugin(Plugin, MultiAgentPlugin):
         await self._safely(crew.close)
 
     async def _ask_model(self, context: InvokeModelContext, ask: Callable[[InvokeModelContext], Events]) -> Events:
-        """Start the run or accept the handoff, with a checkpoint; add the briefing to what the model gets."""
+        """Start the run or accept the handoff, with a checkpoint; add the briefing to its request."""
         seat = self._seats.get((id(context.agent), id(context.invocation_state)))
         if seat is not None:
             try:
@@ -309,7 +309,7 @@ def _answer(text: str) -> ModelStopReason:
 
 
 def _last_words(source: Any) -> str:
-    """Return what the last node of a graph gave back."""
+    """Return the result of the last node of a graph."""
     results = list(getattr(source.state, "results", {}).values())
     return str(results[-1].result).strip() if results else ""
 

@@ -1,8 +1,8 @@
 """Conversations that LangGraph's savers keep: messages in checkpoints, of the graph and of the graphs inside of it.
 
 A message belongs to the graph in whose checkpoint it appears first: whatever runs inside of a graph is saved before the
-graph itself goes on. A graph that a tool runs has the name of the tool's task in its place, and what that task wrote
-names the call.
+graph itself goes on. A graph that a tool runs has the name of the tool's task in its place, and the writes of that task
+name the call.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""A trace as the records of a session: which agent worked for which, what each was told, called and answered.
+"""A trace as the records of a session: which agent worked for which, and the task, calls and answer of each.
 
 Spans name their parents, and nobody vouches for it: parents may be missing, or go in a circle.
 """

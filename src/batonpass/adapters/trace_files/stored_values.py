@@ -1,6 +1,6 @@
 """Values as LangGraph's serialiser stores them, decoded without making an object of any class.
 
-What would be an object there is a name and its fields here. Nothing that is pickled is ever loaded.
+An object there is a name and its fields here. Pickled values are never loaded.
 """
 
 from collections.abc import Mapping

@@ -178,7 +178,7 @@ class Follower:
     def _settle(self, text: MarkedText, since: datetime | None, *, sure: bool) -> None:
         """Let a change explain a commit that seems older: a call that writes and commits ends after both.
 
-        If `sure`, the change overrides what the commit's parents say about a line.
+        If `sure`, the change overrides the evidence of the commit's parents.
         """
         for commit, known in self.by_commit.items():
             is_same = known.digest == text.digest and known.lines == text.lines

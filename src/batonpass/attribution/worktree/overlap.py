@@ -1,8 +1,8 @@
 """Tracks which calls run at the same time: a change in a shared window may belong to any of them.
 
-Two looks show what changed while a call ran, not who did it. If another call ran at any moment in between, both see the
-change, and each record names the other as a candidate. Only an exact claim decides: a call that was told to write the
-file, and whose bytes before and after are known.
+Two looks show the changes while a call ran, but not who made them. If another call ran at any moment in between, both
+see the change, and each record names the other as a candidate. Only an exact claim decides: a call that was told to
+write the file, and whose bytes before and after are known.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -100,7 +100,7 @@ class WorkTree:
     ) -> Changes:
         """Return the changes between two looks around a call, with notes on unknown ones. Never raises.
 
-        A change that fits what the call was told to write is its own. For other changes it is a candidate, as are the
+        A change that fits the call's own order to write is its own. For other changes it is a candidate, as are the
         `others` that ran at the same time. Changes that are explained by `claims` of others are theirs alone.
         """
         notes = tuple(dict.fromkeys((*_notes(before), *_notes(after))))

@@ -1,4 +1,4 @@
-"""Grants, checked from receipts and contents: who granted what to whom, and whether calls stayed within it.
+"""Grants, checked from receipts and contents: every hop of their chains, and whether calls stayed within them.
 
 This is part of step 10, because terms are contents. If terms were erased or left out, neither they nor the calls under
 them can be judged.

@@ -157,7 +157,8 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
 def find_signed(ledger: LedgerId, holds: Holds, derived: Derived, body: Decided) -> tuple[Signed, ...]:
     """Return the bytes that an approver's key must have signed to prove a ruling; nothing if it claims no proof.
 
-    What a passkey signed is checked here, and returns nothing: it signed more than the ruling. Raises `SignatureError`.
+    The signature of a passkey is checked here, and nothing is returned for it: a passkey signs more than the ruling.
+    Raises `SignatureError`.
     """
     if body.proof is None or body.proof.key not in derived.keys:
         return ()

@@ -118,8 +118,8 @@ def verify_ledger(
 def _collecting_rarely() -> Iterator[None]:
     """Let the garbage collector look around less often, for as long as this lasts.
 
-    A pass keeps what later receipts are compared with, and throws away the rest without making cycles. Looking through
-    all of it again and again took a tenth of the time, and found nothing.
+    A pass keeps the values with which later receipts are compared, and drops the rest without making cycles. Looking
+    through all of it again and again took a tenth of the time, and found nothing.
     """
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _MADE_BEFORE_COLLECTING) if before[0] else 0, *before[1:])

@@ -1,4 +1,4 @@
-"""The doctor's checks of the hooks in coding agents: where they are, whether they record, and what was missed."""
+"""The doctor's checks of the hooks in coding agents: where they are, whether they record, and missed events."""
 
 import os
 from collections.abc import Iterator

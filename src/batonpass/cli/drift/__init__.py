@@ -1,1 +1,1 @@
-"""`batonpass drift` and `batonpass recall`: what changes over weeks, and what came of earlier handoffs."""
+"""`batonpass drift` and `batonpass recall`: changes over weeks, and the outcomes of earlier handoffs."""

@@ -1,4 +1,4 @@
-"""`batonpass drift`: what changed over weeks, agent by agent."""
+"""`batonpass drift`: changes over weeks, agent by agent."""
 
 import re
 from collections.abc import Iterator
@@ -92,10 +92,10 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what changed over weeks, for each agent and kind of task.
+    """Show the changes over weeks, for each agent and kind of task.
 
-    Each window is compared with a baseline: the Agent Stability Index, and what is different, in words. Exits with 1 if
-    somebody is in alarm.
+    Each window is compared with a baseline: the Agent Stability Index, and the differences in words. Exits with 1 if an
+    agent is in alarm.
     """
     if as_json and form is not None:
         raise click.UsageError(f"give either --json or --{form}")

@@ -1,4 +1,4 @@
-"""`batonpass recall`: what earlier handoffs of a kind came to."""
+"""`batonpass recall`: the outcomes of earlier handoffs of a kind."""
 
 import click
 
@@ -23,7 +23,7 @@ from batonpass.model.base.ids import AgentId
 )
 @ledger_and_json
 def command(words: tuple[str, ...], *, agent: str | None, kind: str | None, limit: int, as_json: bool) -> None:
-    """Show what earlier handoffs came to: by words of task, agent and kind, by agent, or by kind of task.
+    """Show the outcomes of earlier handoffs: by words of task, agent and kind, by agent, or by kind of task.
 
     Exits with 1 if nothing is remembered.
     """

@@ -220,10 +220,9 @@ def note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
 @click.option("--agent-trace", "as_trace", is_flag=True, help="Print records of Agent Trace, one line for each commit.")
 @ledger_and_json
 def export(span: str, *, as_git_ai: bool, as_trace: bool, as_json: bool) -> None:
-    """Give other tools what is known about the lines of commits, in their formats.
+    """Export the authors of the lines of commits in the formats of other tools.
 
-    Only lines of which it is certain here who wrote them are named. These formats hold no signatures: whoever reads
-    them has to believe them.
+    Only lines with a certain author are named. These formats hold no signatures: their readers have to believe them.
     """
     if as_git_ai == as_trace:
         raise click.UsageError("give one of --git-ai, --agent-trace")

@@ -1,4 +1,4 @@
-"""`batonpass git export`: what is known about lines, for tools that read other formats."""
+"""`batonpass git export`: the authors of lines, for tools that read other formats."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`batonpass git install --share`, `note` and `sync`: what is known about lines travels with the commits."""
+"""`batonpass git install --share`, `note` and `sync`: notes about lines travel with the commits."""
 
 import os
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ _PASTE: Final = (
 
 @click.group()
 def command() -> None:
-    """Show, verify, revoke and suggest grants. A grant is what a run may use and what it may delegate."""
+    """Show, verify, revoke and suggest grants. A grant lists what a run may use and may delegate."""
 
 
 @command.command(short_help="Show a grant and the chain above it.")

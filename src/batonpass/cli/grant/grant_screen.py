@@ -1,4 +1,4 @@
-"""A chain of grants on the screen: who gave what at each hop, how much is used, and whether it is still valid."""
+"""A chain of grants on the screen: giver and terms of each hop, how much is used, and whether it is still valid."""
 
 from collections.abc import Iterable
 from datetime import datetime

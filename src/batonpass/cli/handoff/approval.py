@@ -1,4 +1,4 @@
-"""Approve and deny held handoffs and calls: they are shown, a person answers, and their key signs what was shown."""
+"""Approve and deny held handoffs and calls: they are shown, a person answers, and the key signs the shown text."""
 
 import time
 from contextlib import nullcontext
@@ -56,8 +56,8 @@ def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool)
     """Approve a held handoff or a held call.
 
     ID is a handoff, or a held call of an open run, or its tool. On a terminal, everything relevant is shown first. If
-    you have an approver's key on this machine, you are asked for its passphrase; the key signs what was shown, for how
-    long, and your ruling. Otherwise the approval is recorded as unproven.
+    you have an approver's key on this machine, you are asked for its passphrase; the key signs the text on the screen,
+    for how long it was shown, and your ruling. Otherwise the approval is recorded as unproven.
     """
     _decide(held, approved=True, by=by, reason=reason, yes=yes, as_json=as_json)
 

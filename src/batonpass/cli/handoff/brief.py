@@ -47,7 +47,7 @@ HOP: Final = "hop"
 )
 @ledger_and_json
 def show_briefing(handoff: str, *, audience: str, limit: int, as_json: bool) -> None:
-    """Show the briefing of a handoff: what its receiver is told.
+    """Show the briefing of a handoff: the text for its receiver.
 
     For a model this is the text that its provider gets, with two differences: control characters are spelled out, and
     the random marker around quoted data is a new one each time.

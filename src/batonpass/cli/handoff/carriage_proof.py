@@ -1,4 +1,4 @@
-"""`batonpass handoff show --proof`: whether intent, constraints and exclusions arrived, and what was left behind."""
+"""`batonpass handoff show --proof`: whether intent, constraints and exclusions arrived, and the items left behind."""
 
 import math
 from typing import Final

@@ -1,4 +1,4 @@
-"""`batonpass handoff check`: what is wrong with the baton of a handoff, before anybody acts on it."""
+"""`batonpass handoff check`: the problems in the baton of a handoff, before anybody acts on it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""One handoff on one screen: who, for whom, the exact task, its grant, its outcome, and what is still open."""
+"""One handoff on one screen: agent, principal, exact task, grant, outcome, and open questions and work."""
 
 import json
 from collections import Counter

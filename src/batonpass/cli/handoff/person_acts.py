@@ -65,8 +65,8 @@ def _decision_options(*, reason: bool | None = None) -> Callable[[Command], Comm
 def answer(handoff: str, text: str, *, attach: tuple[Path, ...], by: str, as_json: bool) -> None:
     """Answer the receiver's question.
 
-    The answer becomes part of the baton, as its next revision. What blocks the work is not settled by words such as
-    "dunno": then the receiver asks again.
+    The answer becomes part of the baton, as its next revision. An answer such as "dunno" does not settle a blocking
+    question: the receiver asks again.
     """
     with chosen(handoff) as (relay, live):
         live.answer(text, by=by, files={path.name: path.read_bytes() for path in attach})
@@ -120,7 +120,7 @@ def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 @click.option("--check", metavar="CODE", help="The problem, as `batonpass handoff check` names it.")
 @_decision_options(reason=True)
 def waive(handoff: str, *, check: str | None, by: str, reason: str, as_json: bool) -> None:
-    """Accept what nobody verified: a result, or a baton with a problem.
+    """Accept an unverified result, or a baton with a problem.
 
     Before the work has begun, the problem is waived that the receiver asked about, or the one that --check names. The
     agent that is to do the work cannot waive it.

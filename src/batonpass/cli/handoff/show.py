@@ -22,7 +22,7 @@ from batonpass.store.port import LedgerView
 def show(handoff: str, *, proof: bool, as_json: bool) -> None:
     """Show a handoff on one screen.
 
-    Shows the agent, the chain up to the human, the exact task, the grant, the outcome, and what is still open.
+    Shows the agent, the chain up to the human, the exact task, the grant, the outcome, and open questions and work.
 
     With --proof, every hop from the root is checked by receipts alone; exits with 1 if something was lost.
     """

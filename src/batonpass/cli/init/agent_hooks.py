@@ -1,4 +1,4 @@
-"""`batonpass init NAME`: record what a coding agent does, through its hooks."""
+"""`batonpass init NAME`: record the sessions of a coding agent through its hooks."""
 
 import json
 from collections.abc import Sequence

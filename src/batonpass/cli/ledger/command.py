@@ -63,8 +63,8 @@ def export(run: str, output: Path | None, *, form: str, digests_only: bool, word
     """Export the tree of a run as a bundle, or for other systems.
 
     A bundle can be verified on a machine that has nothing else. The other formats have no words: dsse (in-toto
-    statements), cloudevents (an event for each receipt), otlp (spans of OpenTelemetry; what is still open is left out)
-    and prov (PROV-JSON). With -o and --json, a summary is printed.
+    statements), cloudevents (an event for each receipt), otlp (spans of OpenTelemetry; open work is left out) and prov
+    (PROV-JSON). With -o and --json, a summary is printed.
     """
     is_bundle = form == ExportFormat.BUNDLE
     if as_json and output is None:

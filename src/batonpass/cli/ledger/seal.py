@@ -72,7 +72,7 @@ def seal(output: Path | None, old: Path | None, *, as_json: bool) -> None:
 def extends(old: Path, proof: Path, keys: tuple[str, ...], *, as_json: bool) -> None:
     """Verify that a newer seal covers all that an older one covers. Needs no ledger.
 
-    OLD is the older seal, PROOF what `ledger seal --extends OLD` prints. The keys are those of the relays that made
+    OLD is the older seal, PROOF the output of `ledger seal --extends OLD`. The keys are those of the relays that made
     the seals; get them from somebody whom you trust.
     """
     first, last = verify_growth(read_seal(old), parse_growth(read_text(proof)), read_keys(keys))

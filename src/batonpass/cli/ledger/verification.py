@@ -57,9 +57,9 @@ def verify(
 ) -> None:
     """Verify everything, or name the first damage.
 
-    Checks bytes, signatures, chains, links, contents, derived rows, positions and seals, and prints what was checked.
-    If something is wrong, prints the first finding and exits with 1. `--seal git` uses the seals in the commits of this
-    repository.
+    Checks bytes, signatures, chains, links, contents, derived rows, positions and seals, and prints a list of the
+    checks. If something is wrong, prints the first finding and exits with 1. `--seal git` uses the seals in the commits
+    of this repository.
 
     With `--since-seal`, trees that have not changed since a seal are only compared with it: their bytes, order and
     contents. Without a value this is the ledger's latest seal; otherwise the seal of N receipts, or the seal in FILE.

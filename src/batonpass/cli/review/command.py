@@ -1,4 +1,4 @@
-"""`batonpass review`: what a person should look at after a run, with the receipts that prove it."""
+"""`batonpass review`: findings that a person should look at after a run, with the receipts that prove them."""
 
 import json
 from collections.abc import Iterator
@@ -67,10 +67,10 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """List what a person should look at after a run, the worst first.
+    """List the findings that a person should look at after a run, the worst first.
 
-    Reviews the latest tree, or what you name. Each finding says why it matters, which receipts prove it, and how to go
-    on. Exits with 1 if there are findings.
+    Reviews the latest tree, or the one that you name. Each finding says why it matters, which receipts prove it, and
+    how to go on. Exits with 1 if there are findings.
     """
     _refuse([given, since, span, watches or None], part=part, form=form, as_json=as_json, output=output)
     now = datetime.now(UTC)
@@ -107,7 +107,7 @@ def command(
 
 
 def _refuse(named: list[object], *, part: str | None, form: str | None, as_json: bool, output: Path | None) -> None:
-    """Refuse combinations that mean nothing. `named` are the ways to say what is reviewed."""
+    """Refuse combinations that mean nothing. `named` are the ways to name the reviewed tree."""
     _, *several = named
     if len(named) - named.count(None) > 1:
         raise click.UsageError("give one of them: an id, --since, --diff or --watch")

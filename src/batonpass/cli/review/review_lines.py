@@ -62,7 +62,7 @@ def _say_row(row: ChecklistRow) -> None:
 
 
 def say_finding(finding: Finding) -> None:
-    """Print one finding: what happened, why it matters, how to go on, and the evidence."""
+    """Print one finding: the event, why it matters, how to go on, and the evidence."""
     numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
     numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
     head = paint(f"{finding.severity} · {finding.kind.title}", _COLOURS[finding.severity], bold=True)

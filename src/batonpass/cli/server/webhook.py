@@ -1,4 +1,4 @@
-"""`batonpass webhook`: tell other programs what is recorded, as signed CloudEvents."""
+"""`batonpass webhook`: send receipts to other programs, as signed CloudEvents."""
 
 import click
 
@@ -35,7 +35,7 @@ def _webhooks(relay: Relay) -> Webhooks:
 
 @click.group()
 def command() -> None:
-    """Tell other programs what is recorded: signed CloudEvents, in order, at least once each.
+    """Send receipts to other programs, as signed CloudEvents, in order, at least once each.
 
     `batonpass serve` delivers them, and so does `batonpass webhook deliver`.
     """
@@ -66,7 +66,7 @@ def add(url: str, *, kinds: tuple[str, ...], by: str, as_json: bool) -> None:
 @command.command("list")
 @ledger_and_json
 def list_(*, as_json: bool) -> None:
-    """List all webhooks, and what became of them."""
+    """List all webhooks and their state."""
     with opened_view() as view:
         known = [one for one in find_webhooks(view) if as_json or one.state != "removed"]
     if as_json:

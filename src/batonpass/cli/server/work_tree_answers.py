@@ -62,7 +62,7 @@ class WorkTreeAnswers:
             return DirectoryAnswer(facts=facts, lines=_plain(hunk_row(hunk) for hunk in hunks))
 
     def review(self, of: str | None) -> DirectoryAnswer:
-        """Return what to look at after a run, a handoff or a session; by default after the latest tree."""
+        """Return the findings of a run, a handoff or a session; by default of the latest tree."""
         with self._asked(), opened_view() as view:
             review = read_review(view, of, None, datetime.now(UTC))
         return DirectoryAnswer(facts=review_facts(review), lines=tuple(render_markdown(review)))

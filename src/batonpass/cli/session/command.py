@@ -1,4 +1,4 @@
-"""`batonpass session`: what a session passes on to the next one, and what changed since the last."""
+"""`batonpass session`: the state that a session passes on to the next one, and the changes since the last."""
 
 from datetime import UTC, datetime
 from itertools import islice
@@ -76,7 +76,7 @@ def list_(limit: int, *, as_json: bool) -> None:
 @click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
 @ledger_and_json
 def show(session: str, *, as_json: bool) -> None:
-    """Show what a session would pass on if it were resumed now.
+    """Show the state that a session would pass on if it were resumed now.
 
     Conditions of decisions are evaluated, except checks: those run when a session is resumed.
     """
@@ -103,8 +103,9 @@ def show(session: str, *, as_json: bool) -> None:
 def load(session: str | None, limit: int, *, as_json: bool) -> None:
     """Show how much state sessions accumulate, and how old it is.
 
-    Lists what each session would pass on now and what it passed on after its first root, and decisions that are still
-    in use although their reason is gone: nobody said it, it was erased, or nobody can tell whether a condition holds.
+    Lists the items that each session would pass on now, and those after its first root. Also lists decisions that are
+    still in use although their reason is gone: it was never given, it was erased, or a condition can no longer be
+    checked.
     """
     with opened_view() as view:
         if session is None:
@@ -125,7 +126,7 @@ def load(session: str | None, limit: int, *, as_json: bool) -> None:
 @click.argument("other", metavar="[ID]", required=False, type=SESSION_ID)
 @ledger_and_json
 def diff(session: str, other: str | None, *, as_json: bool) -> None:
-    """Show what changed since the last session, or between two sessions.
+    """Show the changes since the last session, or between two sessions.
 
     Compares decisions, thresholds, open questions and verified outputs: added, gone, changed, open again.
     """
@@ -158,11 +159,11 @@ def diff(session: str, other: str | None, *, as_json: bool) -> None:
 @reason_option()
 @ledger_and_json
 def prune(session: str, items: tuple[str, ...], *, older_than: str | None, by: str, reason: str, as_json: bool) -> None:
-    """Take things out of what a session passes on; only a person may.
+    """Take items out of the state of a session; only a person may.
 
-    An ITEM is the id of an item, its last characters, or the first words of its text. Nothing is erased: it stays in
-    the record, and only does not come along any more. What is said again later comes along again. With --older-than,
-    constraints and exclusions stay: name them, or relax them where they were said.
+    An ITEM is the id of an item, its last characters, or the first words of its text. Nothing is erased: the item stays
+    in the record, but the next session does not inherit it. If it is said again later, it is inherited again. With
+    --older-than, constraints and exclusions stay: name them, or relax them in the session that recorded them.
     """
     with opened_relay() as relay:
         taken = relay.prune_session(session, items, by=by, reason=reason, older_than=older_than)

@@ -1,4 +1,4 @@
-"""A session on the screen and for programs: what it passes on, what is open again, in flight, or left behind."""
+"""A session on the screen and for programs: items that it passes on, that are open again, in flight, or left out."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""`batonpass telemetry`: tell other systems what is recorded."""
+"""`batonpass telemetry`: send spans and metrics to other systems."""

@@ -17,7 +17,7 @@ from batonpass.telemetry.follower import TelemetryFollower
 
 @click.group()
 def command() -> None:
-    """Tell other systems what is recorded."""
+    """Send spans and metrics to other systems."""
 
 
 @command.command()

@@ -38,8 +38,8 @@ def choose_question(
 ) -> Asking:
     """Return the one question to ask now.
 
-    What blocks is asked until it is settled, so nothing begins before. What is only doubtful is asked as long as the
-    policy has a question left for it.
+    A blocking problem is asked about until it is settled, so nothing begins before. A doubtful one is asked about as
+    long as the policy has a question left for it.
     """
     unsettled = find_unsettled(problems, answers)
     if not unsettled:

@@ -109,7 +109,7 @@ def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) ->
 
 
 def find_pointing_task(baton: Baton) -> Iterator[Problem]:
-    """Yield a task that only points at something, unless the brief or an artifact says at what."""
+    """Yield a task that only points at something, unless the brief or an artifact names that thing."""
     brief = baton.brief
     pointed_at = brief.criteria or brief.inputs or brief.expects or baton.artifacts or baton.untrusted
     if not pointed_at and points_only(baton.task):

@@ -1,8 +1,8 @@
 """Whether a task lies in a field of work that the receiver's card says nothing about.
 
-A card that lists skills says what its agent can do. The skills and the task are compared by fields of work, not by
-words: "summarization" covers "sum up the minutes". Nothing is said of a task whose field is unknown, or of a card whose
-skills are.
+A card that lists skills tells which work its agent can do. The skills and the task are compared by fields of work, not
+by words: "summarization" covers "sum up the minutes". Nothing is said of a task whose field is unknown, or of a card
+whose skills are.
 """
 
 import re

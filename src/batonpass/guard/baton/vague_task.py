@@ -1,8 +1,8 @@
 """Recognises tasks that only point at something: "do it", "fix the above", "as discussed".
 
-The sender still sees what is meant; the receiver does not. A task is recognised only if *every* word of it is on one of
-these lists and something in it points. Any other word, a number, a name or a piece of code makes it concrete. The lists
-are English: a task in another language is never recognised.
+The sender still sees the thing that is meant; the receiver does not. A task is recognised only if *every* word of it is
+on one of these lists and something in it points. Any other word, a number, a name or a piece of code makes it concrete.
+The lists are English: a task in another language is never recognised.
 """
 
 import re

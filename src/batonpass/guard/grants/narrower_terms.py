@@ -1,4 +1,4 @@
-"""Narrowing: a child may hold at most what its parent may delegate."""
+"""Narrowing: a child may hold no more than its parent may delegate."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ def narrow(parent: Terms, asked: Grant, *, depth: int) -> Grant:
     """Return the grant of a child that asks for `asked`; `depth` is the parent's depth in its chain.
 
     Both rights of the child come from the parent's `may_delegate`. Limits, end and depth that are not given are
-    inherited. Raises `GrantExceededError`, which names each excess and what the parent holds, and `GrantDepthError` if
-    the chain may not go further.
+    inherited. Raises `GrantExceededError`, which names each excess and the parent's own permits, and `GrantDepthError`
+    if the chain may not go further.
     """
     if parent.max_depth is not None and depth >= parent.max_depth:
         raise GrantDepthError(

@@ -9,7 +9,7 @@ from batonpass.model.grants.grant import Grant
 def within_ceiling(holder: str, ceiling: Grant, asked: Grant | None) -> Grant:
     """Return the grant of a run: the requested one, or all of the ceiling if none is requested.
 
-    Raises `GrantExceededError`, which names each excess and what the ceiling holds.
+    Raises `GrantExceededError`, which names each excess and the permits of the ceiling.
     """
     if asked is None:
         return ceiling

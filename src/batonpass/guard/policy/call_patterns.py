@@ -1,8 +1,8 @@
 """Whether a rule names a call: by tool, and by the object of the call. Decided from values alone.
 
 A rule that holds or denies has to be hard to avoid, and a rule that lets calls go on hard to stretch. So each call
-comes with two lists of what it is used on. One spelling in `spelled` is enough for the former; the latter, and what a
-rule excepts, must cover everything in `written`.
+comes with two lists of its objects. One spelling in `spelled` is enough for the former; the latter, and the exceptions
+of a rule, must cover everything in `written`.
 """
 
 from collections.abc import Sequence

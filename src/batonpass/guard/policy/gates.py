@@ -190,7 +190,7 @@ def decide(decisions: Iterable[GateDecision], *, enforced: bool, stops_harm: boo
 def may_let_go_on(gate: Gate, by: str, *, worker: AgentId, principal: str | None = None) -> bool:
     """Return whether somebody may open a gate. Only a person approves, and nobody confirms their own work.
 
-    A service or another program confirms only what was asked for in its own name (`principal`).
+    A service or another program confirms only work that was asked for in its own name (`principal`).
     """
     if gate is Gate.DENY or is_user(by):
         return gate is not Gate.DENY
@@ -270,7 +270,7 @@ def _fits_tool(rule: Rule, facts: CallFacts) -> bool:
     """Return whether a rule is about the call of a tool.
 
     A rule that lets calls go on applies only to the tools that it names, and only if it covers all that the call does.
-    What a rule that holds or denies excepts has to be covered as well, and may be named as a kind.
+    An exception of a rule that holds or denies has to cover all of it as well, and may name a kind.
     """
     names = (facts.tool, *facts.kin)
     if rule.gate is Gate.NONE:

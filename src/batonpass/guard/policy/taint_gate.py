@@ -27,7 +27,7 @@ def is_named(facts: CallFacts, terms: Iterable[Permit]) -> bool:
     """Return whether terms name exactly this action on this target, and the call meets their conditions.
 
     A pattern with wildcards names nothing in particular. A target that leads elsewhere, by a link or from another
-    directory, counts as what it leads to. A call without a target is named by its tool or program: `call:refund`,
+    directory, counts as its destination. A call without a target is named by its tool or program: `call:refund`,
     `run:pytest`.
     """
     names = {*_names(facts)}

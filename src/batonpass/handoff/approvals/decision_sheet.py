@@ -1,6 +1,6 @@
 """The decision sheet: one text with everything that an approver has to know, made from receipts alone.
 
-A ruling names the digest of the sheet, so that everybody can check later what the approver was shown.
+A ruling names the digest of the sheet, so that everybody can check later which text the approver was shown.
 """
 
 import json
@@ -159,7 +159,7 @@ def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[SheetFact]:
 
 
 def _difference(held: ToolHeld, texts: Mapping[str, Text]) -> Iterator[str]:
-    """Yield what an edit or a write of a whole file would change, line by line."""
+    """Yield the changes by an edit or a write of a whole file, line by line."""
     arguments = _read_arguments(texts.get(ARGUMENTS))
     write = None if held.reads else find_whole_write(held.tool, arguments)
     if write is None:

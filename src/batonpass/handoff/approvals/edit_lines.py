@@ -1,7 +1,7 @@
-"""What a call would change in a file, as lines that go and lines that come, each with a sign before it.
+"""The changes of a call in a file, as removed and added lines, each with a sign before it.
 
-The signs are `-`, `+`, a space for a line that stays, and `@` for our own words. So no line of a file can look like
-something that we say.
+The signs are `-`, `+`, a space for a line that stays, and `@` for our own words. So no line of a file can look like one
+of our own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,9 +41,9 @@ def edit_lines(arguments: object) -> Iterator[str]:
 
 
 def file_lines(write: WholeWrite, standing: StandingFile | None) -> Iterator[str]:
-    """Yield what a call would change in a file that it replaces, as it was when the call was held.
+    """Yield the changes by a call that replaces a file, compared with the file when the call was held.
 
-    Lines that stay are left out, but for some around each change; how many is said in their place.
+    Unchanged lines are left out, except some around each change; their number is given in their place.
     """
     after = split_lines(write.text)
     if standing is None:

@@ -1,7 +1,7 @@
 """The file that a held call would replace: recorded with the hold, and compared again when the call is approved.
 
-Somebody who approves a write has seen what goes. If the file is another one when the call is made, they have not, and
-the call is held once more.
+The approver of a write has seen the lines that it removes. If the file is another one when the call is made, they have
+not, and the call is held once more.
 """
 
 import json
@@ -34,7 +34,7 @@ class GatedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StandingTarget(msgspec.Struct, frozen=True):
-    """What is recorded of a file with a hold: its digest, if its bytes are known, and the file as content."""
+    """The record of a file with a hold: its digest, if its bytes are known, and the file as content."""
 
     digest: Digest | None
     content: Content

@@ -36,7 +36,7 @@ _NONE: Final = Digest("")  # until `identify` has computed it
 class PendingCall(Struct, kw_only=True):
     """One call between the moment that a door asks for it and its first receipt.
 
-    Every step of `begin` takes it, reads what it needs and notes what it found. Every refusal goes through `refuse` or
+    Every step of `begin` takes it, reads from it and notes its findings in it. Every refusal goes through `refuse` or
     `deny`, so that there is none without a receipt.
     """
 

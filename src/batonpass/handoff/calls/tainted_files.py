@@ -1,8 +1,8 @@
 """Taint through files: a tainted run marks the files that it writes, and a call that names one takes the taint over.
 
-So a file removes no taint, neither within a tree nor from one tree to the next. Every file that a call names is
-looked at, whatever the tool says: we cannot see what a tool reads, and a file that is opened to be written can also
-be read.
+So a file removes no taint, neither within a tree nor from one tree to the next. Every file that a call names is looked
+at, whatever the tool says: we cannot see which files a tool reads, and a file that is opened to be written can also be
+read.
 """
 
 import glob

@@ -45,7 +45,7 @@ Looks: TypeAlias = dict[tuple[str, str], Look]
 def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> tuple[list[str], bool]:
     """Return the texts in the arguments that could be paths, at any depth, and whether that is all of them.
 
-    Keys of a mapping count too: some tools take a mapping from paths to what is written there. Values under a name that
+    Keys of a mapping count too: some tools take a mapping from paths to the new contents. Values under a name that
     `leave_out` accepts are skipped. Texts are taken as the tool gets them, not as they are recorded, because bytes and
     invalid Unicode can also name files.
     """

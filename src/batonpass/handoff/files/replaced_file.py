@@ -1,4 +1,4 @@
-"""A file as it stands before a held call would replace it: recorded with the hold, so that both can be compared."""
+"""A file before a held call would replace it: recorded with the hold, so that both can be compared."""
 
 import os
 from enum import StrEnum
@@ -12,7 +12,7 @@ from batonpass.handoff.tools.whole_write import WholeWrite
 
 
 class Stand(StrEnum):
-    """What was found where a call would write."""
+    """The state of the file that a call would replace."""
 
     TEXT = "text"
     NONE = "none"  # no file: the call would make one
@@ -34,7 +34,7 @@ class StandingFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LookedAt(Struct, frozen=True):
-    """What is recorded of a file, and its bytes: None if there is no file, or nobody read it."""
+    """The record of a file, and its bytes: None if there is no file, or nobody read it."""
 
     file: StandingFile
     data: bytes | None = None
@@ -46,7 +46,7 @@ class LookedAt(Struct, frozen=True):
 
 
 def look_elsewhere(write: WholeWrite) -> LookedAt:
-    """Return what is recorded of a file that is not on this machine."""
+    """Return the record of a file that is not on this machine."""
     return LookedAt(StandingFile(path=printable(write.path), found=Stand.ELSEWHERE, comes=len(split_lines(write.text))))
 
 

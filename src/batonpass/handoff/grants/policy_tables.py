@@ -48,7 +48,7 @@ def table_of_offer(desk: Desk, holding: Holding, to: AgentId) -> Grant | None:
 def within(table: Grant, held: Terms) -> Grant:
     """Return the part of a table that a holder of these terms may give.
 
-    A table says what an agent may have at most, in any tree. So it never asks for more than the sender has.
+    A table is the most that an agent may have, in any tree. So it never asks for more than the sender has.
     """
     depths = [most for most in (table.max_depth, held.max_depth) if most is not None]
     return replace(

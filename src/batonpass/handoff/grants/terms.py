@@ -150,7 +150,7 @@ def terms_of_offer(
 ) -> Signed[Terms] | None:
     """Return the terms of an offer: as asked for, or by the table of its receiver, within the ceiling of its card.
 
-    A run with a grant gives a part of what it may delegate, and never nothing at all. A run without a grant begins one
+    A run with a grant gives a part of its delegable rights, and never nothing at all. A run without a grant begins one
     on behalf of its principal, if it is asked to. Raises `GrantMissingError`, `GrantExceededError`, `GrantDepthError`
     and `GrantExpiredError`.
     """

@@ -1,8 +1,8 @@
 """The lineage of work that crosses from one ledger to another: signed by the relay that sends it, bound to one message.
 
-It says how many agents worked on it before, what they give at most, and whether something from outside has reached
-them. Whoever receives it believes it only under a key that a person pinned. Any other still counts towards the depth,
-because that can only stop work sooner.
+It says how many agents worked on it before, the most that they grant, and whether content from outside has reached
+them. A receiver believes it only if its key was pinned by a person. A lineage under any other key still counts towards
+the depth, because that can only stop work sooner.
 """
 
 from base64 import b64decode, b64encode

@@ -141,8 +141,8 @@ class LiveHandoff(HandoffActs):
     def accept(self, *, lease: Lease | None = None, config: Mapping[str, Any] | None = None) -> "LiveRun":
         """Accept it: the offer is validated, and the next attempt begins.
 
-        `config` says what the agent is made of, such as model, prompt and tools. It is recorded, and drift compares
-        only what was done with the same one.
+        `config` has the parts of the agent, such as model, prompt and tools. It is recorded, and drift compares only
+        work with the same `config`.
 
         Raises `HandoffAskedError` if there is a question and nobody answers it, `HandoffHeldError`,
         `HandoffDeclinedError` and `HandoffEndedError`.
@@ -333,12 +333,12 @@ class LiveRun(RunCalls, RunNotes):
         Use the returned handoff as a context to work on the task here, or call `wait()` for the result. The same task
         with the same brief, items and grant is the same handoff.
 
-        `may` lists what the child may use. `grant` says more: what it may delegate, limits, an end. It is taken from
-        what this run may delegate. `criteria` say when the task is done well, and `brief` has the other parts of the
-        brief. `items` travel in addition to the notes of this run. `deadline` is a moment, or the time until then: a
-        timedelta, or a text such as "10m". With `hold`, the handoff waits for an approval. `run` is the runner that
-        works on it in this process; `carrier="worker"` leaves it to a worker. `handling` has the options: key, policy,
-        selected items, who answers questions.
+        `may` lists the permits of the child. `grant` says more: permits to delegate, limits, an end. It must lie within
+        the rights that this run may delegate. `criteria` say when the task is done well, and `brief` has the other
+        parts of the brief. `items` travel in addition to the notes of this run. `deadline` is a moment, or the time
+        until then: a timedelta, or a text such as "10m". With `hold`, the handoff waits for an approval. `run` is the
+        runner that works on it in this process; `carrier="worker"` leaves it to a worker. `handling` has the options:
+        key, policy, selected items, who answers questions.
 
         Raises `PolicyRefusedError` if a policy refuses it, a `GrantError` if this run cannot give the grant,
         `KeyReusedError` if its key was used for another task, and `InputsChangedError` if for other inputs.
@@ -380,7 +380,7 @@ class LiveRun(RunCalls, RunNotes):
     def refuse_handoff(self, to: str, task: str, refusal: PolicyRefusedError) -> NoReturn:
         """Record that the caller itself refuses a handoff, for instance to an agent that it does not know; raise why.
 
-        Nothing is offered. It is to handoffs what `deny` is to calls.
+        Nothing is offered. It does for handoffs the same as `deny` for calls.
         """
         refuse_offer(self._desk, self._holding, require_agent("to", AgentId(to)), task, refusal)
 

@@ -104,7 +104,7 @@ class RunNotes(RunFacts):
     def revisions(self) -> tuple[BatonRevision, ...]:
         """Return the revisions of its baton that were made while it works and that it has not acknowledged.
 
-        Each says what no longer stands of the results that it was given, and what was delivered in their place.
+        Each names the given results that no longer stand, and the results in their place.
         """
         return find_unacknowledged(self._desk, self._holding)
 
@@ -164,7 +164,7 @@ class RunNotes(RunFacts):
 
         Instead of the parts, `result` can be a complete `Report`. `flags` are codes of known problems. Raises
         `InvalidValueError` for an invalid part, for a `value` that is not JSON, and for parts beside a `Report`, and
-        `IncompleteReportError` if it lacks what the policy requires.
+        `IncompleteReportError` if it lacks a part that the policy requires.
         """
         parts: dict[str, Any] = {
             "value": value,

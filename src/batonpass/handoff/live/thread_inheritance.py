@@ -2,7 +2,7 @@
 
 Python does this by itself only from 3.14 on, if it is told to (`sys.flags.thread_inherit_context`), and never for work
 that is submitted to a pool. So we wrap `Thread.start` and `ThreadPoolExecutor.submit`, once in a process. Both carry
-that one variable and nothing else; where it has no value, they do what they always did.
+that one variable and nothing else; where it has no value, they behave as always.
 """
 
 import functools
@@ -43,7 +43,7 @@ class ThreadInheritance(Generic[Value]):
             self.is_decided = True
 
     def stop(self) -> None:
-        """Let threads inherit nothing from now on; those that were started keep what they have."""
+        """Let threads inherit nothing from now on; those that were started keep their value."""
         with self._lock:
             self.is_decided, self._is_on = True, False
             while self._undo:

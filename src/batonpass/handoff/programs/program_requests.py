@@ -103,7 +103,7 @@ class AttachMessage(Struct, frozen=True, kw_only=True):
 
 
 class CheckpointMessage(Struct, frozen=True, kw_only=True):
-    """What the next attempt needs to go on from here: the messages of a model, or any JSON."""
+    """The state from which the next attempt goes on: the messages of a model, or any JSON."""
 
     messages: Any
 
@@ -157,7 +157,7 @@ _BRIEF: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in
 
 
 class ReportMessage(Struct, frozen=True, kw_only=True):
-    """What a run gives back: its result, and what is open, rejected, decided and claimed."""
+    """The report of a run: its result, open questions, rejected paths, decisions and claims."""
 
     result: str = ""
     value: Any = None

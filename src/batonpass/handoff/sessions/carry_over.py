@@ -165,7 +165,7 @@ def _find_reopening(decision: Decision, asked: dict[str, int]) -> int | None:
 def _find_answer(question: OpenQuestion, latest: dict[str, int]) -> int | None:
     """Return the position of the decision that answers a question.
 
-    It has the same words, or decides once more what the question reopened.
+    It has the same words, or decides the reopened matter once more.
     """
     if (place := latest.get(question.text)) is not None or not question.text.startswith(REVISIT):
         return place

@@ -1,7 +1,7 @@
 """Take items out of the remains of a session: a person decides it, and a receipt says so.
 
-What comes along is derived from receipts and grows with every session. Nothing is erased by this: the items stay in the
-trees that recorded them. They are only not inherited from this root any more.
+The inherited items are derived from receipts, and grow with every session. Nothing is erased by this: the items stay in
+the trees that recorded them. They are only not inherited from this root any more.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Tell a running run which results in its baton no longer stand, and record that it knows.
 
-A revision is written by whoever refuted or redid a result (`inputs.tell_open`). The attempt finds it when it looks:
-programs and models are shown it with the next answer that they get, Python code asks for it. Its acknowledgement
-countersigns the revision. Without one, the result of the attempt is stale. A root has no baton; of what came along to
-it from earlier sessions it is told in the same way (`session_news`).
+A revision is written when a result is refuted or redone (`inputs.tell_open`). The attempt finds it when it looks:
+programs and models are shown it with their next answer, Python code asks for it. Its acknowledgement countersigns the
+revision. Without one, the result of the attempt is stale. A root has no baton; it is told in the same way about items
+that came along from earlier sessions (`session_news`).
 """
 
 from batonpass.errors import NotFoundError
@@ -54,7 +54,7 @@ def look_for_news(desk: Desk, holding: Holding) -> tuple[BatonRevision, ...]:
 def acknowledge(desk: Desk, holding: Holding, number: int | None) -> None:
     """Record that a run knows a revision of its baton and all before it; without a number, the latest.
 
-    What no longer travels leaves its notes, and what was delivered instead joins them, with its taint. Raises
+    Items that no longer travel leave its notes, and their replacements join them, with their taint. Raises
     `NotFoundError` if there is no such revision.
     """
     handoff = holding.working.run.handoff

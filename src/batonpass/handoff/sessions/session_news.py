@@ -1,9 +1,9 @@
 """Tell a running root which items inherited from earlier sessions no longer stand, and record that it knows.
 
 Nobody but its own relay writes to the stream of a root, so nothing is written for it when a result is refuted. It looks
-by itself: what it began with is compared with the fates of the results that it comes from. Each verdict is one revision
-of what it was given. Its acknowledgement countersigns the verdict; then the items leave its notes, and the questions
-that the next session would begin with join them.
+by itself: the items with which it began are compared with the fates of their results. Each verdict is one revision of
+these items. Its acknowledgement countersigns the verdict; then the items leave its notes, and the questions that the
+next session would begin with join them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ def find_acknowledged(view: LedgerView, root: RunId) -> frozenset[ContentId]:
 def _number(view: LedgerView, holding: Holding) -> Iterator[tuple[int, Mapping[ContentId, KnownFate]]]:
     """Yield the fates that the root has not acknowledged, by verdict, with the number of each.
 
-    A number stays what it was when it was told first: of two verdicts by two clocks, the later may have the older id.
+    A number never changes after it was first told: of two verdicts by two clocks, the later may have the older id.
     """
     known = {one.baton for one in _find_signed(view, holding.id)}
     found: dict[ReceiptId, dict[ContentId, KnownFate]] = {}

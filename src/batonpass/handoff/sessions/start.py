@@ -46,9 +46,9 @@ def start_run(
     """Start a root run: the human's words, if anybody heard them, and further items, in one commit.
 
     Items come along from the roots at which a session stopped, from the root that is continued, or from the last root
-    of a series. With `labelled=False` no labels are recorded: the run is of another program, and nobody knows what
-    reached it. `upstream` is how many agents of other ledgers worked before it: they count towards its depth. A run
-    with a grant, given or from the table of its agent, is enforced unless the grant is only observed.
+    of a series. With `labelled=False` no labels are recorded: the run is of another program, and nobody knows which
+    content reached it. `upstream` is how many agents of other ledgers worked before it: they count towards its depth. A
+    run with a grant, given or from the table of its agent, is enforced unless the grant is only observed.
     """
     if intent is not None:
         require_text("intent", intent)

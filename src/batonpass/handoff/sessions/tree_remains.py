@@ -534,7 +534,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)  # no cached result is fresh
 
 
 def _why(known: KnownFate) -> str:
-    """Return who refuted what. The reason is quoted only if a person gave it: it stands in a question of ours."""
+    """Return who refuted which result. The reason is quoted only if a person gave it: the question is ours."""
     reason = known.refutation.reason if is_user(known.refutation.by) else ""
     return f"{known.verdict}: {reason}" if reason else known.verdict
 

@@ -1,8 +1,7 @@
 """The paths that a shell command reads, changes or removes, and the programs that no agent may run.
 
-A shell can compute any word, and a program can do anything with one. So this is a net, not a wall: it knows what common
-programs do with their words. For other programs it assumes the worst if the run is enforced, and reading if it is
-observed.
+A shell can compute any word, and a program can do anything with one. So this is a net, not a wall: it knows how common
+programs use their words. For other programs it assumes the worst if the run is enforced, and reading if it is observed.
 """
 
 import glob

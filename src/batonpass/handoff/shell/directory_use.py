@@ -1,7 +1,7 @@
 """Commands that use whole directories: they copy them, pass every file to another program, or print the names.
 
 The record is in the work tree, and such a command can reach it without naming it. Commands that only search (`grep -r`,
-`rg`) or list are not checked: they are half of all work, and they print only what somebody looks for.
+`rg`) or list are not checked: they are half of all work, and they print only matches.
 """
 
 import re
@@ -77,7 +77,7 @@ def find_taken(commands: Sequence[SimpleCommand]) -> tuple[bool, Access | None]:
 def tree_uses(command: SimpleCommand, *, taken: bool, access: Access | None) -> Iterator[TreeUse]:
     """Yield the directories that a command uses as a whole.
 
-    If names are `taken` from the output of a command, `access` is what is done to those files.
+    If names are `taken` from the output of a command, `access` is the use of those files.
     """
     for words in programs_of(command.words):
         program, rest = base_name(words[0]), words[1:]

@@ -1,6 +1,6 @@
 """Evaluates the expression of `find` for files that are known to exist.
 
-Only what the words say is certain. A test of age or size may have either result.
+Only tests of names and depth are certain. A test of age or size may have either result.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class _Outcome(Struct):
 
 
 class FindExpression:
-    """The words of one `find`: where it starts, what it looks for, and what it does with the files."""
+    """The words of one `find`: its starting points, its tests, and its actions on the files."""
 
     def __init__(self, words: Sequence[str]) -> None:
         rest = list(words)

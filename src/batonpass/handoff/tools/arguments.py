@@ -1,4 +1,4 @@
-"""Arguments of a call: copied once, so that the tool gets exactly what was checked and recorded.
+"""Arguments of a call: copied once, so that the tool gets exactly the values that were checked and recorded.
 
 The caller keeps its own objects, and may change them while the call is being checked. So containers are copied before
 anything reads them. Only exact built-in types are copied: reading them runs nobody else's code. Every other object

@@ -1,4 +1,4 @@
-"""The context of a call, as its tool sees it: ids, credential, and a way to report what it changed."""
+"""The context of a call, as its tool sees it: ids, credential, and a way to report changes."""
 
 import threading
 from contextvars import ContextVar
@@ -71,7 +71,7 @@ class CallContext:
     def effect(self, kind: EffectKind | str, target: str, *, how: str | None = None, count: int | None = None) -> None:
         """Report something that the call has just changed. It is recorded with the outcome.
 
-        `kind` is `http`, `database`, `message`, `file` or `custom`. `target` names what was changed, `how` is a word
+        `kind` is `http`, `database`, `message`, `file` or `custom`. `target` names the changed thing, `how` is a word
         such as POST, and `count` is the number of rows or recipients. Raises `InvalidValueError` once the call has
         ended.
         """

@@ -155,11 +155,10 @@ def tool(
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
 ) -> Any:
-    """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
+    """Declare a function as a tool: its name, its target, and whether it may be repeated or undone.
 
-    `target` is the name of the argument that says what a call acts on, or a function of the arguments. `action` is what
-    the call does to it, as a grant names it. The default is `read` or `write`, and `call:NAME` for a tool without a
-    target.
+    `target` is the name of the argument with the object of a call, or a function of the arguments. `action` is the use
+    of that object, as a grant names it. The default is `read` or `write`, and `call:NAME` for a tool without a target.
 
     `reversible=False` says that it cannot be undone; the default says nothing. `external` says that it reads or changes
     things that are not ours: a run that calls it is tainted from then on. `costly` says that it is expensive. A policy

@@ -21,7 +21,7 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class WholeWrite(Struct, frozen=True):
-    """A file that a call replaces as a whole, and what would be in it."""
+    """A file that a call replaces as a whole, and its new content."""
 
     path: str
     text: str

@@ -32,7 +32,7 @@ def attempts_allowed(offered: HandoffInitiated, most: int) -> int:
 def pause_after(attempt: int) -> timedelta:
     """Return how long the next attempt waits: twice as long each time, and a random part of it.
 
-    Without the random part, what failed together would be tried together again.
+    Without the random part, attempts that failed together would be tried together again.
     """
     longest = min(_FIRST_PAUSE * (1 << min(attempt - 1, 20)), _LONGEST_PAUSE)
     return longest * random.uniform(0.5, 1)  # noqa: S311 - no secret

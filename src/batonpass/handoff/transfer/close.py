@@ -1,7 +1,7 @@
 """Close a run with its last receipt, and end handoffs from above: withdraw, expire, lapse, cancel.
 
-A close withdraws the handoffs of the run that are not over, because nobody waits for their results any more. What
-somebody has to decide about outlives a run that completed: the person may come back long after it.
+A close withdraws the handoffs of the run that are not over, because nobody waits for their results any more. Work that
+waits for a person outlives a completed run: the person may come back long after it.
 """
 
 import json
@@ -78,12 +78,12 @@ def close_run(
 ) -> None:
     """End a run with its last receipt, and withdraw its handoffs that are not over.
 
-    A failed attempt withdraws nothing: the next attempt takes its children up. A completed run leaves what waits for
-    somebody, and lists it; a root that failed or was cancelled withdraws that too. A door adds its own contents with
-    `beside`. `over` says that the agent has ended already, as in another program: then nothing refuses the close, and
-    nothing is withdrawn, because the work goes on whatever we write. Raises `ConstraintViolatedError` if the result of
-    an enforced run breaks a constraint, `IncompleteReportError` if its report lacks what the policy requires, and
-    `UnverifiedError` if the policy requires verified results.
+    A failed attempt withdraws nothing: the next attempt takes its children up. A completed run leaves work that waits
+    for a person, and lists it; a root that failed or was cancelled withdraws that too. A door adds its own contents
+    with `beside`. `over` says that the agent has ended already, as in another program: then nothing refuses the close,
+    and nothing is withdrawn, because the work goes on whatever we write. Raises `ConstraintViolatedError` if the result
+    of an enforced run breaks a constraint, `IncompleteReportError` if its report lacks a part that the policy requires,
+    and `UnverifiedError` if the policy requires verified results.
     """
     if holding.replaying:
         return

@@ -1,6 +1,6 @@
 """Free text of a sender or a reporter: labelled, scanned, and put in quarantine if it looks injected.
 
-Nothing is deleted. The scan is a signal; what decides where words stand is that suspect words are only ever quoted.
+Nothing is deleted. The scan is a signal, not the protection: suspect words are only ever quoted, and that protects.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Questions about a baton before anybody acts on it: asked, answered, or waived.
 
-A waiver is an answer too: it settles the question, and says why the work goes on without what was asked for.
+A waiver is an answer too: it settles the question, and says why the work goes on without a real answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -147,7 +147,7 @@ def _suspect(desk: Desk, offer: Offer, text: str, added: Iterable[Item], *, by: 
 def _require_entitled(desk: Desk, offer: Offer, by: PrincipalId) -> None:
     """Refuse a waiver by anybody but the sender, the principal of the work, and people who may approve it.
 
-    Whoever is to do the work never waives what it asked about.
+    The agent that is to do the work never waives its own question.
     """
     baton, approvers = offer.baton, desk.gates.approvers
     own = {author_of(baton.sender), baton.principal} - {author_of(baton.to)}

@@ -1,9 +1,9 @@
 """Attempts that stop and go on later: they hold no worker while they wait for a handoff below them.
 
-An attempt stops with one receipt, `handoff.held`, which names what it waits for. Its run is over, its lease too, and
-nothing of it stays in memory. When the wait is over, `handoff.resumed` makes the handoff wait for its next attempt,
-which finds everything finished in the record. Whoever ends a wait resumes whoever waits; if that process dies in
-between, the next sweep does it.
+An attempt stops with one receipt, `handoff.held`, which names the handoff for which it waits. Its run is over, its
+lease too, and nothing of it stays in memory. When the wait is over, `handoff.resumed` makes the handoff wait for its
+next attempt, which finds everything finished in the record. The process that ends a wait also resumes the waiting
+handoff; if it dies in between, the next sweep does it.
 """
 
 from typing import Final

@@ -9,7 +9,7 @@ _Found = TypeVar("_Found")
 class kept_property(Generic[_Found]):  # noqa: N801 - used like `property`
     """`cached_property` as it is from Python 3.12 on: until then that takes a lock, and five times as long.
 
-    Two threads that ask at once may both work it out, so this is for what depends on frozen fields only.
+    Two threads that ask at once may both work it out, so this is only for values that depend on frozen fields.
     """
 
     def __init__(self, find: Callable[[Any], _Found]) -> None:

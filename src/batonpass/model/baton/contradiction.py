@@ -1,7 +1,7 @@
 """Find statements that cannot both hold: typed ones by their key, decisions where their words leave no doubt.
 
 Two decisions are compared only if they are the same words but for one thing: a negation, the opposite of the first
-word, a number that is a threshold, or what stands after `SUBJECT:` or `SUBJECT =`. Anything else is left to the reader,
+word, a number that is a threshold, or the words after `SUBJECT:` or `SUBJECT =`. Anything else is left to the reader,
 because a false alarm costs more attention than it saves.
 """
 

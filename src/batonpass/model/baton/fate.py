@@ -28,7 +28,7 @@ class KnownFate(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """Return who refuted what, without the words of whoever did."""
+        """Return who refuted which result, without their words."""
         refuted = self.refutation
         return f"{refuted.by} refuted the result of {refuted.agent}, attempt {refuted.attempt}"
 

@@ -1,4 +1,4 @@
-"""Effects: what a call changed in the world besides files, as its tool reports it."""
+"""Effects: the changes of a call in the world besides files, as its tool reports them."""
 
 from enum import StrEnum
 

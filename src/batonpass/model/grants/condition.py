@@ -244,8 +244,7 @@ def is_absent(value: object) -> bool:
 def implies(held: Sequence[Condition], wanted: Condition) -> bool:
     """Return whether every value that meets all held conditions of one permit meets the wanted one.
 
-    A yes is always right. A no is wrong only where several forms of text imply together what none of them implies
-    alone.
+    A yes is always right. A no is wrong only where several forms of text imply it together, and none of them alone.
     """
     for condition in held:
         if isinstance(condition, OneOf):

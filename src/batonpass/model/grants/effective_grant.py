@@ -36,7 +36,7 @@ class PermitLeft(Struct, frozen=True, kw_only=True):
 
 
 class GrantStep(Struct, frozen=True, kw_only=True):
-    """One hop of a chain: who granted what to whom. The first one is granted in the principal's name."""
+    """One hop of a chain: giver, receiver and terms. The first one is granted in the principal's name."""
 
     by: str
     to: AgentId

@@ -50,7 +50,7 @@ _MOST_REVOKED = 10_000
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """What somebody may use and what they may delegate. These are two separate rights."""
+    """The permits that somebody may use, and those that they may delegate. These are two separate rights."""
 
     may: Scope = NOTHING
     may_delegate: Scope = NOTHING

@@ -15,7 +15,7 @@ from batonpass.model.grants.scope_text import read_limits, read_scope
 
 
 class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
-    """What somebody may use and what they may delegate. These are two separate rights."""
+    """The permits that somebody may use, and those that they may delegate. These are two separate rights."""
 
     may: Sequence[str] = ()  # such as "write:src/**"
     may_delegate: Sequence[str] = ()

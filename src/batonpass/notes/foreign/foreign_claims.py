@@ -1,7 +1,7 @@
 """Finds the claims of other tools about lines: git-ai's notes, Agent Trace records, trailers of commits.
 
 All of it is hearsay: nobody signed it, anybody with access to the repository could have written it, and each source is
-read within bounds. What is about exactly a line goes before what is about a commit.
+read within bounds. A claim about one line goes before a claim about a commit.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Webhooks as they were added and changed: who is told what is recorded, and whether they still are."""
+"""Webhooks as they were added and changed: their addresses, their filters, and whether they are active."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 
 
 class WebhookRecord(Struct, frozen=True, kw_only=True):
-    """A webhook: where it is, what it is told of, who added it, and what became of it last."""
+    """A webhook: its address, the kinds that it gets, who added it, and its latest state."""
 
     id: WebhookId
     relay: RelayId  # the relay that has its secret, and delivers
@@ -31,7 +31,7 @@ class WebhookRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Return whether it is told what is recorded."""
+        """Return whether it gets new receipts."""
         return self.state not in {WebhookChange.FAILED, WebhookChange.REMOVED} and self.url is not None
 
     def wants(self, kind: str) -> bool:

@@ -12,9 +12,9 @@ _TRUTH: Final = {True: b"\x01", False: b"\x00"}
 
 
 class Array:
-    """Elements, the fixed number (OID) of their type in PostgreSQL, and what makes bytes of one.
+    """Elements, the fixed number (OID) of their type in PostgreSQL, and the encoder of one element.
 
-    The elements are encoded when the array is sent. What does it is not written in Python: a batch has twenty arrays.
+    The elements are encoded when the array is sent. The encoder is not written in Python: a batch has twenty arrays.
     """
 
     element: ClassVar = 0

@@ -4,8 +4,8 @@ So a few connections do most of the work. A connection that was just used has it
 on the server has the needed data cached. Connections that are not needed stay at the bottom and are closed after a
 while.
 
-Ctrl-C may come between lending a connection and the borrower's note of it. So the pool does not hold on to what it has
-lent: a connection that nobody knows any more is closed by the interpreter, and takes nobody's place.
+Ctrl-C may come between lending a connection and the borrower's note of it. So the pool keeps no reference to a lent
+connection: a connection that nobody knows any more is closed by the interpreter, and takes nobody's place.
 """
 
 import select
@@ -128,7 +128,7 @@ class ConnectionPool:
 
 
 class _Known:
-    """What the pool knows of a connection: whether somebody has it, since when it is idle, and unexpected input."""
+    """The pool's notes on a connection: whether it is lent, since when it is idle, and unexpected input."""
 
     __slots__ = ("reference", "since", "unasked")
 

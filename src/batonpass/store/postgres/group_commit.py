@@ -43,7 +43,7 @@ class _Member:
         self.at_work = threading.Lock()  # held by its thread until its append was written or tried
 
     def wake(self) -> None:
-        """Wake its thread, which then looks at what has happened."""
+        """Wake its thread, which then looks at its state."""
         with suppress(RuntimeError):  # it was woken already
             self.turn.release()
 
@@ -60,7 +60,7 @@ class Group:
     def append(self, append: Append) -> None:
         """Append, alone or in a group, and return when it is durable.
 
-        Raises what `Append.run` raises, or a `StoreError`.
+        Raises the errors of `Append.run`, or a `StoreError`.
         """
         entry = append.entry
         if entry is None:

@@ -71,7 +71,7 @@ class PreparedStatement:
 
 
 def in_order(first: str, second: str) -> PreparedStatement:
-    """Return one statement that does what two do that begin with SELECT, the first one first.
+    """Return one statement in place of two that begin with SELECT; it does the first one first.
 
     A statement costs the server and the driver about as much to begin as a short one to run.
     """

@@ -68,7 +68,7 @@ _FILE: Final = Place.FILE.value
 def write_entries(tail: Tail, entries: Sequence[Entry], connection: apsw.Connection) -> None:
     """Write entries of which all or none are to be kept.
 
-    Raises what `LedgerStore.append` raises; the caller rolls back.
+    Raises the errors of `LedgerStore.append`; the caller rolls back.
     """
     # One cursor for all statements: a connection would make a new one for each.
     cursor = connection.cursor()

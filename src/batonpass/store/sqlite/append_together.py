@@ -4,8 +4,8 @@ A statement lets go of the interpreter's lock for a few microseconds, and sixty 
 row, it changes hands between two rows. So with many appends in flight, the statements of a batch took longer than
 everything that SQLite does for them. See docs/adr/0075.
 
-What is refused here is only known to be one of many. The caller undoes all of it, and writes each entry by itself, by
-`write_entries`; there the reason is found.
+A refusal here does not tell which entry was refused. The caller undoes all of them, and writes each entry by itself, by
+`write_entries`; that finds the entry and the reason.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ class AppendTogether:
         self._tail = tail
 
     def can_join(self, entries: Sequence[Entry]) -> bool:
-        """Return whether what one caller appends can be written with others: one entry that changes few tables."""
+        """Return whether the append of one caller can be written with others: one entry that changes few tables."""
         if len(entries) != 1:
             return False
         entry = entries[0]

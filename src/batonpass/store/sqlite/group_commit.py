@@ -49,7 +49,7 @@ class Watch(Protocol):
     """An observer that sees each transaction before its first command, and learns when it was committed."""
 
     def begin(self, connection: apsw.Connection) -> None:
-        """Look at what others have committed since our last transaction.
+        """Read the commits of others since our last transaction.
 
         May refuse the transaction by a `StoreError`.
         """

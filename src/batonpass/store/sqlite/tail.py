@@ -1,8 +1,8 @@
 """The tail: the rows that were written last and are in no index yet. How it is kept, settled and checked.
 
-Every index that a commit updates adds a page to the write-ahead log, and index pages were most of what a commit wrote.
-So new rows are written without index entries. Readers scan the tail, which is short, and now and then a commit settles
-it: it writes the index entries of all its rows at once. See docs/adr/0053.
+Every index that a commit updates adds a page to the write-ahead log, and most pages of a commit were index pages. So
+new rows are written without index entries. Readers scan the tail, which is short, and now and then a commit settles it:
+it writes the index entries of all its rows at once. See docs/adr/0053.
 """
 
 from collections.abc import Callable, Iterator

@@ -134,7 +134,7 @@ class Remarks(WithScribe):
         verify_ledger(scribe.store)
 
     def test_an_alarm_is_found_by_its_agent(self, scribe: Scribe) -> None:
-        """With what became of it, the latest first; alarms about others are not read."""
+        """Alarms come with their later state, the latest first; alarms about others are not read."""
         root, key = scribe.start(), 12 * "0"
         one, other = AgentId("editor"), AgentId("drafter")
         raised = [recorded(scribe, root, an_alarm(agent, key)) for agent in (one, other)]
@@ -147,7 +147,7 @@ class Remarks(WithScribe):
         verify_ledger(scribe.store)
 
     def test_what_a_person_took_out_is_found_by_its_root(self, scribe: Scribe) -> None:
-        """What was taken out of other roots is not read."""
+        """Items that were taken out of other roots are not read."""
         root, other = scribe.start(), scribe.start()
         taken = recorded(scribe, root, SessionPruned(root=root.run.id, by=ANA, count=1))
         recorded(scribe, other, SessionPruned(root=other.run.id, by=ANA, count=2))

@@ -75,7 +75,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """A person approves what was held last, if anything was."""
+    """A person approves the latest hold, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)

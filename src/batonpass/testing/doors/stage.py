@@ -226,7 +226,7 @@ class Stage:
         return [one.body for one in self.recorded() if isinstance(one.body, kinds)]
 
     def approve(self) -> None:
-        """Approve what was held last, as a person in another relay."""
+        """Approve the latest hold, as a person in another relay."""
         held = self.bodies(ToolHeld)[-1]
         if self.handoff is not None:
             self.office.handoff(self.handoff.id).approve(by=PERSON, reason="I looked at it")

@@ -234,7 +234,7 @@ def _read_result(
 
 
 def _denied(line: TranscriptLine, text: str) -> str | None:
-    """Return who or what denied a call; None if it was made or started."""
+    """Return the person or the mechanism that denied a call; None if it was made or started."""
     if line.tool_denial_kind is not None:
         return None if line.tool_denial_kind == _INTERRUPTED else line.tool_denial_kind
     return next((kind for beginning, kind in _REFUSED if text.startswith(beginning)), None)
@@ -272,7 +272,7 @@ def _said_by_human(line: TranscriptLine, reading: _Reading, text: str) -> str | 
 
 
 def _read_attachment(attachment: Attachment, stamp: _Stamp) -> Iterator[Record]:
-    """Yield what was queued while the model worked: the human's words, or a notice that a sub-agent ended."""
+    """Yield the messages queued while the model worked: the human's words, or notices that a sub-agent ended."""
     if attachment.type != "queued_command" or stamp.agent is not None:
         return
     text = text_of(attachment.prompt)

@@ -1,7 +1,8 @@
 """Finds the changes of calls: of an editor by its file before and after, of other tools by the whole work tree.
 
-An editor changes one file and reports how. Of a command only its text says what it writes; any other change while it
-runs may be anybody's. If calls ran at the same time, each recorded change names the others that may have made it.
+An editor changes one file and reports how. Only the text of a command tells which files it writes; any other change
+while it runs may be anybody's. If calls ran at the same time, each recorded change names the others that may have made
+it.
 """
 
 import threading
@@ -32,7 +33,7 @@ from batonpass.store.home import HOME_NAME
 
 
 class ChangesFound(SeenChanges, frozen=True):
-    """The known changes of a call; `notes` say what is unknown."""
+    """The known changes of a call; `notes` name the unknown ones."""
 
     notes: tuple[str, ...] = ()
 

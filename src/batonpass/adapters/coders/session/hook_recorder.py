@@ -65,10 +65,10 @@ class _Session:
 class HookRecorder:
     """Records the events of coding agents' hooks in one project. Thread-safe.
 
-    Only the checks that all doors share refuse anything: in an observed session, tampering with the record, and what a
-    policy with `enforce = true` denies. `policy` returns the present policy: the project's file, or the relay's own
-    policy if there is none. A session belongs to one recorder at a time: two recorders that get the same events record
-    them twice.
+    Only the checks that all doors share refuse anything: in an observed session, tampering with the record, and calls
+    that a policy with `enforce = true` denies. `policy` returns the present policy: the project's file, or the relay's
+    own policy if there is none. A session belongs to one recorder at a time: two recorders that get the same events
+    record them twice.
     """
 
     def __init__(
@@ -390,7 +390,7 @@ def _session_in(event: Mapping[str, Any], dialect: Dialect) -> str | None:
 def _looked_for(event: HookEvent, made: MadeCall, asked: MadeCall | None) -> MadeCall:
     """Return the call for which the files were looked at before: the one that was asked about, if it was allowed.
 
-    If that call was to edit another file, only that file was looked at; then the result says what was edited.
+    If that call was to edit another file, only that file was looked at; then the result names the edited file.
     """
     if asked is None or asked.begun is None:
         return made

@@ -269,7 +269,7 @@ class Pen:
     ) -> None:
         """Record the result and the changes of a call.
 
-        Raises `CallError` or `CallOutcomeError`, after recording it, if the call did what it must not.
+        Raises `CallError` or `CallOutcomeError`, after recording it, if the call did something forbidden.
         """
         model = event.model or (find_model(transcript_of(event, event.agent), event.call) if seen.changes else None)
         source = self.source(state, key=event.call, unseen=seen.notes or None, task=task_of(result), model=model)

@@ -2,7 +2,7 @@
 
 Python's own reader takes the last of two equal keys, guesses encodings and rounds numbers. Other readers take the first
 key, or ignore case, and keep all digits. If a proxy judged a message and passed its original bytes on, the server might
-see something else. So an enforcing proxy passes on what it judged, written anew.
+see something else. So an enforcing proxy passes on the judged message, written anew.
 """
 
 import json

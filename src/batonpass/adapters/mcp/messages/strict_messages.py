@@ -1,7 +1,7 @@
 """The strict reader of an enforcing proxy: it accepts only lines in which every reader finds the same.
 
-A message is written anew, and its original bytes are not passed on. So the other side gets what was judged and
-recorded.
+A message is written anew, and its original bytes are not passed on. So the other side gets the message that was judged
+and recorded.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """The proxy between one client and one server: it judges and records calls, and passes everything else on.
 
-An observing proxy passes lines on as they came. An enforcing proxy writes each message anew from what it has read, so
-that the server gets exactly what was judged. One thread handles the client's lines in order, another the server's.
+An observing proxy passes lines on as they came. An enforcing proxy writes each message anew from its parsed form, so
+that the server gets exactly the judged message. One thread handles the client's lines in order, another the server's.
 """
 
 import secrets

@@ -1,6 +1,6 @@
 """Aider's chats: one text beside the files it works on. Its own commits tell its changes.
 
-The text has what the person said and the hashes of the commits that Aider made. It could hold anything, so a commit
+The text has the person's words and the hashes of the commits that Aider made. It could hold anything, so a commit
 counts only if it exists and names Aider as an author. Of such a commit, those changes count whose lines stand in the
 chat before it: a person's own changes may be in the same commit.
 """

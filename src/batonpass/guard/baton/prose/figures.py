@@ -479,7 +479,7 @@ def _two_figures(claims: Sequence[str]) -> Iterator[Problem]:
 
 
 def _of_one_thing(one: str, other: str) -> bool:
-    """Return whether claims with the same words differ in a figure, and not in the number of what they are about."""
+    """Return whether claims with the same words differ in a figure, and not in the number of their subject."""
     pairs = [
         (found.start(), found.group().strip(".,"), same.group().strip(".,"))
         for found, same in zip(_ANY_NUMBER.finditer(one), _ANY_NUMBER.finditer(other), strict=False)

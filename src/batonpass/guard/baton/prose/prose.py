@@ -1,8 +1,8 @@
 """The words of a baton as the checks of prose read them: its texts, and the signs that each of them has.
 
 Most texts have none of the words without which a check can find nothing. So each text is looked through once for such
-signs, and only where a sign is there are its patterns tried. What travels on and on, such as a decision, is looked
-through once in a process and not at every hop.
+signs, and only where a sign is there are its patterns tried. An item that travels over many hops, such as a decision,
+is looked through once in a process.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def words_of(*lines: str) -> frozenset[str]:
 
 
 def sentence_at(text: str, place: int) -> str:
-    """Return the sentence around a place of a text, or what of a very long one is near it."""
+    """Return the sentence around a place of a text; of a very long sentence, the part near the place."""
     first, last = max(0, place - _LONGEST), min(len(text), place + _LONGEST)
     begin = max(text.rfind(mark, first, place) for mark in _ENDS) + 1
     ends = [end for mark in _ENDS if (end := text.find(mark, place, last)) >= 0]

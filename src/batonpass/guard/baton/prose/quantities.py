@@ -295,7 +295,7 @@ def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
 
 @remembered
 def _count_now(text: str) -> Mapping[str, int]:
-    """Return how many there are of each thing by a text, without what it says of another time or of a part."""
+    """Return the quantity of each thing that a text names, except those of another time or of a part."""
     return _count(_find_any(text), only_now=True)
 
 

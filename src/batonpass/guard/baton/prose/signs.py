@@ -3,10 +3,11 @@
 A pattern of many alternatives is tried at every character and takes a millisecond for two pages. The words of a text
 are split once, and to ask whether one of them is among some others takes a tenth of a microsecond. So each check says
 which words its pattern cannot do without, alternative by alternative. Figures are looked for in bytes, in which a 0
-stands for each digit: what begins with one certain character is found ten times as fast as what begins with any digit.
+stands for each digit: a pattern that begins with one certain character is found ten times as fast as one that begins
+with any digit.
 
-A sign that is there too often costs time; one that is missing hides a problem. `test_quick_signs.py` compares what is
-found with and without signs.
+A sign that is there too often costs time; one that is missing hides a problem. `test_quick_signs.py` compares the
+findings with and without signs.
 """
 
 import re
@@ -86,7 +87,7 @@ class WordSign:
     def __init__(self, *alternatives: str) -> None:
         """Take alternatives such as `will|shall & send|give`: one of the first two words, and one of the others.
 
-        Words that stand in many texts are given with what is beside them, in quotes: `'has not '|'have not '`.
+        Words that are in many texts are given with their neighbours, in quotes: `'has not '|'have not '`.
         """
         # Each alternative is found by the words of that group which is in the fewest texts: most texts have none of
         # these, and then nothing else is asked.
