@@ -288,9 +288,13 @@ class Ledger:
             return
         if found is None:
             raise RewoundError(stale.stream, known.seq, 0)
+        # A newer head of the same epoch is only news. A newer epoch means that somebody else holds the stream now: if
+        # we signed again on top of it, the fence would have no effect.
         if found.epoch != known.epoch:
             raise FencedError(stale.stream, known.epoch, found.epoch)
         if found.seq < known.seq or not self._holds(known):
+            # We keep the head that was acknowledged. With the older one of the store, the next append would succeed and
+            # hide the loss.
             slot.head = known
             raise RewoundError(stale.stream, known.seq, found.seq)
 

@@ -100,6 +100,7 @@ class Linker:
             self._require_chain(receipt, change)
             self._require_recorder(receipt)
             signatures = self._signatures(stored, receipt)
+            # Before the rows are updated: these rules ask for the state that the writer of the receipt found.
             self._require_links(receipt)
             rulings = self._rulings(receipt.body) if isinstance(receipt.body, DECISIONS) else ()
             self._fold(receipt, digest, change)

@@ -129,6 +129,7 @@ class Charges:
             if charge.amount < 0:
                 self._give_back(body, charge)
             name = (charge.account, charge.unit)
+            # Counted also if it was made outside of its limit: the calls after it share what is left.
             self._used[name].add(receipt, charge.amount)
             if not (isinstance(body, ToolRequested) and is_told_outside(body.flags, (_LIMIT,))):
                 self._require_within(charge)

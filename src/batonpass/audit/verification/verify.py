@@ -203,6 +203,8 @@ class Verification:
         """
         findings: list[tuple[int, VerificationError]] = []
         unproven = total - (0 if self._sealed is None else self._sealed.size)
+        # A helper process checks with the code that it imports itself, so a check that the caller gives has to run
+        # here.
         processes = useful_processes(unproven) if self._check is is_signed else 0
         with SignatureQueue(processes=processes, check=self._check) as signatures:
             try:
@@ -223,6 +225,8 @@ class Verification:
         if signatures.bad is not None:
             findings.insert(0, signatures.bad)
         if findings:
+            # Of two findings at one receipt, the signature is named, because `min` takes the first of equals: with a
+            # wrong signature, nothing else that the bytes say means anything.
             raise min(findings, key=lambda found: found[0])[1]
         return self._evidence(signatures.checked)
 
@@ -242,12 +246,15 @@ class Verification:
                 self._done += 1
         finally:
             self._found_at = self._done
+            # Also after a finding: contents are checked for a whole chunk at once, and a wrong content of an earlier
+            # receipt is then the first finding.
             self._require_digests(links, find_contents)
 
     def _link(self, stored: StoredReceipt, signatures: SignatureQueue) -> Link | Passed:
         passed = None if self._sealed is None else self._sealed.pass_over(stored)
         if passed is not None:
             self._linker.pass_over(stored, passed.receipt.run_key)
+            # Nothing to check, but it is counted: the place of a finding is the number of receipts before it.
             signatures.add(stored.stream, stored.seq)
             return passed
         link = self._linker.add(stored)

@@ -66,6 +66,8 @@ def _find_holder(above: Sequence[Terms], call: Call, at: datetime) -> Terms | No
     """Return the nearest agent above that could delegate the call: it and everybody above it may delegate it."""
     holder = None
     for one in above:
+        # From the root down: below a hop that may not delegate the call, nobody can pass it on, whatever their own
+        # terms say.
         if not one.may_delegate.allows(call, at):
             break
         holder = one

@@ -29,6 +29,8 @@ def account_of(terms: Terms) -> StreamId:
 
 def permit_account(account: StreamId, permit: Permit) -> StreamId:
     """Return the account that is charged for uses of one permit."""
+    # By its text and not by its place in the list: the verifier reads the same permit from the signed terms, and must
+    # find the same account.
     return part_of(account, sha256(permit.text.encode()).hexdigest()[:_DIGITS])
 
 

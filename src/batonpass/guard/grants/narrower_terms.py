@@ -47,6 +47,7 @@ def _find_excess(parent: Terms, asked: Grant) -> Iterator[str]:
 
 
 def _only_used(parent: Terms, permit: Permit) -> str:
+    # The usual mistake is to pass on a right that the parent only uses, so the refusal says that these are two rights.
     held = not any(parent.may.find_excess(Scope((permit,)), unsaid=True))
     return " (which it may use, and may not delegate)" if held else ""
 

@@ -38,6 +38,8 @@ def newer_of(new: Revocations, known: Revocations | None) -> Revocations:
     """
     if known is None or new.number > known.number:
         return new
+    # The number counts revocations and only grows. So an older number, or the same number with other names, can only be
+    # an attempt to take a revocation back.
     if new.number < known.number or names_in(new) != names_in(known):
         raise StaleRevocationsError(
             f"list {new.number} of revocations was given, and {known.number} is known already: somebody wants an older "

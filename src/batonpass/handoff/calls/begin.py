@@ -49,15 +49,20 @@ def begin_call(
     pending = PendingCall(desk=desk, holding=holding, call=call, declared=call.declared, beside=beside, made=made)
     pending.flags += noted
     pending.reasons += noted.values()
+    # Before any check, because a refusal has to be recorded: its receipt names the call by this description.
     pending.identify()
     try:
         begun = _pass(pending)
     except BaseException:
+        # Its number is free again. Under the next number, the same call would have another key, and neither a kept
+        # result nor an approval would be found for it.
         pending.take_back()
         raise
     if isinstance(begun, Begun) and begun.looked:
         from batonpass.handoff.shell.call_intent import call_intent  # noqa: PLC0415 - most programs never look
 
+        # As late as possible: whatever changes in the work tree from this look on may be the call's. The clock of the
+        # call starts after it, so the look does not count as work of the tool.
         desk.files.begin(begun.call, desk.clock.now(), call_intent(call, begun.watched, desk.files.root))
         return replace(begun, began=time.perf_counter_ns())
     return begun
@@ -79,6 +84,8 @@ def _pass(pending: PendingCall) -> Begun | Replayed:
     # Before limits and gates: a call that an earlier attempt finished is neither counted nor held a second time.
     if (known := find_finished(pending)) is not None:
         return known
+    # Another call on a target that an earlier attempt has changed is usually the same work in other words. A model that
+    # starts over does not repeat itself exactly, so the key alone would not find it.
     check_changed_target(pending)
     # Only a look, which gives the better reason. Two calls can both find room here; the commit of the request counts
     # again, and refuses the second.

@@ -37,7 +37,9 @@ def pass_gates(pending: PendingCall) -> None:
         pending.stop_unjudged(error)
     if not pending.gates:
         return
+    # A check of revocations that was put off comes first: nobody shall be asked to approve a call whose grant is gone.
     pending.catch_up()
+    # A call that was made before anybody asked cannot be stopped any more. It is recorded with flags instead (ADR 50).
     enforced = (desk.gates.enforce or pending.enforced) and not pending.made
     decision = decide(pending.gates, enforced=enforced, stops_harm=holding.stops_harm and not pending.made)
     if decision is None:
@@ -54,6 +56,7 @@ def pass_gates(pending: PendingCall) -> None:
         raise _hold(pending, _told_anew(pending, decision, held))
     if (refusal := heed(desk, held, decision)) is not None:
         pending.deny(held.rule, refusal)
+    # Approved: the request must not carry the flag of a gate that would have stopped it.
     pending.gates = ()
 
 
@@ -72,6 +75,7 @@ def _refuse_denied_before(pending: PendingCall, decision: GateDecision) -> None:
 def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
     """Return the decisions of taint, of the door's own rules and of the policy; none for a call that was approved."""
     desk, holding, declared = pending.desk, pending.holding, pending.declared
+    # By the key, which includes the arguments: an approval answers one hold and opens nothing else (ADR 38).
     approved = holding.find_approved(pending.key, desk.clock)
     if approved is not None and _still_covers(pending, approved):
         return ()
@@ -173,9 +177,13 @@ def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
         contents.append(desk.text(TARGET, target))
     if standing is not None:
         contents.append(standing.content)
+    # First the run says which call waits. Then, for a handoff, a second receipt ends the attempt at exactly this head,
+    # so that nothing can be written between the hold and the end.
     desk.recording.record(holding.working, held, tuple(contents))
     if handoff is None:
         holding.held[held.call] = held
+        # An earlier approval of this call may have been used up. This hold gets a ruling of its own, which has to
+        # count.
         holding.used_up.discard(pending.key)
     else:
 

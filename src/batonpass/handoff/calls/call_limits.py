@@ -108,6 +108,7 @@ def check_limits(pending: PendingCall) -> None:
         return  # only revocations are left, and those are not limits
     for rule, overdue in find_overdue(bounds.accounts, at):
         pending.refuse(rule, overdue)
+    # A full permit does not stop a call that another permit of the same hop allows as well.
     refused = _find_full(pending)
     while refused and counting.has_other(refused[0]):
         refused = _find_full(pending)
@@ -127,6 +128,7 @@ def write_counted(pending: PendingCall, make: Callable[[tuple[Charge, ...]], Bod
     call is denied: raises `ConstraintViolatedError` and `GrantRevokedError`.
     """
     counting = pending.counting
+    # It ends: each round marks one more permit as full, and a hop has only so many.
     while True:
         body = make(before_call(counting.counted()))
         # Only now is it known which permit counts: if one is used up, another one that also allows the call is tried.

@@ -104,8 +104,11 @@ def finish_call(
     changed files that the run may not write, and `ConstraintViolatedError` if the result breaks a constraint; the
     outcome is recorded first. Raises `StoreError` if an enforced run cannot record it.
     """
+    # Before everything else: recording the outcome is no work of the tool.
     took = begun.took_us
     cost = cost_of(call, value)
+    # Without a request in the ledger, an outcome would belong to no call. The run has read the result all the same, so
+    # its label and taint have to know it.
     if not begun.recorded:
         _take(holding, begun, call, None)
         return
@@ -139,6 +142,8 @@ def finish_call(
         commits=ended.commits,
     )
     try:
+        # Under the same lock as the beginning of a call: another call of this run is either recorded before this
+        # outcome, or has it in its label.
         with holding.taint.lock:
             done = say_taint(holding, done)
             written = write_about_call(desk, holding, done, content, *ended.contents, *beside, touches=ended.touches)
@@ -155,6 +160,8 @@ def finish_call(
         _take(holding, begun, call, None)
         raise
     if holding.working.mode is Mode.ENFORCED:
+        # Only now, with the outcome in the ledger: the files are changed, and a record without them would hide exactly
+        # the changes that were not allowed.
         if ended.outside:
             raise OutsideGrantError(holding.agent, ended.outside)
         if broken is not None:

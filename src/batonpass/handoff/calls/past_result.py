@@ -47,6 +47,8 @@ def require_open(pending: PendingCall) -> None:
             pending.deny(DEADLINE, late)
         pending.flags.append(f"would_deny.{DEADLINE}")
         pending.reasons.append(str(late))
+    # Only a kept result can leave without a commit. For every other call, the commit of its request finds out that the
+    # run is over, and a view here would be a second look.
     if holding.replaying or holding.find_past(pending.key) is None:
         return
     with pending.desk.store.view() as view:
@@ -77,6 +79,7 @@ def find_finished(pending: PendingCall) -> Replayed | None:
     if past.is_finished:
         _keep(pending, past)
         return Replayed(_result(pending, past.result, past.id))
+    # In doubt, but safe to repeat: the tool gets the same key and recognises the call.
     if pending.declared.idempotent:
         return None
     settled = read_settlement(pending.desk.store, pending.holding.scope, past.id)

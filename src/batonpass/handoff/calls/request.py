@@ -51,6 +51,7 @@ def write_request(pending: PendingCall, credential: Credential | None = None) ->
     acting = () if credential is None else told(desk, credential)
     contents = [desk.json(ARGUMENTS, pending.described), *acting, *_words(pending), *pending.beside]
     recorded = write_counted(pending, lambda charges: _requested(pending, identifier, credential, charges), contents)
+    # Only after the commit: a request that was refused there has not used its approval.
     holding.use_up(pending.key, idempotent=declared.idempotent)
     holding.use.make(pending.tried, pending.flags)
     changes = recorded and not declared.reads

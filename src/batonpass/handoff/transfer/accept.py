@@ -119,6 +119,7 @@ def examine_own(desk: Desk, offer: Offer) -> Examined:
     baton = offer.baton
     policy = desk.policy_with(offer.policy)
     # If the ledger or the hops above are needed, it is validated like any other offer.
+    # This process wrote the offer, but the answer to these depends on receipts of others.
     if policy.asks or policy.max_depth is not None or find_open_references(baton):
         return examine(desk, offer.handoff.id)
     # The same if a file was declared as something that can be parsed, because its bytes are only in the store.
@@ -258,12 +259,14 @@ def _accept(taking: _Taking) -> Holding:
     if deadline is not None and is_overdue(desk, handoff, deadline):
         end_overdue(desk, handoff)
         raise HandoffEndedError(handoff, State.EXPIRED)
+    # Delivered already. Working on it again would repeat its effects, so the caller gets the record instead.
     if state in _DONE:
         return replayed(desk, handoff)
     if lease is None and state in {State.READY, State.CLAIMED}:
         # Without a lease, nobody would ever find out that the worker has died.
         raise InvalidValueError("lease", f"{handoff} waits for a worker: claim it, and take it under that lease")
     if state not in _TAKEABLE:
+        # A retry or a take-over moves the handoff, so the offer is read and validated again as it is afterwards.
         _prepare(desk, examined, parent)
         examined, ground = taking.look()
     if taking.asks and (problem := examined.asking.question) is not None:
@@ -308,6 +311,8 @@ def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
         own_policy=offer.policy,
     )
     holding.add(*offer.baton.items)
+    # The children of an earlier attempt go on. The new attempt answers for them: its close lists them, or withdraws
+    # them.
     holding.handed_off.update(child.id for child in resumption.children)
     holding.attempts_allowed = ground.allowed
     if lease is not None:
@@ -374,6 +379,7 @@ def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> T
     taint.enter(offer.taint, offer.receipt)
     for source, receipt in past.taint.items():
         taint.enter((source,), receipt)
+    # Their texts are read when a call is compared with them, and not here: an attempt may end without one.
     taint.unread.update(taint.entered)
     if parent is not None:
         taint.passages.update(parent.taint.passages)
@@ -442,6 +448,8 @@ def _prepare(desk: Desk, examined: Examined, parent: Holding | None) -> None:
         raise HandoffHeldError(handoff.id)
     if handoff.state is State.ASKED:
         raise HandoffAskedError(handoff.id, examined.offer.open_question or "")
+    # Only the run that handed it off may begin another attempt here. If workers carry it, the end of a lease shows that
+    # a worker died, and the sweep makes it ready again.
     ours = caller is not None and handoff.carrier is Carrier.CALLER
     if ours and handoff.state in _AGAIN:
         retry(desk, handoff.id, by=str(caller), reason="its caller asks for it again")

@@ -191,6 +191,8 @@ def _run_recorded(receipt: Receipt, body: RunRecorded, _: Digest) -> Projection:
 
 
 def _run_rekeyed(_receipt: Receipt, _body: RunRekeyed, _: Digest) -> Projection:
+    # The stream goes on in the next epoch. The holder of the old key writes in the old one, and is refused by the
+    # compare-and-set of the append; no list of lost keys is needed.
     return Projection(bumps=True)
 
 
@@ -220,12 +222,16 @@ def _handoff_initiated(receipt: Receipt, body: HandoffInitiated, digest: Digest)
 
 def _handoff_accepted(receipt: Receipt, body: HandoffAccepted, _: Digest) -> Projection:
     return Projection(
+        # Run and handoff in one receipt, so no store can have an attempt without its handoff, or a running handoff
+        # without its run.
         run_opened=_run_opened(receipt, body),
         handoff_moved=HandoffMoved(
             handoff=body.handoff,
             event=HandoffEvent.ACCEPT,
             attempt=body.attempt,
             run=body.run,
+            # The receipt of the handoff that the receiver has validated. If another one came since, the store refuses
+            # the acceptance.
             anchor=receipt.previous,
         ),
     )
@@ -264,6 +270,9 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
     event, state = _ACTS[type(body)]
     ended: ChildHead | None = getattr(body, "ended", None)
     return Projection(
+        # `ended` names the run and its head as the writer has read them. The store refuses the act if the run has
+        # written since, and closes the stream of the run in the same commit. So nothing can follow the recorded end of
+        # an attempt.
         fences=ended,
         run_ended=None if ended is None or state is None else _ended(receipt, ended.run, state),
         handoff_moved=HandoffMoved(
@@ -355,6 +364,8 @@ def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
 
 def _backed(receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
     # The hold stays as it is. The store only checks that the key may sign.
+    # The first of two approvals: it must not look like the last to a reader of an older version, so it moves no row
+    # (ADR 38).
     return Projection(proven_by=None if body.proof is None else body.proof.key, remarks=_ruled(receipt, body))
 
 
@@ -401,6 +412,8 @@ def _content_erased(_receipt: Receipt, body: ContentErased, _: Digest) -> Projec
 
 
 def _grant_revoked(_receipt: Receipt, body: GrantRevoked, _: Digest) -> Projection:
+    # A charge on an account of which nothing may be used. The commit of each request checks its limits anyway, so it
+    # also finds a revocation, and no call slips in between (ADR 33).
     return Projection(charges=(Charge(account=part_of(body.account, REVOKED), unit=Unit.CALLS, amount=1),))
 
 

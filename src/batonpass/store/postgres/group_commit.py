@@ -147,6 +147,7 @@ class Group:
                 self._connections.repeat(members[0].append.run)
                 members[0].written = True
         finally:
+            # First the next group, then our members: it can go to the server while they wake.
             self._pass_on()
             for member in members[1:]:
                 member.wake()
@@ -163,6 +164,8 @@ class Group:
                 except psycopg.Error as error:
                     if is_lost(error, connection):
                         connection.close()
+                        # Each member stays in doubt: before it tries again by itself, it asks the server whether its
+                        # bytes are there.
                         return
         except StoreError:
             pass  # there is no connection; each member will report that by itself

@@ -152,6 +152,7 @@ class GroupCommit:
         with command.caller:
             try:
                 if self._leader is not None:
+                    # A leader that is gone would wake nobody, so we look before we stand in line behind it.
                     self._replace_lost()
                 with self._mutex:
                     if self._shut:
@@ -160,6 +161,7 @@ class GroupCommit:
                         self._leader = command
                     else:
                         command.wake = threading.Lock()
+                        # Taken once here, so that taking it again in `_await` sleeps until somebody releases it.
                         command.wake.acquire()
                     self._queue.append(command)
                 if command.wake is not None:
@@ -214,6 +216,8 @@ class GroupCommit:
             self._gate.leave()
             own.inside = False
         except StoreError as error:
+            # Only our own command fails, for instance because the gate did not open in time. The others stay in the
+            # queue, and the next of them tries as leader, with its own deadline.
             own.error = error
             own.inside = False
         self._pass_on(own, batch)
@@ -225,6 +229,8 @@ class GroupCommit:
         """
         connection, watch = self._connection, self._watch
         try:
+            # A batch of leases alone does not wait for the disk: a power failure loses only rights that nothing was
+            # written under. With one receipt in it, the whole batch waits (ADR 70).
             if batch.lasting is self._relaxed:
                 self._wait_for_disk(waits=batch.lasting)
             self._execute("BEGIN IMMEDIATE")

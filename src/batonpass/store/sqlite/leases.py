@@ -89,6 +89,8 @@ def postpone(connection: apsw.Connection, handoff: HandoffId, lasts: timedelta) 
 
 def require_lease(connection: Statements, handoff: HandoffId, token: int) -> None:
     """Raise `LeaseLostError` if this token does not belong to the lease of the handoff."""
+    # Only the token is compared, not the end of the lease. A worker that is late, but was not replaced, may still
+    # write; one that was replaced is refused whatever its clock says (ADR 20).
     if connection.execute(QUERIES["is_held"], (handoff, token)).fetchone() is None:
         raise LeaseLostError(handoff)
 
