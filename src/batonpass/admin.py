@@ -57,6 +57,9 @@ class Admin:
         self._desk = desk
         self._rotated = rotated
 
+    def __repr__(self) -> str:
+        return f"<Admin of {self._store.url}>"
+
     def identity(self) -> tuple[RelayId, PublicKey]:
         """Return the id and the public key under which this relay asks to be enrolled."""
         return self._membership().identity()

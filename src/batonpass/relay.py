@@ -142,7 +142,7 @@ class Relay:
         """
         settings = find_settings(None if ledger is None else fspath(ledger))
         if not settings.threads_inherit:
-            from batonpass.handoff.live.run_scope import leave_threads_alone  # noqa: PLC0415 - as above
+            from batonpass.handoff.live.current_run import leave_threads_alone  # noqa: PLC0415 - as above
 
             leave_threads_alone()
         if settings.ledger.startswith(CONTROL_PLANES):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.importer.session_drafts import ImportCounts
 from batonpass.adapters.importer.session_import import import_sessions
 from batonpass.model.base.ids import RunId

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts, slug_of
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
 from batonpass.adapters.session_files.conversation import (
     Conversation,
     TranscriptCall,

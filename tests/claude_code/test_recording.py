@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.claude_code.transcripts.transcript_places import PROGRAM
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
 from batonpass.adapters.importer.import_sources import series_of, session_id_of
 from batonpass.adapters.importer.session_drafts import ImportCounts
 from batonpass.adapters.importer.session_import import import_sessions

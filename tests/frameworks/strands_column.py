@@ -16,7 +16,7 @@ from strands.multiagent import GraphBuilder, Swarm
 from batonpass.adapters.strands import record
 from batonpass.adapters.strands.strands_call import agent_of
 from batonpass.adapters.strands.strands_stages import ExecuteToolStage, stand_in
-from batonpass.handoff.live.run_scope import find_current
+from batonpass.handoff.live.current_run import find_current
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,

@@ -47,6 +47,19 @@ PLACES: Final = {
     "where is work given to an agent that runs on somebody else's server, over A2A?": "adapters/a2a/remote_agent.py",
     "where is what was recorded written as numbers for Prometheus?": "telemetry/metric_text.py",
     "where is it decided which hosts our own outgoing requests may reach?": "dispatch/egress_rule.py",
+    "where is the run found that code is working for, without passing it along?": "handoff/live/current_run.py",
+    "where does a worker say that it is alive?": "dispatch/heartbeat.py",
+    "where is it decided how often a handoff is tried by itself?": "handoff/transfer/attempt_limit.py",
+    "where is a result reused, so that a tool is not called again?": "handoff/calls/result_cache.py",
+    "where are messages to webhooks signed?": "dispatch/webhook_secret.py",
+    "where is the file batonpass.toml read?": "policy/document.py",
+    "where does a receiver ask before it begins, and where is it answered?": "handoff/transfer/question.py",
+    "where is a duration such as 10m read?": "model/base/durations.py",
+    "where is noted that calls went unrecorded while the store was away?": "handoff/runtime/record_gaps.py",
+    "where are the transcripts of Claude Code read?": "adapters/claude_code/transcripts/transcript_reader.py",
+    "where does the doctor look at the ledger?": "cli/doctor/ledger_checks.py",
+    "where is a token of an HTTP client looked up?": "server/access.py",
+    "where is the same request over HTTP answered twice, and done once?": "server/idempotency.py",
 }
 
 # They end in -ing, and are nouns.

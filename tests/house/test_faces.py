@@ -5,12 +5,14 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass import aio
 from batonpass.admin import Admin
 from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
 from batonpass.aio.relay import AsyncAdmin
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.held_call import LiveCall
 from batonpass.relay import Relay
+from tests.house.tree import document
 
 PAIRS: Final = [
     pytest.param(Relay, AsyncRelay, id="relay"),
@@ -52,6 +54,33 @@ def test_both_faces_take_the_same(sync: type[Any], other: type[Any]) -> None:
     theirs = {name: parameters(member) for name, member in public(other).items()}
 
     assert {name: parameters(member) for name, member in public(sync).items()} == theirs
+
+
+# Those that open something may be awaited or entered; the others touch no ledger.
+OPENING: Final = {
+    AsyncRelay: {"open", "start", "resume", "resume_session", "handoff", "held_call"},
+    AsyncRun: {"hand_off", "handoff"},
+    AsyncHandoff: {"accept"},
+}
+AT_ONCE: Final = {
+    AsyncRelay: {"register", "introduce", "agent", "check", "credential"},
+    AsyncRun: {"report", "note_message", "is_limited", "as_current"},
+}
+
+
+@pytest.mark.parametrize("face", [other for _, other in [pair.values for pair in PAIRS]])
+def test_one_rule_says_what_is_awaited(face: type[Any]) -> None:
+    """Every method is, except those that open something or touch no ledger; no property is."""
+    methods = [name for name, member in public(face).items() if not isinstance(member, property)]
+    plain = {name for name in methods if not inspect.iscoroutinefunction(getattr(face, name))}
+
+    assert OPENING.get(face, set()) | AT_ONCE.get(face, set()) == plain
+
+
+@pytest.mark.parametrize("text", [aio.__doc__, document("guide/handoffs.md")], ids=["docstring", "guide"])
+def test_the_rule_is_written_down(text: str) -> None:
+    """Whoever reads the package or the guide finds each method that is called without `await`."""
+    assert [] == [name for names in AT_ONCE.values() for name in sorted(names) if f"`{name}`" not in text]
 
 
 def test_a_difference_is_seen() -> None:

@@ -46,6 +46,35 @@ def test_no_module_leads_back_to_itself() -> None:
     assert [] == cycle_in({name: set(leads_to(tree, modules)) for name, tree in modules.items()})
 
 
+def test_no_package_leads_back_to_itself() -> None:
+    """Packages and modules side by side have an order, at every depth: also where no contract names it."""
+    trees = {name.removeprefix("src/").removesuffix(".py").replace("/", "."): tree for name, tree in parsed(PACKAGE)}
+    modules = {name.removesuffix(".__init__"): tree for name, tree in trees.items()}
+    graph = {name: set(leads_to(tree, modules)) for name, tree in modules.items()}
+    depths = range(1, max(name.count(".") for name in modules) + 1)
+
+    assert [] == [cycle for depth in depths if (cycle := cycle_in(side_by_side(graph, depth)))]
+
+
+def side_by_side(graph: Mapping[str, set[str]], depth: int) -> dict[str, set[str]]:
+    """Return which packages at one depth lead to which others beside them, by the imports of everything in them."""
+    found: dict[str, set[str]] = {}
+    for name, others in graph.items():
+        *above, own = name.split(".")[: depth + 1]
+        if len(above) == depth:
+            inside = f"{'.'.join(above)}."
+            beside = {other.removeprefix(inside).partition(".")[0] for other in others if other.startswith(inside)}
+            found.setdefault(f"{inside}{own}", set()).update(f"{inside}{one}" for one in beside - {own})
+    return found
+
+
+def test_a_cycle_of_packages_is_found_though_no_module_is_in_one() -> None:
+    """Two packages that need each other are a cycle, also through four different modules."""
+    graph = {"a.b.one": {"a.c.one"}, "a.c.two": {"a.b.two"}, "a.c.one": set(), "a.b.two": set()}
+
+    assert ([], {"a.b", "a.c"}) == (cycle_in(graph), set(cycle_in(side_by_side(graph, 1))))
+
+
 def leads_to(tree: ast.Module, modules: Mapping[str, object]) -> Iterator[str]:
     """Yield those of our modules that a file imports, wherever the import stands."""
     for node in ast.walk(tree):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief, Grant, Worker
 from batonpass.aio import AsyncRelay
 from batonpass.errors import (
     ContentErasedError,
@@ -91,16 +92,35 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
         with lead.hand_off("editor", "make that so") as editor:
             editor.report("done " * 40)
         made = lead.hand_off("editor", "make that so")
+        known = relay.handoff(handoff.id)
+        relay.register("editor", lambda _: None)
         printed = [repr(lead), repr(handoff), repr(again), repr(relay), repr(AsyncRelay(relay)), repr(made.result())]
+        others = [known, relay.admin, known.baton(), relay.trail(), Worker(relay, name="one")]
+        printed += [repr(one) for one in others]
 
     assert [
         f"<Run {lead.id} of lead for user:ana, observed>",
-        f"<Handoff {handoff.id}>",
+        f"<Handoff {handoff.id} to editor>",
         f"<NextAttempt at {handoff.id} to editor: 0 calls kept, 0 in doubt>",
         "<Relay of memory:>",
         "<AsyncRelay of memory:>",
         f"<Result of {made.id}: completed in attempt 1, '{'done ' * 15}don…>",
+        f"<Handoff {handoff.id}>",
+        "<Admin of memory:>",
+        f"<Baton of {handoff.id} from lead to editor, revision 0: 'make it so', items: 1>",
+        f"<Trail of {lead.id} for user:ana, runs: 3, handoffs: 2, receipts: 8>",
+        "<Worker one for editor, on <Relay of memory:>>",
     ] == printed
+
+
+def test_what_callers_write_prints_as_they_wrote_it() -> None:
+    """A grant and a brief have their public names, and say nothing that nobody said."""
+    said = [Grant(may=["write:src/**"], until="2h"), Brief(criteria=["all tests pass"])]
+
+    assert [
+        "Grant(may=('write:src/**',), until=datetime.timedelta(seconds=7200))",
+        "Brief(criteria=('all tests pass',))",
+    ] == [repr(one) for one in said]
 
 
 @pytest.mark.parametrize("url", ["memory:", "sqlite:///{}/.batonpass/ledger.db"], ids=["in memory", "in a file"])

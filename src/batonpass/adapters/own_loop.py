@@ -22,8 +22,8 @@ from batonpass.aio.run import AsyncHandoff
 from batonpass.aio.threads import in_thread
 from batonpass.default import start
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.live.current_run import find_current
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
-from batonpass.handoff.live.run_scope import find_current
 from batonpass.handoff.programs.agent_makeup import makeup
 from batonpass.handoff.tools.declaration import is_async
 from batonpass.model.base.ids import AgentId, require_agent

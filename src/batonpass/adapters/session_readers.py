@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.session_files.readers.aider import AiderSessions
 from batonpass.adapters.session_files.readers.cline import ClineSessions
 from batonpass.adapters.session_files.readers.codex import CodexSessions

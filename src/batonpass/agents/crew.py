@@ -8,10 +8,10 @@ from typing import Final, Self
 
 from msgspec.structs import replace
 
+from batonpass.agents.agent_at_work import depth_within
 from batonpass.agents.agent_relay import relay_of
 from batonpass.agents.agent_sessions import read_intent
 from batonpass.agents.agent_tools import Work
-from batonpass.agents.current_run import depth_within
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.handoff_tool import HandoffExecutor
 from batonpass.agents.key_turn import turn_for

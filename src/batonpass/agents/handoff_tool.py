@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
+from batonpass.agents.agent_at_work import DEPTH, agent_at_work, depth_within
 from batonpass.agents.agent_tools import ToolDefinition
-from batonpass.agents.current_run import DEPTH, current, depth_within
 from batonpass.agents.registry import AgentRegistry
 from batonpass.agents.shown_result import show_result
 from batonpass.aio import AsyncRun
@@ -109,7 +109,7 @@ class HandoffExecutor:
         cancels the handoff. Raises `PolicyRefusedError` if a policy refuses it, `GrantError` if the sender cannot
         give the grant, and `UnknownAgentError` for an agent that is not registered. All of these are recorded.
         """
-        parent = current().run if run is None else run
+        parent = agent_at_work().run if run is None else run
         if target_agent_id not in self.registry:
             near = self.registry.find_near(target_agent_id)
             await parent.refuse_handoff(
@@ -259,7 +259,7 @@ def _work(given: WorkGiven | str) -> WorkItem | None:
     if not work.what.strip():
         return None
     how = (work.checked_how or "").strip() or None
-    by = None if how is None else f"agent:{current().run.agent}"
+    by = None if how is None else f"agent:{agent_at_work().run.agent}"
     return WorkItem(work.what, outputs=tuple(_said(work.outputs)), verified_by=by, how=how)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from batonpass.agents.current_run import Current
+from batonpass.agents.agent_at_work import AgentAtWork
 from batonpass.agents.lead_tools import waited_for, work_of
 from batonpass.agents.shown_result import show_result
 from batonpass.errors import NotFoundError
@@ -10,7 +10,7 @@ from batonpass.handoff.transfer.held_work import HeldWork
 from batonpass.model.base.ids import AgentId
 
 
-async def go_on(here: Current, decided: Iterable[HeldWork]) -> str:
+async def go_on(here: AgentAtWork, decided: Iterable[HeldWork]) -> str:
     """Go on with the approved handoffs, and return the message to the model; empty if nothing was decided.
 
     The model makes a call itself, because only it knows whether it still wants it. A handoff was begun already: whoever
@@ -20,7 +20,7 @@ async def go_on(here: Current, decided: Iterable[HeldWork]) -> str:
     return "\n".join(["Decided since then:", *(f"- {words}" for words in told)]) if told else ""
 
 
-async def _told(here: Current, one: HeldWork) -> str:
+async def _told(here: AgentAtWork, one: HeldWork) -> str:
     who = one.by or "a person"
     if one.handoff is None:
         if one.approved:

@@ -7,8 +7,8 @@ the same use cases as programs and people. It judges only handoffs of its own ru
 import asyncio
 from typing import Final
 
+from batonpass.agents.agent_at_work import AgentAtWork, agent_at_work
 from batonpass.agents.agent_tools import ToolDefinition, Work
-from batonpass.agents.current_run import Current, current
 from batonpass.agents.shown_result import show_result
 from batonpass.aio import AsyncHandoff, AsyncRun
 from batonpass.errors import InvalidValueError, NotFoundError
@@ -28,7 +28,7 @@ async def verify_result(handoff: str, evidence: str) -> str:
         evidence: What you checked, how, and what you saw. It is recorded under your name.
 
     """
-    given = await current().run.handoff(handoff)
+    given = await agent_at_work().run.handoff(handoff)
     await given.verify(verdict=_said("evidence", evidence))
     return await _standing(given, "verified")
 
@@ -41,7 +41,7 @@ async def accept_unverified(handoff: str, reason: str) -> str:
         reason: Why it needs no check, or why it cannot be checked.
 
     """
-    given = await current().run.handoff(handoff)
+    given = await agent_at_work().run.handoff(handoff)
     await given.accept_unverified(_said("reason", reason))
     return await _standing(given, "accepted unverified")
 
@@ -54,7 +54,7 @@ async def refute_result(handoff: str, evidence: str) -> str:
         evidence: What is wrong, and how you found out.
 
     """
-    given = await current().run.handoff(handoff)
+    given = await agent_at_work().run.handoff(handoff)
     await given.refute(_said("evidence", evidence))
     return await _standing(given, "refuted")
 
@@ -67,7 +67,7 @@ async def send_back(handoff: str, evidence: str) -> str:
         evidence: What is wrong, how you found out, and what has to be different.
 
     """
-    here = current()
+    here = agent_at_work()
     given = await here.run.handoff(handoff)
     said = _said("evidence", evidence)
     agent = (await given.info()).to
@@ -88,12 +88,12 @@ def _said(field: str, words: str) -> str:
 
 async def _standing(given: AsyncHandoff, done: str) -> str:
     known = await given.info()
-    if current().run.agent == known.to:
+    if agent_at_work().run.agent == known.to:
         return f"Recorded. {_OWN}"
     return f"Recorded: {given.id} of {known.to} is {done}."
 
 
-def work_of(here: Current, agent: AgentId) -> Work:
+def work_of(here: AgentAtWork, agent: AgentId) -> Work:
     """Return the function that works for an agent. Raises `NotFoundError` if none of our registries has it."""
     for find in here.works:
         try:

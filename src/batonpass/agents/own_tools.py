@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+from batonpass.agents.agent_at_work import agent_at_work
 from batonpass.agents.agent_memory import AgentMemory
 from batonpass.agents.agent_sessions import told_besides
 from batonpass.agents.agent_tools import ToolDefinition
 from batonpass.agents.attempt_input import read_piece
-from batonpass.agents.current_run import current
 from batonpass.briefing.permissions import ASK_AGAIN, describe_grant
 from batonpass.briefing.quotes import new_marker, quoted
 from batonpass.briefing.references import AT_ONCE
@@ -25,13 +25,13 @@ def read_artifact(ref: str, start: int = 0) -> str:
         start: How many characters to skip.
 
     """
-    here = current()
+    here = agent_at_work()
     return read_piece(here.run.sync, here.store, ref, start)
 
 
 async def show_grant() -> str:
     """Show your current grant: what you may do, what is left of your limits, until when, and who granted it."""
-    return describe_grant(await current().run.grant())
+    return describe_grant(await agent_at_work().run.grant())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ async def note_down(
     ]
     said += [OpenQuestion(text) for text in open_questions or ()]
     said += [RejectedPath(one.what, why=one.why) for one in rejected_paths or ()]
-    await current().run.record(*said)
+    await agent_at_work().run.record(*said)
     return "written down"
 
 
@@ -72,7 +72,7 @@ def show_session(start: int = 0) -> str:
         start: How many characters to skip.
 
     """
-    here = current()
+    here = agent_at_work()
     told = told_besides(here.run, here.store, limit=None)
     end = start + AT_ONCE
     rest = f"\n{len(told) - end:,} characters more: {ASK_FOR_ALL}(start={end})" if len(told) > end else ""
@@ -87,7 +87,7 @@ async def remember(text: str) -> str:
         text: The text to keep, understandable on its own.
 
     """
-    await current().run.remember(text)
+    await agent_at_work().run.remember(text)
     return "kept"
 
 
@@ -99,7 +99,7 @@ async def recall(query: str) -> str:
         query: Words to look for; empty for the latest.
 
     """
-    here = current()
+    here = agent_at_work()
     found = await AgentMemory(here.store).find(here.run.agent, query)
     if not found:
         return "Nothing was kept about that."

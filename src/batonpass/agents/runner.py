@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from batonpass.agents.agent_at_work import AgentAtWork
 from batonpass.agents.agent_relay import relay_of
 from batonpass.agents.agent_sessions import is_in_session, read_intent, read_root_report, told_besides
 from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor, Work
 from batonpass.agents.attempt_input import prepare
 from batonpass.agents.clients import ModelClient
-from batonpass.agents.current_run import Current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
 from batonpass.agents.framework.extra import require_extra
 from batonpass.agents.held_run import go_on, show_held
@@ -199,7 +199,7 @@ class AgentRunner:
         run.sync._holding.stops_harm = self._config.gates == "hold"  # noqa: SLF001 - we speak for the run
         history = read_history(messages)
         tools = self._tools(run, agent_def, await run.grant())
-        here = Current(run, relay.store, tuple(tool.work_of for tool in tools.values() if tool.work_of is not None))
+        here = AgentAtWork(run, relay.store, tuple(tool.work_of for tool in tools.values() if tool.work_of is not None))
         told: set[str] = set()
         answer: ModelAnswer | None = None
         while True:

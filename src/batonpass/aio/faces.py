@@ -40,6 +40,9 @@ class Opening(Generic[Opened_co]):
     def __init__(self, opening: Coroutine[Any, Any, Opened_co]) -> None:
         self._opening = opening
 
+    def __repr__(self) -> str:
+        return "<Opening: await it, or enter it with `async with`>"
+
     def __await__(self) -> Generator[Any, Any, Opened_co]:
         return self._opening.__await__()
 

@@ -16,15 +16,16 @@ from batonpass.errors import HandoffError
 from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
 from batonpass.handoff.history.past_calls import Resumption
-from batonpass.handoff.live.faces import LiveHandoff, LiveRun, Result, current_run, pauses
+from batonpass.handoff.live.current_run import RunScope
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun, current_run, pauses
 from batonpass.handoff.live.held_call import LiveCall
-from batonpass.handoff.live.run_scope import RunScope
 from batonpass.handoff.programs.runners import Runner, config_of, configured, fail_run, take_report
 from batonpass.handoff.shell.commands import KEPT, Finished
 from batonpass.handoff.tools.call_context import entered
 from batonpass.handoff.tools.declaration import declare, declared_of, is_async
 from batonpass.handoff.tools.returned_value import drained, drained_async, is_lazy
 from batonpass.handoff.tools.tool_call import ToolCall
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.checks import as_member
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId
 from batonpass.model.base.kinds import WaitUntil

@@ -91,6 +91,9 @@ class Worker:
         self._finished = finished
         self._troubled = troubled
 
+    def __repr__(self) -> str:
+        return f"<Worker {self.name} for {', '.join(sorted(self._served())) or 'no agent'}, on {self._relay!r}>"
+
     def work_one(self) -> bool:
         """Run the oldest waiting handoff. Return whether there was one."""
         agents = self._served()

@@ -9,8 +9,9 @@ from textwrap import dedent
 from typing import Any, Final
 
 from batonpass import Constraint
-from batonpass.handoff.live.faces import LiveRun, Result
+from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.programs.program import Program
+from batonpass.handoff.transfer.result import Result
 from batonpass.relay import Relay
 
 # Asks, and writes every answer to stderr, from where `answers` fetches them.

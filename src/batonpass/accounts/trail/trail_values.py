@@ -97,6 +97,10 @@ class Trail(Struct, frozen=True, kw_only=True, dict=True):
     receipts: int
     mark: str | None = None  # set if all or a part of it was imported, and so is unsigned
 
+    def __repr__(self) -> str:
+        sizes = f"runs: {len(self.runs)}, handoffs: {len(self.handoffs)}, receipts: {self.receipts}"
+        return f"<Trail of {self.top} for {self.principal}, {sizes}>"
+
     @property
     def principal(self) -> PrincipalId:
         """Return the principal."""

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeGuard
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.transcripts.transcript import WRITTEN_BY_PROGRAM, notice_of
+from batonpass.adapters.claude_code.transcripts.transcript_reader import WRITTEN_BY_PROGRAM, notice_of
 from batonpass.adapters.tool_kinds import Coder, ToolForm, ToolKind, find_form
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.tools.json_values import readable

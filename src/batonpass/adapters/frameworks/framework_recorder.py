@@ -11,8 +11,8 @@ from batonpass.adapters.frameworks.framework_ledger import FrameworkLedger
 from batonpass.audit.short_ids import LAST
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.history.offers import read_offer
+from batonpass.handoff.live.current_run import find_current
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
-from batonpass.handoff.live.run_scope import find_current
 from batonpass.handoff.runtime.bounds import read_terms
 from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.ids import AgentId, PrincipalId, SessionId, as_agent, require_principal, session_named

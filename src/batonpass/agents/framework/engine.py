@@ -13,8 +13,8 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
+from batonpass.agents.agent_at_work import AT_WORK, AgentAtWork, agent_at_work
 from batonpass.agents.agent_tools import ToolDefinition
-from batonpass.agents.current_run import CURRENT, Current, current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig
 from batonpass.agents.framework.agent_recorder import AgentRecorder
 from batonpass.agents.framework.patient_model import PatientModel
@@ -33,7 +33,7 @@ class ModelAnswer:
 
 
 async def ask(
-    here: Current,
+    here: AgentAtWork,
     definition: AgentDefinition,
     model: Model,
     *,
@@ -66,7 +66,7 @@ async def ask(
         model_settings=_settings(config),
     )
     agent.output_validator(_checked)
-    token = CURRENT.set(here)
+    token = AT_WORK.set(here)
     try:
         async with agent:
             with here.run.as_current():
@@ -78,7 +78,7 @@ async def ask(
     except UsageLimitExceeded:
         raise TurnsExhaustedError(definition.name, config.max_iterations) from None
     finally:
-        CURRENT.reset(token)
+        AT_WORK.reset(token)
     reported = isinstance(result.output, dict)
     report = read_report(result.output) if reported else plain_report(result.output)
     return ModelAnswer(report=report, reported=reported, messages=result.all_messages_json())
@@ -108,7 +108,7 @@ def read_history(messages: object | None) -> list[ModelMessage]:
 
 
 def _checked(output: Any) -> Any:  # noqa: ANN401 - a text, or a report as it was given
-    run = current().run
+    run = agent_at_work().run
     try:
         report = read_report(output) if isinstance(output, dict) else plain_report(output)
         if run.parent is not None:

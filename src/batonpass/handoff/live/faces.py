@@ -27,10 +27,10 @@ from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.unexplained import watch_by_default
 from batonpass.handoff.grants.effective_grant import effective_grant
 from batonpass.handoff.history.offers import Offer
+from batonpass.handoff.live.current_run import RunScope, get_current
 from batonpass.handoff.live.handoff_acts import HandoffActs
 from batonpass.handoff.live.run_calls import RunCalls
 from batonpass.handoff.live.run_notes import RunNotes
-from batonpass.handoff.live.run_scope import RunScope, get_current
 from batonpass.handoff.programs.runners import Runner, config_of, run_to_end
 from batonpass.handoff.runtime.caller_warning import warn_caller
 from batonpass.handoff.runtime.deadlines import is_overdue
@@ -62,8 +62,6 @@ from batonpass.model.policy.offer_options import Answerer, Handling
 from batonpass.records.wait import is_wait_over
 from batonpass.store.port import LedgerView
 from batonpass.telemetry.trace_place import traceparent_of
-
-__all__ = ["LiveHandoff", "Result", "Runner", "pauses"]
 
 _MOST_ROOTS: Final = 64  # of a session, in which a handoff is looked for
 _FIRST_LOOK: Final = 0.002
@@ -112,6 +110,10 @@ class LiveHandoff(HandoffActs):
         self._child: LiveRun | None = None
         self._taken: Holding | None = None
         self.id = handoff
+
+    def __repr__(self) -> str:
+        # A debugger may print it at any time, so only what is known without asking the ledger.
+        return f"<Handoff {self.id}{'' if self._written_here is None else f' to {self._written_here.baton.to}'}>"
 
     def __enter__(self) -> "LiveRun":
         self._child = self.accept()

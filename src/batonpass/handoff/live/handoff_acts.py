@@ -48,9 +48,6 @@ class HandoffActs:
     _parent: Holding | None
     _reused: bool
 
-    def __repr__(self) -> str:
-        return f"<Handoff {self.id}>"
-
     def state(self) -> State:
         """Return its state now."""
         return self.info().state

@@ -28,6 +28,13 @@ def parts_of(value: object) -> dict[str, object] | None:
     return {name: getattr(value, name, None) for name in names}
 
 
+def shown_as(name: str, value: Struct) -> str:
+    """Return a value as its caller wrote it: under its public name, and only with fields that were given."""
+    defaults = defaults_of(type(value))
+    given = {part: getattr(value, part) for part in value.__struct_fields__}
+    return f"{name}({', '.join(f'{part}={one!r}' for part, one in given.items() if one != defaults[part])})"
+
+
 @lru_cache(maxsize=512)
 def defaults_of(kind: type[Struct]) -> Mapping[str, object]:
     """Return the default of each field of a struct type; `NODEFAULT` for a field that is required."""

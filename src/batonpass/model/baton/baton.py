@@ -19,6 +19,7 @@ from batonpass.model.base.checks import (
     require_text,
     require_texts,
     require_utc,
+    shorten,
 )
 from batonpass.model.base.ids import CONTENT, AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId, require_id
 from batonpass.model.base.kept_property import kept_property
@@ -204,6 +205,12 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     missing: tuple[str, ...] = ()  # expected parts that the sender left out
     suspect: frozenset[str] = frozenset()  # fields and items (`PART.ID`) of a model that look like an injection
     deadline: datetime | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<Baton of {self.handoff} from {self.sender} to {self.to}, revision {self.revision}: "
+            f"{shorten(self.task)}, items: {len(self.items)}>"
+        )
 
     def __post_init__(self) -> None:
         require_text("task", self.task)

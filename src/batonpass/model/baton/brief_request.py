@@ -10,6 +10,7 @@ from msgspec.structs import force_setattr, replace
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import as_member, require_instance, require_text
 from batonpass.model.base.kinds import Relation
+from batonpass.model.base.value import shown_as
 from batonpass.model.baton.baton import Brief, Budget
 from batonpass.model.baton.items import Item
 from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
@@ -37,6 +38,9 @@ class BriefRequest(Struct, frozen=True, kw_only=True, dict=True):
     none: Sequence[str] = ()  # parts that are empty on purpose
     relation: Relation | str = Relation.LEAD_TO_WORKER
     context: str | None = None  # free text; the relay labels it, and scans it if a policy says so
+
+    def __repr__(self) -> str:
+        return shown_as("Brief", self)
 
     def __post_init__(self) -> None:
         recorded = self.__dict__["made"] = self._made()

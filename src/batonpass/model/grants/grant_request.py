@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr, replace
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import require_instance, require_texts, shorten
 from batonpass.model.base.durations import moment_after, read_duration
+from batonpass.model.base.value import shown_as
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.limits import UNLIMITED, Limits
 from batonpass.model.grants.scope_text import read_limits, read_scope
@@ -22,6 +23,9 @@ class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
     limits: Limits | str | None = None  # such as "at most 5 calls": of everything done under it together
     until: datetime | timedelta | str | None = None  # a moment, or a duration from the offer or the start: "2h"
     max_depth: int | None = None  # the greatest depth of its chain; the first grant of a chain has depth 0
+
+    def __repr__(self) -> str:
+        return shown_as("Grant", self)
 
     def __post_init__(self) -> None:
         for name in ("may", "may_delegate"):

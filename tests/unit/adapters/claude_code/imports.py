@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.importer.session_import import Imported, Progress, import_sessions
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run

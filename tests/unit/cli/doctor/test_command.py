@@ -176,7 +176,7 @@ def test_a_damaged_ledger_is_bad(desk: Desk, monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_: object, **__: object) -> None:
         raise EditedError("a row is wrong")
 
-    monkeypatch.setattr(command, "_inside", fail)
+    monkeypatch.setattr(command, "look_at_ledger", fail)
     done = desk.run("doctor")
 
     assert (1, True, True) == (done.exit_code, "a row is wrong" in done.stdout, "versions" in done.stdout)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.transcripts.transcript import text_of
+from batonpass.adapters.claude_code.transcripts.transcript_reader import text_of
 from batonpass.adapters.coders.events import (
     ABOUT_CALLS,
     EVENTS,

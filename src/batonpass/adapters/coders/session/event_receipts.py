@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.transcripts.delegation_message import find_message
-from batonpass.adapters.claude_code.transcripts.transcript import find_last_results, read_first_words
+from batonpass.adapters.claude_code.transcripts.transcript_reader import find_last_results, read_first_words
 from batonpass.adapters.coders.dialects.dialect import Dialect
 from batonpass.adapters.coders.dialects.table import DIALECTS
 from batonpass.adapters.coders.events import HookEvent, is_agent_id, task_listened_to, task_of

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.adapters.claude_code.transcripts import transcript
+from batonpass.adapters.claude_code.transcripts import transcript_reader
 from batonpass.adapters.coders.dialects.dialect import LinkKind
 from batonpass.adapters.coders.events import HookEvent
 from batonpass.adapters.coders.session.hook_session import HookSession, OfferedByCall
@@ -82,8 +82,8 @@ def read_meta(event: HookEvent) -> Meta | None:
     if path is None or event.agent is None:
         return None
     try:
-        found = transcript.read_meta(path)
-    except transcript.NO_META:
+        found = transcript_reader.read_meta(path)
+    except transcript_reader.NO_META:
         return None
     parent = found.get("parentAgentId")
     return Meta(call=found["toolUseId"], parent=parent if isinstance(parent, str) else None) if found else None

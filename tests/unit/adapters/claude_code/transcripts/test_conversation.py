@@ -1,6 +1,6 @@
 """Sessions as trees, also where the links are old, missing, or forged."""
 
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.session_files.conversation import Conversation, TranscriptRun, read_conversation
 from batonpass.adapters.session_files.session_values import LinkedBy
 from tests.unit.adapters.claude_code.histories import History

@@ -2,8 +2,8 @@
 
 import pytest
 
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.claude_code.transcripts.earlier_texts import read_numbered
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
 from batonpass.adapters.session_files.conversation import read_conversation
 from batonpass.adapters.session_files.session_values import FilePatch, PatchHunk
 from tests.unit.adapters.claude_code.histories import History

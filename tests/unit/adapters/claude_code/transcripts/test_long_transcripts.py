@@ -4,7 +4,7 @@ import json
 import tracemalloc
 from pathlib import Path
 
-from batonpass.adapters.claude_code.transcripts.transcript import read_session
+from batonpass.adapters.claude_code.transcripts.transcript_reader import read_session
 from batonpass.adapters.session_files.session_place import SessionFiles, mentioning
 
 LINES = 400

@@ -4,7 +4,7 @@ import pytest
 
 from batonpass.accounts.blame.file_blame import AskedFile, blame_file, read_file
 from batonpass.accounts.blame.file_changes import place_of
-from batonpass.adapters.claude_code.transcripts.transcript_reader import ClaudeCodeSessions
+from batonpass.adapters.claude_code.transcripts.claude_code_sessions import ClaudeCodeSessions
 from batonpass.adapters.session_files.conversation import read_conversation
 from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.histories import History

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.transcripts.transcript import read_session
+from batonpass.adapters.claude_code.transcripts.transcript_reader import read_session
 from batonpass.adapters.session_files.session_values import (
     LinkedBy,
     Prompt,

@@ -1,4 +1,4 @@
-"""The run of the current code: a tool that hands off needs it, and a model cannot choose it."""
+"""The native agent that is at work here: its tools need its run, and a model cannot choose another one."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -12,7 +12,7 @@ from batonpass.store.port import LedgerStore
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class AgentAtWork:
     """The run that an agent works on, the store of its ledger, and who works for the agents that it hands to."""
 
     run: AsyncRun
@@ -20,7 +20,7 @@ class Current:
     works: tuple[Callable[[str], Work], ...] = ()
 
 
-CURRENT: Final[ContextVar[Current | None]] = ContextVar("batonpass_agents_run", default=None)
+AT_WORK: Final[ContextVar[AgentAtWork | None]] = ContextVar("batonpass_agents_run", default=None)
 
 # The most agents that a chain may have, as those above allow it. Who hands on may be stricter, and not laxer.
 DEPTH: Final[ContextVar[int | None]] = ContextVar("batonpass_agents_depth", default=None)
@@ -32,9 +32,9 @@ def depth_within(own: int | None) -> int | None:
     return own if above is None else above if own is None else min(own, above)
 
 
-def current() -> Current:
-    """Return the current run. Raises `InvalidValueError` outside of a running agent."""
-    found = CURRENT.get()
+def agent_at_work() -> AgentAtWork:
+    """Return the agent that is at work here. Raises `InvalidValueError` outside of a running agent."""
+    found = AT_WORK.get()
     if found is None:
         raise InvalidValueError("run", "there is none here: call this from a tool of a running agent, or pass run=")
     return found
