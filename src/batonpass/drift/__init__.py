@@ -1,1 +1,1 @@
-"""What changes over weeks: roll-ups, the Agent Stability Index, what changed in words, alarms, fleet memory."""
+"""Changes over weeks: roll-ups, the Agent Stability Index, changes in words, alarms, fleet memory."""

@@ -31,7 +31,7 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmCheck:
-    """What a check of all agents wrote down, and the alarms that stand after it."""
+    """The receipts that a check of all agents wrote, and the alarms that stand after it."""
 
     raised: tuple[AlarmRecord, ...]
     cleared: tuple[AlarmRecord, ...]
@@ -39,7 +39,7 @@ class AlarmCheck:
 
 
 def usual_question(now: datetime) -> DriftQuestion:
-    """Return what is asked if nobody says more: the last six weeks, week by week."""
+    """Return the usual question: the last six weeks, week by week."""
     return DriftQuestion(span=DaySpan(first=(now - LOOKED_BACK).date() + _DAY, last=now.date()))
 
 

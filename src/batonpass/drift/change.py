@@ -1,4 +1,4 @@
-"""What changed between a baseline and a window, each change in words and with its chance.
+"""Changes between a baseline and a window, each in words and with its chance.
 
 A change is named only if it can hardly be chance (one in a hundred thousand) and is large enough to matter. Each is a
 fact about handoffs: which constraints, permits, tools and agents they had, and how long, dear and successful they were.
@@ -24,7 +24,7 @@ _MINUTE: Final = 60_000  # in milliseconds
 
 
 class ChangeTopic(StrEnum):
-    """What a change is about. The names are shown, and are the same in every version."""
+    """The topic of a change. The names are shown, and are the same in every version."""
 
     CONFIGURATION = "configuration"
     CONSTRAINTS = "constraints"
@@ -91,12 +91,12 @@ class DriftChange:
 
     @property
     def id(self) -> tuple[str, str, tuple[str, ...]]:
-        """Return what is the same if the same change is seen again."""
+        """Return a name that is the same if the same change is seen again."""
         return self.topic, self.aspect, self.keys
 
 
 def find_changes(baseline: Counts, window: Counts) -> list[DriftChange]:
-    """Return what is different in a window, the least likely chance first."""
+    """Return the changes of a window, the least likely chance first."""
     found = [
         *_find_present(baseline, window),
         *_find_words(baseline, window),
@@ -170,7 +170,7 @@ def _percent(rate: _Rate) -> str:
 
 
 def _subject(constraint: str) -> str:
-    """Return what a typed constraint is about: its key, and where it binds."""
+    """Return the subject of a typed constraint: its key, and where it binds."""
     for operator in _OPERATORS:
         if operator in constraint:
             name, _, rest = constraint.partition(operator)

@@ -1,4 +1,4 @@
-"""One closed handoff, read from its receipts: what it came to, as counts that add up.
+"""One closed handoff, read from its receipts: its outcome, as counts that add up.
 
 Only receipts up to a position count, and of its attempts only those that ended with a close-out. So the answer depends
 on nothing that is still going on, and is the same whenever it is computed.
@@ -84,7 +84,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandoffOutcome:
-    """What one handoff came to, for people and for later handoffs. It has ids and codes, and no words."""
+    """The outcome of one handoff, for people and for later handoffs. It has ids and codes, and no words."""
 
     root: RunId
     sender: AgentId
@@ -104,7 +104,7 @@ class HandoffOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedHandoff:
-    """A closed handoff: whose it was, of which kind, and what it came to."""
+    """A closed handoff: its agent, its kind of task, and its outcome."""
 
     handoff: HandoffId
     agent: AgentId
@@ -130,7 +130,7 @@ class _Draft:
 
 
 def read_closed(view: LedgerView, handoffs: Iterable[HandoffId], upto: int) -> Iterator[ClosedHandoff]:
-    """Yield what these handoffs came to by the receipts up to a position; those that are not closed are left out."""
+    """Yield the outcomes of these handoffs by the receipts up to a position; those that are not closed are left out."""
     drafts = _read(view, handoffs, upto)
     wanted = [ref.id for draft in drafts for ref in draft.wanted]
     items = [carried.item for draft in drafts for carried in draft.initiated.carries if carried.part is Part.CONSTRAINT]
@@ -140,7 +140,7 @@ def read_closed(view: LedgerView, handoffs: Iterable[HandoffId], upto: int) -> I
 
 
 def closes(stored: StoredReceipt) -> bool:
-    """Return whether a receipt may change what a closed handoff came to."""
+    """Return whether a receipt may change the outcome of a closed handoff."""
     return stored.kind in _CLOSING or stored.stream.startswith("handoff_")
 
 
@@ -238,7 +238,7 @@ def task_kind_of(brief: Brief, relation: Relation) -> str:
 
 
 class _Told:
-    """What the receipts of one handoff say."""
+    """Reads the receipts of one handoff into counts."""
 
     def __init__(self, draft: _Draft, bodies: Mapping[ContentId, bytes | None]) -> None:
         self._draft, self._bodies = draft, bodies

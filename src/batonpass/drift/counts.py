@@ -1,4 +1,4 @@
-"""Counts by aspect and key: what one handoff came to, or many. They add up, and can be taken away again exactly.
+"""Counts by aspect and key, of one handoff or of many. They add up, and can be taken away again exactly.
 
 Everything is an integer, so the order in which handoffs are added makes no difference.
 """
@@ -12,7 +12,7 @@ NOTHING: Final[Mapping[str, int]] = {}
 
 
 def add(total: Counts, more: Mapping[str, Mapping[str, int]], sign: int = 1) -> None:
-    """Add counts to a total, or take them away with `sign=-1`. What is zero then is left out."""
+    """Add counts to a total, or take them away with `sign=-1`. Zeros are left out."""
     for aspect, keys in more.items():
         held = total.setdefault(aspect, {})
         for key, count in keys.items():

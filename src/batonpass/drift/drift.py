@@ -29,7 +29,7 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCounts:
-    """What one agent's handoffs of one kind and one configuration came to on one day."""
+    """The counts of one agent's handoffs of one kind and one configuration on one day."""
 
     agent: AgentId
     task_kind: str
@@ -64,7 +64,7 @@ class DaySpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftQuestion:
-    """What is asked: which days, how long a window is, and what it is compared with."""
+    """A question: which days, how long a window is, and its baseline."""
 
     span: DaySpan
     window: timedelta = timedelta(weeks=1)
@@ -88,7 +88,7 @@ class DriftAlarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftWindow:
-    """One window: its index, what is different, and whether there is an alarm."""
+    """One window: its index, its differences from the baseline, and its alarms."""
 
     span: DaySpan
     closed: int
@@ -147,7 +147,7 @@ class DriftReport:
 
 
 def find_drift(days: Iterable[DayCounts], question: DriftQuestion) -> DriftReport:
-    """Return what changed in the days that are asked about."""
+    """Return the report on the days that are asked about."""
     known = [*days]
     roles = _Roles(known)
     series: dict[tuple[AgentId, str], dict[str, list[DayCounts]]] = defaultdict(lambda: defaultdict(list))

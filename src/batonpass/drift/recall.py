@@ -1,4 +1,4 @@
-"""Fleet memory: what earlier handoffs of a kind came to, found by agent, kind of task and words.
+"""Fleet memory: the outcomes of earlier handoffs, found by agent, kind of task and words.
 
 It is told as data with provenance, never as instructions: whoever gets it is told what was done, by whom, and whether
 that was verified. A reputation is the counts behind it, in a sentence, and no number on its own.
@@ -30,7 +30,7 @@ _LONGEST: Final = 4_000  # bytes of a task or a reason that are told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberedHandoff:
-    """What one earlier handoff came to."""
+    """One earlier handoff and its outcome."""
 
     handoff: HandoffId
     agent: AgentId
@@ -44,7 +44,7 @@ class RememberedHandoff:
 
     @property
     def sentence(self) -> str:
-        """Return what it came to in one line."""
+        """Return its outcome in one line."""
         told = self.outcome
         verdict = told.standing if told.by is None else f"{told.standing} by {told.by}"
         parts = [told.end, verdict, f"{told.attempts} attempts" if told.attempts > 1 else ""]
@@ -55,7 +55,7 @@ class RememberedHandoff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reputation:
-    """What became of an agent's results at one kind of task: the counts, not a grade."""
+    """The verdicts on an agent's results at one kind of task: the counts, not a grade."""
 
     agent: AgentId
     task_kind: str
@@ -76,7 +76,7 @@ class Reputation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetMemory:
-    """What is remembered of earlier handoffs, the best fit first."""
+    """Earlier handoffs that fit a question, the best fit first."""
 
     handoffs: tuple[RememberedHandoff, ...]
     reputations: tuple[Reputation, ...]
@@ -111,7 +111,7 @@ def recall(
     words: str | None = None,
     limit: int = USUAL,
 ) -> FleetMemory:
-    """Return what earlier handoffs came to, as far as roll-ups go: of a kind, an agent, or with these words.
+    """Return the outcomes of earlier handoffs, as far as roll-ups go: of a kind, an agent, or with these words.
 
     With words, the latest 2,000 of them are looked at, and those that share the most words with their task, agent and
     kind come first; else the latest come first. Raises `InvalidValueError` if nothing is asked for.

@@ -1,4 +1,4 @@
-"""What earlier handoffs of a kind came to, for the briefing of whoever takes the next one.
+"""The outcomes of earlier handoffs of a kind, for the briefing of whoever takes the next one.
 
 It is data with its provenance, never instructions, and only what the receiver may read: its grant must allow `recall:`
 and the kind of task, and nothing comes along that other readers were named for. What an earlier handoff had from
@@ -34,7 +34,7 @@ _LOOKED_AT: Final = 5  # times as many as are told, because some may be for othe
 
 @dataclass(frozen=True, slots=True)
 class ReceiverMemory:
-    """What a receiver is told of earlier handoffs, and the sources from outside behind it."""
+    """The memory of earlier handoffs that a receiver is told, and the sources from outside behind it."""
 
     text: str = ""
     sources: tuple[Source, ...] = ()
@@ -43,7 +43,7 @@ class ReceiverMemory:
 def remember_for(
     view: LedgerView, *, agent: AgentId, brief: Brief, relation: Relation, grant: EffectiveGrant, most: int
 ) -> ReceiverMemory:
-    """Return what an agent may read of the latest handoffs of the same kind, as far as roll-ups go."""
+    """Return the part of the latest handoffs of the same kind that an agent may read, as far as roll-ups go."""
     kind = task_kind_of(brief, relation)
     if most < 1 or not _may_recall(grant, kind):
         return ReceiverMemory()
@@ -61,7 +61,7 @@ def remember_for(
 
 
 def _may_recall(grant: EffectiveGrant, kind: str) -> bool:
-    """Return whether a run may read what earlier handoffs of a kind came to. Without a grant, nothing forbids it."""
+    """Return whether a run may read the outcomes of earlier handoffs of a kind. Without a grant, nothing forbids it."""
     if grant.may is None:
         return True
     try:

@@ -57,7 +57,7 @@ def keep_up(store: LedgerStore, told: Callable[[int, int], object] | None = None
 
 
 def _step(view: LedgerView, after: RollupMark, upto: RollupMark) -> tuple[list[RolledHandoff], list[RolledDay]]:
-    """Return what the receipts between two marks change."""
+    """Return the change that the receipts between two marks make."""
     handoffs: dict[HandoffId, None] = {}
     erased: list[ContentId] = []
     for stored in view.find_receipts(ReceiptQuery(first=after.position + 1, last=upto.position)):

@@ -1,4 +1,4 @@
-"""Texts and arguments as shapes that can be counted: words without what varies, lengths, classes, magnitudes."""
+"""Texts and arguments as shapes that can be counted: words without names and numbers, lengths, classes, magnitudes."""
 
 import re
 from collections.abc import Iterator, Mapping

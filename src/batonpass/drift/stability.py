@@ -29,7 +29,7 @@ _ALIKE: Final = 0.05  # reports that are less like each other than this have no 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """The index of one window, and what it is made of."""
+    """The index of one window, with its dimensions."""
 
     value: float | None  # None if no dimension has data
     coverage: float  # how much of the weights has data

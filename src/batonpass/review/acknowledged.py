@@ -21,6 +21,11 @@ class Acknowledgement(Struct, frozen=True, kw_only=True):
     reason: str  # empty once it was erased
     receipt: ReceiptId
 
+    @property
+    def sentence(self) -> str:
+        """Return who acknowledged it, on which day, and why."""
+        return f"acknowledged by {self.by} on {self.at:%Y-%m-%d}: {self.reason or 'erased'}"
+
 
 def find_acknowledged(view: LedgerView, root: RunId) -> Mapping[str, Acknowledgement]:
     """Return the acknowledged findings of a tree by their keys; the first acknowledgement counts."""

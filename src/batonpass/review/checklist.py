@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct
 
@@ -10,13 +11,20 @@ from batonpass.model.base.content_names import TARGET, USE
 from batonpass.model.base.ids import AgentId, HandoffId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
-from batonpass.model.ledger.run import Handoff
+from batonpass.model.bodies.body import HandoffInitiated
+from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.records.grant import read_credential
 from batonpass.records.handoff import OPEN, Standing, standing_of
 from batonpass.records.hold import HoldRecord
 from batonpass.review.kinds.phrases import times
 from batonpass.review.reviewed_tree import ReviewedTree
+
+_WOULD: Final = {
+    "would_deny": "would be denied",
+    "would_hold": "would be held",
+    "would_ask": "would be asked about",
+}
 
 
 class ChecklistRow(Struct, frozen=True, kw_only=True):
@@ -58,7 +66,7 @@ def _row(tree: ReviewedTree, handoff: Handoff) -> ChecklistRow:
         granted=None if body.terms is None else () if terms is None else terms.may.lines,
         used=_used(tree, handoff, calls),
         credentials=tuple(dict.fromkeys(_credentials(tree, calls))),
-        decisions=tuple(_decisions(calls)),
+        decisions=(*_decided_offer(body), *_decisions(calls), *_refused(tree, runs)),
         approvals=tuple(_approvals(tree, handoff)),
         effects=tuple(_effects(tree, calls)),
         open_ends=tuple(_open_ends(tree, handoff, calls)),
@@ -85,8 +93,25 @@ def _decisions(calls: Iterable[CallRecord]) -> Iterator[str]:
         if call.outcome in {CallOutcome.DENIED, CallOutcome.HELD}:
             counted[f"{call.outcome} by {call.rule}"] += 1
         for what, rule in call.would:
-            counted[f"{what.replace('_', ' ')} by {rule}"] += 1
+            counted[f"{_WOULD.get(what, what)} by {rule}"] += 1
     yield from (f"{times(count, 'call')} {said}" for said, count in counted.items())
+
+
+def _refused(tree: ReviewedTree, runs: Iterable[Run]) -> Iterator[str]:
+    """Yield the offers of its own that were refused."""
+    own = {run.id for run in runs}
+    yield from (f"offer to {body.to} refused ({body.error})" for _, body in tree.refusals if body.run in own)
+
+
+def _decided_offer(body: HandoffInitiated) -> Iterator[str]:
+    """Yield the rule that held the handoff itself, and those that would have if it were enforced."""
+    if body.state is State.HELD:
+        yield f"held by {body.rule or 'its sender'}"
+    for flag in body.flags:
+        what, _, rule = flag.partition(".")
+        # An offer that names no way to verify its result is nearly every offer that is only observed.
+        if what in _WOULD and not rule.startswith("method."):
+            yield f"{_WOULD[what]} by {rule}"
 
 
 def _approvals(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What agents were granted for tasks before, read once for all trees of a review."""
+"""Earlier grants of agents, with their tasks, read once for all trees of a review."""
 
 import re
 from collections.abc import Iterator
@@ -20,21 +20,21 @@ _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 
 
 class EarlierGrant(Struct, frozen=True):
-    """What an agent was granted for a task before."""
+    """An earlier grant of an agent, and the words of its task."""
 
     words: frozenset[str]
     patterns: tuple[Pattern, ...]
 
 
 class EarlierGrants:
-    """Finds what an agent got before. Trees of one day have much of their past in common."""
+    """Finds the earlier grants of an agent. Trees of one day have much of their past in common."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
         self._known: dict[HandoffId, EarlierGrant | None] = {}
 
     def find(self, agent: AgentId, *, before: HandoffId, outside: RunId) -> Iterator[EarlierGrant]:
-        """Yield what an agent got in other trees before a handoff, the latest first."""
+        """Yield the grants of an agent in other trees before a handoff, the latest first."""
         for handoff in self._view.find_handoffs(to=agent, before=before, limit=_EARLIER):
             if handoff.root == outside:
                 continue
@@ -44,7 +44,7 @@ class EarlierGrants:
                 yield granted
 
     def note(self, handoff: HandoffId, terms: Terms | None, task: str) -> None:
-        """Keep what a tree has read already for the trees after it."""
+        """Keep the grant of a handoff that was read already, for the trees after it."""
         self._known.setdefault(handoff, _granted(terms, task))
 
     def _read(self, handoff: Handoff) -> EarlierGrant | None:

@@ -1,4 +1,4 @@
-"""What people ruled before, read once for all trees of a review."""
+"""Earlier rulings of people, read once for all trees of a review."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -15,7 +15,7 @@ from batonpass.store.port import LedgerView
 
 
 class EarlierRuling(Struct, frozen=True):
-    """What somebody ruled, and in which tree."""
+    """One ruling of somebody, and its tree."""
 
     receipt: Receipt
     body: Decided
@@ -23,7 +23,7 @@ class EarlierRuling(Struct, frozen=True):
 
 
 class EarlierRulings:
-    """Finds what a person ruled. Trees of one day have much of their past in common."""
+    """Finds the rulings of a person. Trees of one day have much of their past in common."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
@@ -46,7 +46,7 @@ class EarlierRulings:
         return EarlierRuling(found, found.body, self._root(found.body)) if isinstance(found.body, Decided) else None
 
     def _root(self, body: Decided) -> RunId:
-        """Return the tree of what was decided. A ruling about a call is in the stream of a relay, which has no root."""
+        """Return the tree that a ruling is about. One about a call is in the stream of a relay, which has no root."""
         if isinstance(body, HandoffBacked | HandoffApproved | HandoffDenied):
             return self._view.get_handoff(body.handoff).root
         return self._view.get_run(body.run).root

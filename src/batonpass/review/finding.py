@@ -34,7 +34,7 @@ _ORDER: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class FindingKind(Struct, frozen=True, kw_only=True):
-    """One sort of finding: what it is called, why it matters, and what others call it."""
+    """One sort of finding: its name, why it matters, and its numbers in the lists of others."""
 
     code: str
     title: str
@@ -59,6 +59,13 @@ class Finding(Struct, frozen=True, kw_only=True):
     calls: tuple[CallId, ...] = ()  # whose changed lines show it
     details: tuple[str, ...] = ()  # further lines: a grant as TOML, the texts that differ
     person: PrincipalId | None = None  # whose habit it is, in several trees
+    by: RunId | None = None  # the run whose act it is, if that is not the subject's: the one that handed it off
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return its numbers in MAST and in OWASP's list, where it has them."""
+        mast, owasp = self.kind.mast, self.kind.owasp
+        return (*((f"MAST {mast}",) if mast else ()), *((f"OWASP {owasp}",) if owasp else ()))
 
     @property
     def key(self) -> str:

@@ -9,15 +9,17 @@ from msgspec.structs import replace
 
 from batonpass.audit.session_roots import find_roots
 from batonpass.model.base.content_names import INTENT
-from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, SessionId
+from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, SessionId, StreamId
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.source import run_between
+from batonpass.records.text import read_receipt
 from batonpass.review.acknowledged import Acknowledgement, find_acknowledged
 from batonpass.review.catalogue import find_all
 from batonpass.review.checklist import ChecklistRow, find_rows
 from batonpass.review.finding import Finding, Severity
 from batonpass.review.reviewed_tree import EarlierTrees, ReviewedTree
-from batonpass.store.port import LedgerView
+from batonpass.store.port import LedgerView, ReceiptQuery
 
 
 class ReviewedRoot(Struct, frozen=True, kw_only=True):
@@ -33,7 +35,7 @@ class ReviewedRoot(Struct, frozen=True, kw_only=True):
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """What a person should look at, in one tree or in several."""
+    """The checklists and findings of one tree or of several."""
 
     at: datetime
     roots: tuple[ReviewedRoot, ...]
@@ -43,6 +45,14 @@ class Review(Struct, frozen=True, kw_only=True):
         """Return all findings, the worst first, then the oldest."""
         found = (finding for root in self.roots for finding in root.findings)
         return tuple(sorted(found, key=lambda finding: (finding.severity.rank, finding.at, finding.key)))
+
+    @property
+    def shown(self) -> tuple[ReviewedRoot, ...]:
+        """Return the trees that people are shown: those with findings, the worst first, then the oldest; or the one."""
+        if len(self.roots) == 1:
+            return self.roots
+        found = (root for root in self.roots if root.findings)
+        return tuple(sorted(found, key=lambda root: min(one.severity.rank for one in root.findings)))
 
     @property
     def counts(self) -> Mapping[Severity, int]:
@@ -60,7 +70,7 @@ class Review(Struct, frozen=True, kw_only=True):
 
 
 def review_root(view: LedgerView, root: RunId, now: datetime, earlier: EarlierTrees | None = None) -> ReviewedRoot:
-    """Review one tree. What happened before it may be known from other trees. Raises `NotFoundError`."""
+    """Review one tree. `earlier` has the past that other trees have read already. Raises `NotFoundError`."""
     return review_tree(ReviewedTree(view, view.get_run(root).root, earlier), now)
 
 
@@ -130,13 +140,29 @@ def _below(tree: ReviewedTree, top: RunId | HandoffId) -> Iterator[str]:
 
 
 def find_reviewed(view: LedgerView, since: datetime) -> Iterator[RunId]:
-    """Yield the roots that began since a moment, the oldest first."""
-    found = []
-    for root in view.find_runs(roots=True):
-        if root.started_at < since:
-            break  # the latest come first
-        found.append(root.id)
-    yield from reversed(found)
+    """Yield the roots of the trees in which something was recorded since a moment, the oldest first.
+
+    Not only of those that began then: a session of many days may go wrong on its last.
+    """
+    streams: set[StreamId] = set()
+    found: set[RunId] = set()
+    for stored in view.find_receipts(ReceiptQuery(since=since)):
+        if stored.stream not in streams:
+            root = view.get_stream(stored.stream).root
+            if root is None:  # of a relay: each receipt may be about another tree
+                root = root_of(view, read_receipt(stored))
+            else:
+                streams.add(stored.stream)
+            found |= set() if root is None else {root}
+    yield from sorted(found)
+
+
+def root_of(view: LedgerView, receipt: Receipt) -> RunId | None:
+    """Return the tree that a receipt is about. A ruling on a call is in the stream of a relay, and names its run."""
+    if receipt.root is not None:
+        return receipt.root
+    run: RunId | None = getattr(receipt.body, "run", None)
+    return None if run is None else view.get_run(run).root
 
 
 def review_session(view: LedgerView, session: SessionId, now: datetime) -> Review:

@@ -1,4 +1,4 @@
-"""A whole pull request: whose work each hunk is, what nothing explains, and the findings of the runs behind it."""
+"""A whole pull request: whose work each hunk is, lines that nothing explains, and findings of the runs behind it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -30,7 +30,7 @@ class DiffWork(Struct, frozen=True, kw_only=True):
 
 
 class ReviewedDiff(Struct, frozen=True, kw_only=True):
-    """Who wrote what in a diff, and what a reviewer should look at."""
+    """A diff by the runs that wrote it, with the findings of their trees."""
 
     summary: SpanSummary
     works: tuple[DiffWork, ...]  # by agents, most lines first
@@ -71,7 +71,7 @@ def review_diff(view: LedgerView, hunks: Iterable[BlamedHunk], now: datetime) ->
 
 
 def _parts(hunks: Iterable[BlamedHunk]) -> Iterator[tuple[str, AuthorKind, Maker | None, int]]:
-    """Yield each stretch of added lines that has one author: where, what kind of author, who, how many lines."""
+    """Yield each stretch of added lines with one author: its place, the kind of author, the author, its length."""
     for hunk in hunks:
         if hunk.blame is None:
             continue

@@ -38,7 +38,7 @@ _TELLING: Final = 8  # characters of an id in a command: longer than on screen, 
 
 
 class Closing(Struct, frozen=True):
-    """The receipt that ended a run, and what it says."""
+    """The receipt that ended a run, with its body."""
 
     receipt: Receipt
     body: HandoffCompleted | HandoffFailed | RunClosed
@@ -50,7 +50,7 @@ class Closing(Struct, frozen=True):
 
 
 class EarlierTrees:
-    """What happened before a tree, read once for all trees of a review."""
+    """The past of the trees of a review, read once for all of them."""
 
     def __init__(self, view: LedgerView) -> None:
         self.grants = EarlierGrants(view)
@@ -58,7 +58,7 @@ class EarlierTrees:
 
 
 class ReviewedTree:
-    """A tree with everything that its receipts say, and the words behind them as far as somebody asks for them."""
+    """A tree with all of its receipts, and the words behind them as far as somebody asks for them."""
 
     def __init__(self, view: LedgerView, root: RunId, earlier: EarlierTrees | None = None) -> None:
         found = timed(view, [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))])
@@ -103,8 +103,17 @@ class ReviewedTree:
             return Closing(last, last.body)
         return None
 
+    @cached_property
+    def refusals(self) -> tuple[tuple[Receipt, HandoffFailed], ...]:
+        """Return the offers that were refused, so that nothing came of them."""
+        return tuple(
+            (receipt, receipt.body)
+            for receipt in self.receipts
+            if isinstance(receipt.body, HandoffFailed) and receipt.body.is_refusal
+        )
+
     def acts(self, handoff: HandoffId) -> tuple[Receipt, ...]:
-        """Return what others than its own runs did with a handoff."""
+        """Return the receipts of a handoff that others than its own runs wrote."""
         return self.streams.get(handoff, ())
 
     @cached_property
@@ -166,15 +175,16 @@ class ReviewedTree:
         details: tuple[str, ...] = (),
         go_on: tuple[str, ...] = (),
         person: PrincipalId | None = None,
+        by: RunId | None = None,
     ) -> Finding:
-        """Return a finding about a run, a handoff or a call of this tree."""
+        """Return a finding about a run, a handoff or a call of this tree; `by` is who handed it off, if that did it."""
         evidence = tuple(receipts)
         return Finding(
             kind=kind,
             severity=severity or kind.severity,
             root=self.root,
             subject=subject.id,
-            agent=self._agent(subject),
+            agent=self._agent(subject) if by is None else self.runs[by].agent,
             at=min(receipt.at for receipt in evidence),
             sentence=sentence,
             receipts=tuple(dict.fromkeys(receipt.id for receipt in evidence)),
@@ -182,6 +192,7 @@ class ReviewedTree:
             calls=tuple(call.id for call in calls),
             details=details,
             person=person,
+            by=by,
         )
 
     def _agent(self, subject: Run | Handoff | CallRecord) -> AgentId:
@@ -199,7 +210,7 @@ class ReviewedTree:
         return handoff.to if run is None else run.agent
 
     def work(self, run: RunId) -> Run | Handoff:
-        """Return what people ask about if a run did something: its handoff, or the root."""
+        """Return the thing that people ask about if a run did something: its handoff, or the root."""
         known = self.runs[run]
         return known if known.handoff is None else self.handoffs.get(known.handoff, known)
 
@@ -238,7 +249,7 @@ class ReviewedTree:
         return self._terms[handoff]
 
     def report(self, run: RunId) -> Report | None:
-        """Return what a run reported; None if it reported nothing, or that is gone."""
+        """Return the report of a run; None if there is none, or it is gone."""
         if run not in self._reports:
             self._reports[run] = self._read_report(run)
         return self._reports[run]

@@ -1,4 +1,4 @@
-"""The story of a tree in prose, from receipts alone: what was wanted, who did what, what went wrong, what is open."""
+"""The story of a tree in prose, from receipts alone: the wish, the work of each agent, the findings, the open ends."""
 
 from collections.abc import Iterator
 
@@ -72,7 +72,7 @@ def _tell(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
 
 
 def _ruled(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
-    """Yield who decided about what was held of it."""
+    """Yield the rulings on a handoff and on its calls, where they were held."""
     for hold in tree.holds:
         run = hold.hold.run
         if handoff.id not in {hold.hold.handoff, None if run is None else tree.runs[run].handoff}:
@@ -83,15 +83,15 @@ def _ruled(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
 
 
 def _did(calls: tuple[CallRecord, ...] | list[CallRecord]) -> str:
-    tools = listed(call.tool for call in calls)
-    parts = [f"made {times(sum(call.is_made for call in calls), 'call')} ({tools})"]
+    made = [call for call in calls if call.is_made]
+    parts = [f"made {times(len(made), 'call')} ({listed(call.tool for call in made)})" if made else "made no call"]
     for outcome, words in (
         (CallOutcome.FAILED, "failed"),
         (CallOutcome.DENIED, "denied"),
         (CallOutcome.HELD, "held"),
     ):
-        if count := sum(call.outcome is outcome for call in calls):
-            parts.append(f"{times(count, 'call')} {words}")
+        if of_them := [call.tool for call in calls if call.outcome is outcome]:
+            parts.append(f"{times(len(of_them), 'call')} {words} ({listed(of_them)})")
     files = sum(len(call.changes) for call in calls)
     return ", ".join([*parts, *([f"{times(files, 'file')} changed"] if files else [])])
 

@@ -106,6 +106,8 @@ def _may_tell(finding: Finding) -> bool:
 
 
 def _step(tree: ReviewedTree, finding: Finding) -> RunId | HandoffId:
+    if finding.by is not None:
+        return tree.work(finding.by).id
     call = tree.calls.get(CallId(finding.subject))
     if call is not None:
         return tree.work(call.run).id
@@ -161,7 +163,7 @@ def _left_out(tree: ReviewedTree) -> Iterator[ToldReason]:
 
 
 def _used_unverified(tree: ReviewedTree) -> Iterator[ToldReason]:
-    """Yield who delivered what nobody verified and somebody built on."""
+    """Yield who delivered a result that nobody verified and somebody built on."""
     for receipt, body in tree.offers.values():
         for known in body.unverified:
             handoff = tree.handoffs.get(known)

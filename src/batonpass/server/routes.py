@@ -14,6 +14,7 @@ from batonpass.server.acts import (
 )
 from batonpass.server.endpoint import Endpoint
 from batonpass.server.resources import (
+    alarms,
     decisions,
     events,
     findings,
@@ -41,6 +42,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *decisions.ENDPOINTS,
     *decision_acts.ENDPOINTS,
     *findings.ENDPOINTS,
+    *alarms.ENDPOINTS,
     *ledger.ENDPOINTS,
     *webhooks.ENDPOINTS,
     *metrics.ENDPOINTS,

@@ -325,6 +325,23 @@ class FindingShape(Struct, frozen=True, kw_only=True):
     acknowledged: SeenShape | None
 
 
+class AlarmShape(Struct, frozen=True, kw_only=True):
+    """An alarm about an agent at a kind of task, and its present state."""
+
+    alarm: str
+    agent: str
+    task_kind: str | None
+    config: str | None
+    cause: str
+    sentence: str | None
+    first_handoff: str | None
+    raised_at: Moment
+    stands: bool
+    acknowledged: SeenShape | None
+    cleared_at: Moment | None
+    receipt: str
+
+
 class LedgerShape(Struct, frozen=True, kw_only=True):
     """The ledger behind this server."""
 

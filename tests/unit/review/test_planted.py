@@ -9,10 +9,12 @@ from typing import TypeAlias
 import pytest
 
 from batonpass import (
+    BatonpassError,
     Brief,
     Budget,
     Constraint,
     Decision,
+    Grant,
     Handling,
     OpenQuestion,
     RejectedPath,
@@ -253,6 +255,27 @@ def looked_at_own_offer(stage: Stage) -> None:
             mailer.report("told")
 
 
+def pass_on(stage: Stage, may: list[str]) -> None:
+    def work(editor: Run) -> None:
+        editor.call(write_file, "src/invoice.py", "")
+        with suppress(BatonpassError):
+            editor.hand_off("typist", "Type it", may=may).cancel(by="agent:editor", reason="done myself")
+
+    grant = Grant(may=["write:src/**"], may_delegate=["write:src/**"])
+    stage.hand_off("Make total() round half-even", work, grant=grant)
+
+
+def same_task_back(stage: Stage, task: str) -> None:
+    with stage.relay.start("Decide it", by="user:ana") as lead, lead.hand_off("planner", "Make a plan") as planner:
+        with planner.hand_off("lawyer", "Is it legal?") as lawyer:
+            with suppress(BatonpassError):
+                lawyer.hand_off("clerk", task).cancel(by="agent:lawyer", reason="no need")
+            with suppress(BatonpassError):
+                lawyer.hand_off("planner", task).cancel(by="agent:lawyer", reason="no need")
+            lawyer.report("yes")
+        planner.report("a plan")
+
+
 Step: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
 READ: Step = (read_file, ("a.py",))
 WRITE: Step = (write_file, ("a.py", "1"))
@@ -264,6 +287,12 @@ PLANTED: dict[str, tuple[str, str, Callable[[Stage], object]]] = {
         "wide-grant",
         "",
         lambda stage: weekly(stage, ["write:lock", "call:read_archive"], ["write:lock", "call:find"]),
+    ),
+    "a grant wider than one's own": ("scope-drift", ENFORCED, lambda stage: pass_on(stage, ["write:**"])),
+    "a task that goes back in the same words, and is stopped": (
+        "circular-delegation",
+        ENFORCED + "refuse_loops = true\n",
+        lambda stage: same_task_back(stage, "Make a plan"),
     ),
     "ten approvals at a glance": (
         "approval-habit",
@@ -311,6 +340,11 @@ NEAR: dict[str, tuple[str, str, Callable[[Stage], object]]] = {
     ),
     "as much as ever": ("wide-grant", "", lambda stage: weekly(stage, ["write:lock"])),
     "another file this time": ("wide-grant", "", lambda stage: weekly(stage, ["write:other.lock"])),
+    "a grant within one's own": (
+        "scope-drift",
+        ENFORCED,
+        lambda stage: pass_on(stage, ["write:src/invoice.py"]),
+    ),
     "ten approvals, each read": ("approval-habit", "", lambda stage: many(stage, 10, 40)),
     "many at a glance, one of them denied": (
         "approval-habit",
@@ -365,6 +399,15 @@ def test_a_near_miss_is_not(stage: Stage, case: str) -> None:
     play(stage)
 
     assert [] == found(stage, code)
+
+
+@pytest.mark.parametrize("stage", [ENFORCED + 'allowed_agents = ["editor"]\n'], indirect=True)
+def test_a_refused_offer_is_in_the_checklist(stage: Stage) -> None:
+    """There is no handoff to tell about, so whoever made it has it among its decisions."""
+    pass_on(stage, ["write:src/invoice.py"])
+    (row,) = review_of(stage.relay).roots[0].rows
+
+    assert ("offer to typist refused (handoff.refused)",) == row.decisions
 
 
 def test_a_habit_is_told_once_for_many_trees(stage: Stage) -> None:

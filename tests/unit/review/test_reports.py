@@ -196,6 +196,56 @@ def play_hostile(relay: Relay, nasty: str) -> None:
                 editor.report(nasty, completed=made, open_questions=[OpenQuestion(nasty, blocking=True)])
 
 
+def test_of_many_trees_the_worst_comes_first_and_clean_ones_are_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the page, in Markdown and in the terminal; what somebody acknowledged is told, with the reason."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay:
+        repeated_step.raises(relay)
+        with relay.start("Nothing to see", by=ANA) as clean:
+            clean.call(write, "a.py")
+        disobeyed_role.raises(relay)
+        with relay.start("Seen already", by=ANA) as seen:
+            for _ in range(3):
+                seen.call(write, "b.py")
+            seen.call(write, "d.py")
+            for _ in range(3):
+                seen.call(write, "c.py")
+        low = next(one for one in review_of(relay).findings if one.root == seen.id)
+        relay.acknowledge(seen.id, low.key, by=ANA, reason="she meant it")
+        review = review_of(relay)
+    page = _Tags()
+    page.feed("".join(render_html_review(review)))
+    shown = CliRunner().invoke(cli, ["review", "--since", "1d", "--ledger", str(tmp_path / ".batonpass" / "ledger.db")])
+
+    for text in (page.text, "\n".join(render_markdown(review)).replace("\\", ""), shown.output):
+        assert text.index("Disobeyed role") < text.index("Repeated step")
+        assert f"acknowledged by {ANA} on " in text
+        assert "she meant it" in text
+    assert "Nothing to look at: 1 tree" in page.text
+    assert "In 1 other tree there is nothing to look at." in [*render_markdown(review)]
+    assert "Nothing to see" not in shown.output
+
+
+def test_the_least_grant_is_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As TOML to paste."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay:
+        over_grant.raises(relay)
+        review = review_of(relay)
+    page = _Tags()
+    page.feed("".join(render_html_review(review)))
+    shown = CliRunner().invoke(cli, ["review", "--ledger", str(tmp_path / ".batonpass" / "ledger.db")])
+    (finding,) = review.findings
+
+    assert any(line.startswith("may = ") for line in finding.details)
+    for line in finding.details:
+        assert line in page.text
+        assert line in shown.output
+        assert line in "\n".join(render_markdown(review)).replace("\\:", ":")
+
+
 def test_the_page_has_checklist_and_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sub-agent, exact task, finding, evidence and the next command are on the page."""
     monkeypatch.chdir(tmp_path)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from batonpass import Decision, Handling
+from batonpass import Decision, Handling, RejectedPath
 from batonpass.demo import delivery, poisoned_page, pull_request, support_desk, two_sessions
 from batonpass.demo import story as demo_story
 from batonpass.model.baton.items import Constraint
@@ -97,6 +98,25 @@ def test_what_was_known_and_not_passed_on_is_a_reason(place: Place) -> None:
     assert "it was the last step before that" in reasons["finder"]
 
 
+def test_who_handed_it_off_is_the_suspect_not_who_got_it(place: Place) -> None:
+    """A constraint that was left out is a fault of the sender; so are a wider bound and a task that was rejected."""
+    bound = Constraint(key="threshold", operator="<=", value="20", binds_to="call:compare.threshold")
+    lead = place.relay().start("Fix it", by=ANA, items=[bound])
+    lead.record(RejectedPath("Cache the modules"))
+    forge(place.relay(), lead, carried_by(place.relay(), lead, without=Part.CONSTRAINT))
+    with lead.hand_off("analyst", "Find what stands out", items=[replace(bound, value="40")]) as analyst:
+        analyst.report("north")
+    with lead.hand_off("builder", "Cache the modules") as builder:
+        builder.report("faster")
+    with place.store.view() as view:
+        findings = review_below(view, lead.id, place.clock.now()).findings
+        suspects = find_suspects(ReviewedTree(view, lead.id), findings)
+
+    assert {"lost-constraint", "relaxed-constraint", "retried-path"} <= {one.kind.code for one in findings}
+    assert [("lead", lead.id)] == [(one.agent, one.step) for one in suspects if one.weight > 2]
+    assert {"lead"} == {one.agent for one in findings if one.severity is not Severity.LOW}
+
+
 def test_an_approval_makes_nobody_else_a_suspect(place: Place) -> None:
     """It says something about who gave it, and nothing about who worked."""
     with place.relay().start("Tell them", by=ANA) as lead:
@@ -179,6 +199,23 @@ def test_the_checklist_answers_for_each_handoff(tmp_path: Path, monkeypatch: pyt
     assert ("nobody verified it",) == row.open_ends
 
 
+def test_the_checklist_says_what_rules_decided_and_would_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the handoff itself and of its calls: held by whom, and what enforcement would have done."""
+    monkeypatch.chdir(tmp_path)
+    policy = "\n".join(
+        f'[[rules]]\nname = "{on}-rule"\non = "{on}"\ngate = "approve"\n{which}'
+        for on, which in (("handoff", 'agent = "editor"\n'), ("call", 'tool = "write"\n'))
+    )
+    with ledger_in(tmp_path, policy) as relay, relay.start("Fix it", by=ANA) as lead:
+        with lead.hand_off("editor", "Fix the typo in a.py") as editor:
+            editor.call(write, "src/a.py")
+        lead.hand_off("mailer", "Tell them", hold=True)
+        first, second = review_of(relay).roots[0].rows
+
+    assert ("would be held by handoff-rule", "1 call would be held by call-rule") == first.decisions
+    assert (("held by its sender",), ("waits for somebody",)) == (second.decisions, second.approvals)
+
+
 def test_what_was_tried_outside_a_grant_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that was stopped has no scope on record, and its target is told all the same."""
     monkeypatch.chdir(tmp_path)
@@ -206,6 +243,27 @@ def test_several_trees_are_reviewed_by_time_or_by_session(place: Place) -> None:
 
     assert roots[1:] == since
     assert set(roots) >= {root.root.id for root in session.roots}
+
+
+def test_a_tree_that_goes_on_belongs_to_every_day_on_which_it_does(place: Place) -> None:
+    """What began last week and goes wrong today is in the review of today; so is what somebody decides today."""
+    lead = place.relay().start("A long session", by=ANA)
+    over = place.relay().start("Done by then", by=ANA)
+    over.close()
+    judged = place.relay().start("Judged later", by=ANA)
+    work = judged.hand_off("editor", "Fix it")
+    with work as editor:
+        editor.report("fixed")
+    judged.close()
+    place.clock.tick(timedelta(days=6))
+    today = place.clock.now()
+    for _ in range(3):
+        lead.call(write, "a.py")
+    work.refute("it is not", by=ANA)
+    with place.store.view() as view:
+        found = [*find_reviewed(view, today)]
+
+    assert {lead.id, judged.id} == set(found)
 
 
 def test_who_is_refuted_is_suspected_first(place: Place) -> None:
@@ -251,6 +309,16 @@ def test_the_story_tells_who_did_what(place: Place) -> None:
         'lead asked tester to "Run the tests". tester made no calls. It reported "all pass". user:ana verified that.',
         "Still open: 1 result that nobody verified.",
     ] == told[1:]
+
+
+def test_a_story_tells_calls_that_nobody_let_happen_apart(place: Place) -> None:
+    """A call that was denied was not made."""
+    with place.relay().start("Fix it", by=ANA) as lead, lead.hand_off("editor", "Fix it", may=["write:src"]) as editor:
+        tried(lambda: editor.call(write, "deploy"))
+    with place.store.view() as view:
+        told = " ".join(tell_story(ReviewedTree(view, lead.id), ()))
+
+    assert "editor made no call, 1 call denied (write)." in told
 
 
 def test_only_what_is_bad_enough_is_kept(place: Place) -> None:

@@ -85,6 +85,17 @@ def test_github_gets_the_findings_of_a_branch(repository: Path, monkeypatch: pyt
     assert (1, ["approval-theatre"]) == (result.exit_code, [one["ruleId"] for one in run["results"]])
 
 
+@pytest.mark.parametrize("form", ["md", "sarif"])
+def test_a_file_is_written_if_asked_for(
+    form: str, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All of it, and nothing of it on stdout."""
+    printed = asked(repository, monkeypatch, "HEAD~2..HEAD", f"--{form}")
+    result = asked(repository, monkeypatch, "HEAD~2..HEAD", f"--{form}", "-o", str(tmp_path / "review"))
+
+    assert (1, "", printed.stdout) == (result.exit_code, result.stdout, (tmp_path / "review").read_text())
+
+
 def test_severity_decides_what_stops_a_pipeline(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing high was found, so the exit code is 0."""
     assert 0 == asked(repository, monkeypatch, "HEAD~2..HEAD", "--severity", "high").exit_code

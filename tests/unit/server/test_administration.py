@@ -1,8 +1,14 @@
 """Findings, exports, tokens and webhooks over HTTP: who may, and what is on record afterwards."""
 
+from pathlib import Path
+
 from batonpass.audit.bundle import verify_bundle
+from batonpass.model.base.content_names import REASON, TASK_KIND
+from batonpass.model.base.ids import AgentId
 from batonpass.model.base.kinds import WebhookChange
-from tests.unit.server.conftest import ANA, House
+from batonpass.relay import Relay, desk_of
+from batonpass.testing.builders import an_alarm
+from tests.unit.server.conftest import ANA, House, a_house
 
 HOOK = "https://93.184.215.14/T000/hunter2?key=hunter2"
 
@@ -44,6 +50,45 @@ def test_findings_are_listed_and_acknowledged_by_people(house: House) -> None:
         auditor.get("/v1/findings?since=yesterday").status,
         auditor.get("/v1/findings?since=2026-01-01T00:00:00").status,
     )
+
+
+def test_an_alarm_is_listed_stops_handoffs_and_is_acknowledged_by_people(tmp_path: Path) -> None:
+    """A handoff to the agent waits while the alarm stands. Once an operator lets it go on, it is offered as before."""
+    (tmp_path / "batonpass.toml").write_text(
+        '[policy]\nenforce = true\n\n[[rules]]\nname = "in-alarm"\non = "handoff"\ngate = "approve"\nalarm = "*"\n',
+        encoding="utf-8",
+    )
+    with Relay.open(tmp_path / ".batonpass" / "ledger.db", home=tmp_path / ".batonpass", work_tree=tmp_path) as ruled:
+        house = a_house(ruled)
+        desk = desk_of(ruled)
+        raised = an_alarm(AgentId("analyst"), 12 * "0")
+        desk.recording.note(raised, (desk.text(REASON, "constraints"), desk.text(TASK_KIND, "analysis")))
+        auditor, operator, agent = (house.visitor(role) for role in ("auditor", "operator", "agent"))
+        lead = ruled.start("Watch the figures", by=ANA)
+        before = lead.hand_off("analyst", "Flag the anomalies").state()
+        (listed,) = auditor.get("/v1/alarms").json["items"]
+        said = {"reason": "2.5 is what the tax office wants"}
+        refused = [
+            (agent.get("/v1/alarms").status, auditor.post("/v1/alarms/000000000000/acknowledgement", said).status),
+            (operator.post("/v1/alarms/analyst/acknowledgement", said).status, auditor.get("/v1/alarms?all=x").status),
+        ]
+        done = operator.post("/v1/alarms/000000000000/acknowledgement", said)
+        after = lead.hand_off("analyst", "Flag them again").state()
+        (seen,) = auditor.get("/v1/alarms?all=yes").json["items"]
+
+        assert ("analyst", "analysis", True, None) == (
+            listed["agent"],
+            listed["task_kind"],
+            listed["stands"],
+            listed["acknowledged"],
+        )
+        assert [(403, 403), (404, 400)] == refused
+        assert (200, "held", "offered") == (done.status, before, after)
+        assert (False, "user:operator", []) == (
+            seen["stands"],
+            seen["acknowledged"]["by"],
+            auditor.get("/v1/alarms").json["items"],
+        )
 
 
 def test_a_tree_is_exported_as_it_verifies_offline(house: House) -> None:

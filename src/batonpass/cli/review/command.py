@@ -85,7 +85,7 @@ def command(
     if span is not None:
         from batonpass.cli.review.diff import review_pull_request  # noqa: PLC0415 - loads all of blame
 
-        review_pull_request(span, severity=Severity(severity), form=form, as_json=as_json, now=now)
+        review_pull_request(span, severity=Severity(severity), form=form, output=output, as_json=as_json, now=now)
         return
     with opened_view() as view:
         if part is not None:

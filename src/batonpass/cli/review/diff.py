@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -16,6 +17,7 @@ from batonpass.accounts.blamed_lines.span_summary import summary_facts, summary_
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.cli.git.summary import asked_ledger, find_hunks, get_span, title_of
 from batonpass.cli.input.ledger_access import viewed
+from batonpass.cli.input.options import written
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.painted_rows import paint_row
 from batonpass.cli.output.terminal import paint, say, say_json, tell
@@ -32,7 +34,9 @@ _LAST: Final = ("by ", "ids ")
 _MOST: Final = 20  # places that are listed
 
 
-def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_json: bool, now: datetime) -> None:
+def review_pull_request(
+    asked: str, *, severity: Severity, form: str | None, output: Path | None, as_json: bool, now: datetime
+) -> None:
     """Print the review of a commit or a span of commits; exit with 1 if there are findings or broken receipts."""
     if form not in {None, "md", "sarif"}:
         raise click.UsageError("--diff is printed as text, --md, --sarif or --json")
@@ -43,12 +47,11 @@ def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_
         document = render_sarif(view, review, __version__) if form == "sarif" else None
     findings = review.findings
     if document is not None:
-        click.echo(json.dumps(document, indent=2))
+        _write([json.dumps(document, indent=2)], output, len(findings))
     elif as_json:
         say_json(diff_facts(diff, span, findings))
     elif form == "md":
-        for line in diff_markdown(diff, span, findings, heard=sessions is not None, now=now):
-            click.echo(line)
+        _write(diff_markdown(diff, span, findings, heard=sessions is not None, now=now), output, len(findings))
     else:
         _say(diff, heard=sessions is not None, now=now)
         for finding in findings:
@@ -56,6 +59,13 @@ def review_pull_request(asked: str, *, severity: Severity, form: str | None, as_
             say_finding(finding)
     if findings or not diff.summary.holds:
         click.get_current_context().exit(NO)
+
+
+def _write(lines: Iterable[str], output: Path | None, findings: int) -> None:
+    with written(output) as file:
+        file.writelines(f"{line}\n" for line in lines)
+    if output is not None:
+        tell(f"wrote {output}: {counted(findings, 'finding')}")
 
 
 def diff_facts(diff: ReviewedDiff, span: CommitSpan, findings: Iterable[Finding]) -> dict[str, Any]:

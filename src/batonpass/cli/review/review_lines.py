@@ -16,10 +16,9 @@ _SHOWN: Final = 3  # receipts of a finding
 
 
 def say_review(review: Review) -> None:
-    """Print the trees of a review, the checklist of each first."""
-    for root in review.roots:
-        if root.findings or len(review.roots) == 1:
-            _say_root(root)
+    """Print the trees of a review, the worst first, the checklist of each before its findings."""
+    for root in review.shown:
+        _say_root(root)
     counts = ", ".join(f"{count} {severity}" for severity, count in review.counts.items() if count)
     trees = f"{counted(len(review.roots), 'tree')}, " if len(review.roots) != 1 else ""
     say(paint(f"{trees}{counts or 'nothing to look at'}", bold=True))
@@ -37,8 +36,7 @@ def _say_root(root: ReviewedRoot) -> None:
         say_finding(finding)
     for finding, seen in root.acknowledged:
         say()
-        words = f"{finding.kind.title} · acknowledged by {seen.by} on {moment(seen.at)}: {seen.reason or 'erased'}"
-        table([[paint(words, dim=True)]], fold=True)
+        table([[paint(f"{finding.kind.title} · {seen.sentence}", dim=True)]], fold=True)
     say()
 
 
@@ -63,13 +61,11 @@ def _say_row(row: ChecklistRow) -> None:
 
 def say_finding(finding: Finding) -> None:
     """Print one finding: the event, why it matters, how to go on, and the evidence."""
-    numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
-    numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
     head = paint(f"{finding.severity} · {finding.kind.title}", _COLOURS[finding.severity], bold=True)
     table([[head, finding.sentence]], gap=": ", fold=True)
     more = f" and {len(finding.receipts) - _SHOWN} more" if len(finding.receipts) > _SHOWN else ""
     receipts = ", ".join(ending(receipt, 6) for receipt in finding.receipts[:_SHOWN])
-    about = " · ".join([finding.kind.matters, *numbers])
+    about = " · ".join([finding.kind.matters, *finding.numbers])
     table([["", paint(about, dim=True)]], fold=True)
     for line in finding.details:
         table([["", line]], fold=True)

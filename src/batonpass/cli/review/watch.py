@@ -9,11 +9,11 @@ from batonpass.cli.output.terminal import say, say_json
 from batonpass.cli.review.review_lines import say_finding
 from batonpass.cli.trail.live_events import repeat
 from batonpass.model.base.ids import ReceiptId, RunId, time_of
-from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.model.ledger.run import RunState
 from batonpass.records.text import read_receipt
 from batonpass.review.finding import Finding, Severity, finding_shape
-from batonpass.review.review import find_reviewed, review_root
+from batonpass.review.review import find_reviewed, review_root, root_of
 from batonpass.store.port import LedgerStore, LedgerView
 
 _GOES_ON: Final = frozenset({RunState.OPEN, RunState.SUSPENDED})
@@ -43,7 +43,7 @@ class FindingWatch:
         """Review the trees that new receipts belong to."""
         for stored in found:
             receipt = read_receipt(stored)
-            if (root := _root_of(view, receipt)) is not None:
+            if (root := root_of(view, receipt)) is not None:
                 self._pending.setdefault(root, set()).add(receipt.id)
         # The receipts do not come again. If the store fails here, their trees are looked at the next time.
         for root in [*self._pending]:
@@ -67,14 +67,6 @@ class FindingWatch:
         else:
             say_finding(finding)
             say()
-
-
-def _root_of(view: LedgerView, receipt: Receipt) -> RunId | None:
-    """Return the tree that a receipt is about. A ruling on a call is in the stream of a relay, and names its run."""
-    if receipt.root is not None:
-        return receipt.root
-    run: RunId | None = getattr(receipt.body, "run", None)
-    return None if run is None else view.get_run(run).root
 
 
 def watch(store: LedgerStore, severity: Severity, since: datetime, *, as_json: bool) -> None:

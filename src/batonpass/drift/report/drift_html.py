@@ -1,4 +1,4 @@
-"""A drift report as one HTML page: charts, what changed in words, and the weeks side by side."""
+"""A drift report as one HTML page: charts, changes in words, and the weeks side by side."""
 
 from collections.abc import Iterator
 from importlib.resources import files

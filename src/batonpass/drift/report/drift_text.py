@@ -126,7 +126,7 @@ def alarm_facts(one: AlarmRecord) -> dict[str, Any]:
 
 
 def told_alarm(report: DriftReport, drift: AgentDrift, alarm: DriftAlarm) -> str:
-    """Return an alarm, and what became of it if it is on record."""
+    """Return an alarm in words, with its acknowledgement or its end if it is on record."""
     found = report.find_recorded(drift, alarm)
     return alarm.sentence if found is None else f"{alarm.sentence} (on record as {found.key}, {found.words})"
 

@@ -65,7 +65,7 @@ Ruled: TypeAlias = tuple[HoldRecord, Approval]
 
 
 class Habit(Struct, frozen=True, kw_only=True):
-    """What one person did with the latest things that waited for them, in this tree and before it."""
+    """The latest rulings of one person, in this tree and before it."""
 
     person: PrincipalId
     approved: tuple[Receipt, ...]  # all of them, the latest first
@@ -94,7 +94,10 @@ def find_approval_theatre(tree: ReviewedTree) -> Iterator[Finding]:
 
 def _theatre(tree: ReviewedTree, person: PrincipalId, why: str, same: list[Ruled]) -> Finding:
     looked = max((one.looked for _, one in same if one.looked is not None), default=None)
-    seconds = "" if looked is None or why != _QUICK else f", at most {looked.total_seconds():.1f} seconds each"
+    seconds = ""
+    if looked is not None and why == _QUICK:
+        took = f"{looked.total_seconds():.1f} seconds"
+        seconds = f": in {took}" if len(same) == 1 else f": in at most {took} each"
     what = "it" if len(same) == 1 else f"{len(same)} things"
     return _found(tree, same, f"{person} approved {what} {why}{seconds}", Severity.MEDIUM)
 
@@ -120,7 +123,7 @@ _QUICK: Final = "faster than anybody reads"
 
 
 def _cannot_judge(tree: ReviewedTree, hold: HoldRecord, approval: Approval) -> str | None:
-    """Return why somebody cannot have judged what they approved; None if they can."""
+    """Return why somebody cannot have judged the thing that they approved; None if they can."""
     if approval.by.startswith(_AGENT):
         if hold.hold.gate is Gate.APPROVE:
             return _AS_AGENT
@@ -139,7 +142,7 @@ def _is_sender(tree: ReviewedTree, hold: HoldRecord, by: PrincipalId) -> bool:
 
 
 def _is_own(hold: HoldRecord, approval: Approval) -> bool:
-    """Return whether a person alone approved what a rule wants a person to approve, and it is their own work."""
+    """Return whether a person alone approved their own work, where a rule wants a person to approve it."""
     alone = {one.by for one in hold.approvals if one.is_for} == {approval.by}
     return approval.is_for and alone and hold.hold.gate is Gate.APPROVE and approval.by == hold.hold.principal
 
@@ -196,7 +199,7 @@ def _looked(body: Decided) -> float | None:
 
 
 def find_unproven_approvals(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield what a person had to approve, and nobody signed for."""
+    """Yield the approvals that a rule wanted from a person, and that nobody signed."""
     for hold in tree.holds:
         if hold.hold.gate is not Gate.APPROVE or not hold.is_let:
             continue

@@ -1,4 +1,4 @@
-"""Findings about effects: what may have happened, what happened twice, and what was not written down."""
+"""Findings about effects: those in doubt, those that happened twice, and calls that were not written down."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -60,6 +60,7 @@ def find_injection_paths(tree: ReviewedTree) -> Iterator[Finding]:
                 f"what {tree.runs[body.run].agent} wrote looks like injected orders ({rules}); it was {did}",
                 (receipt,),
                 severity=Severity.MEDIUM,
+                by=body.run,
             )
 
 
@@ -84,7 +85,7 @@ def find_trust_escalations(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def _foreign_tasks(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the tasks that repeat what came from outside: data became an order, and no person had said it."""
+    """Yield the tasks that repeat words from outside: data became an order, and no person had said it."""
     tainted = [(handoff, offer, body) for handoff, (offer, body) in tree.offers.items() if body.taint]
     if not tainted:
         return
@@ -104,4 +105,5 @@ def _foreign_tasks(tree: ReviewedTree) -> Iterator[Finding]:
                 f"{tree.runs[body.run].agent} gave {body.to} the words of a stranger as its task: {words}",
                 (offer,),
                 go_on=(f"batonpass taint {handoff[-8:]}",),
+                by=body.run,
             )

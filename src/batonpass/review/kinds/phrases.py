@@ -21,6 +21,6 @@ def listed(names: Iterable[str]) -> str:
 
 
 def quoted(words: str) -> str:
-    """Return the beginning of what somebody wrote, in one line and in quotes."""
+    """Return the beginning of a text, in one line and in quotes."""
     line = " ".join(words.split())
     return f'"{line}"' if len(line) <= _QUOTED else f'"{line[: _QUOTED - 1].rstrip()}…"'

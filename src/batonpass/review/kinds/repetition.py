@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from batonpass.errors import HandoffLoopError
 from batonpass.model.base.content_names import ARGUMENTS
 from batonpass.model.base.ids import AgentId, HandoffId, RunId
 from batonpass.records.call import CallRecord
@@ -112,4 +113,13 @@ def find_circular_delegations(tree: ReviewedTree) -> Iterator[Finding]:
                 handoff,
                 f"work came back to {handoff.to}: {way}",
                 (tree.offers[handoff.id][0],),
+                by=handoff.parent,
+            )
+    for receipt, body in tree.refusals:
+        if body.error == HandoffLoopError.code:
+            yield tree.found(
+                CIRCULAR_DELEGATION,
+                tree.work(body.run),
+                f"{tree.runs[body.run].agent} tried to hand the same task back to {body.to}, and was stopped",
+                (receipt,),
             )

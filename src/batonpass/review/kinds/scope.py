@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from batonpass.accounts.handoff.scope_used import ScopeUsed, scope_said
-from batonpass.errors import InvalidValueError
+from batonpass.errors import GrantExceededError, InvalidValueError
 from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET, USE
 from batonpass.model.base.ids import AgentId
 from batonpass.model.grants.grant import Grant
@@ -55,7 +55,7 @@ _GRANT: Final = "grant"  # the rule of a call that its grant does not cover
 
 
 def find_scope_drift(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield, for each run, the calls outside its grant that were made, and those that were denied."""
+    """Yield, for each run, the calls outside its grant that were made, and the calls and offers that were refused."""
     for run, calls in tree.calls_of.items():
         made = [call for call in calls if call.is_made and call.is_beyond]
         if made:
@@ -65,6 +65,15 @@ def find_scope_drift(tree: ReviewedTree) -> Iterator[Finding]:
         if tried:
             sentence = f"tried {times(len(tried), 'call')} outside its grant, and was stopped: {_places(tree, tried)}"
             yield _drift(tree, tried, f"{tree.runs[run].agent} {sentence}", Severity.MEDIUM)
+    for receipt, body in tree.refusals:
+        if body.error == GrantExceededError.code:
+            yield tree.found(
+                SCOPE_DRIFT,
+                tree.work(body.run),
+                f"{tree.runs[body.run].agent} tried to grant {body.to} more than it may pass on, and was stopped",
+                (receipt,),
+                severity=Severity.MEDIUM,
+            )
 
 
 def _drift(tree: ReviewedTree, calls: list[CallRecord], sentence: str, severity: Severity) -> Finding:
@@ -170,12 +179,12 @@ def _find_wider(may: Scope, like: list[EarlierGrant]) -> Iterator[str]:
 
 
 def _right(pattern: Pattern) -> str:
-    """Return what a pattern lets somebody do: an action; for a tool without a target and for a command, which one."""
+    """Return the right that a pattern gives: an action, or all of it for a tool without a target and for a command."""
     return str(pattern) if pattern.action in _NAMED else pattern.action
 
 
 def find_beyond_tasks(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the handoffs that name what must change, and whose agent changed something in quite another place."""
+    """Yield the handoffs that name the files to change, and whose agent changed something in quite another place."""
     for handoff, known in tree.handoffs.items():
         brief = tree.brief(handoff)
         expected = [PurePosixPath(target) for target in brief.expects if _is_path(target)]
@@ -202,7 +211,7 @@ def _is_path(target: str) -> bool:
 
 
 def _belongs(target: str, expected: list[PurePosixPath], said: str) -> bool:
-    """Return whether a change is next to what was expected, is about it (its test), or stands in the task."""
+    """Return whether a change is next to an expected one, is about it (its test), or stands in the task."""
     if not _is_path(target):
         return True  # no file: whether it belongs to the task cannot be told from its name
     path = PurePosixPath(target)

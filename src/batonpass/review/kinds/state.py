@@ -1,4 +1,4 @@
-"""Findings about what travels: constraints, questions, results that no longer stand, and who verified them."""
+"""Findings about state that travels: constraints, questions, results that no longer stand, and who verified them."""
 
 import re
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ _LITTLE: Final = frozenset({"a", "an", "the", "to", "of", "in", "on", "by", "wit
 
 
 def find_lost_constraints(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the offers that left out, changed or lifted without right what binds everybody below."""
+    """Yield the offers that left out, changed or lifted without right a bound on everybody below."""
     for handoff in tree.handoffs.values():
         if _carries_all(tree, handoff):
             continue
@@ -107,6 +107,7 @@ def find_lost_constraints(tree: ReviewedTree) -> Iterator[Finding]:
                 handoff,
                 f"{tree.runs[handoff.parent].agent} handed off to {handoff.to} without {names}",
                 (offer,),
+                by=handoff.parent,
             )
 
 
@@ -177,11 +178,12 @@ def _find_looser(tree: ReviewedTree) -> Iterator[Finding]:
                 f"{tree.runs[handoff.parent].agent} told {handoff.to}: {listed(told)}",
                 (offer,),
                 severity=Severity.MEDIUM,
+                by=handoff.parent,
             )
 
 
 def _bound_above(tree: ReviewedTree, handoff: Handoff) -> frozenset[ContentId]:
-    """Return what bound the sender: what came with its own offer, and what its principal said."""
+    """Return the items that bound the sender: those of its own offer, and those of its principal."""
     sender = tree.runs[handoff.parent]
     if sender.handoff is not None and sender.handoff in tree.offers:
         return frozenset(ref.item for ref in tree.offers[sender.handoff][1].carries)
@@ -190,7 +192,7 @@ def _bound_above(tree: ReviewedTree, handoff: Handoff) -> frozenset[ContentId]:
 
 
 def _is_looser(new: Constraint, old: Constraint) -> bool:
-    """Return whether a bound lets through what another one, about the same thing, does not."""
+    """Return whether a bound lets more through than another one about the same thing."""
     about = new.key is not None and (new.key, new.operator, new.unit) == (old.key, old.operator, old.unit)
     if not about or new.operator is None or (new.binds_to and old.binds_to and new.binds_to != old.binds_to):
         return False
@@ -236,7 +238,7 @@ def find_suppressed_questions(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def find_retried_paths(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the tasks and the decisions that repeat in the same words what their own baton calls rejected."""
+    """Yield the tasks and the decisions that repeat, in the same words, a path that their own baton calls rejected."""
     yield from _find_decided_again(tree)
     for handoff in tree.handoffs.values():
         found = [receipt for receipt, body in _acceptances(tree, handoff.id) if _REJECTED in body.problems]
@@ -244,8 +246,10 @@ def find_retried_paths(tree: ReviewedTree) -> Iterator[Finding]:
             yield tree.found(
                 RETRIED_PATH,
                 handoff,
-                f"{handoff.to} was told to {quoted(tree.task(handoff.id))}, which repeats a rejected path",
+                f"{tree.runs[handoff.parent].agent} told {handoff.to} to {quoted(tree.task(handoff.id))}, "
+                "which repeats a rejected path",
                 found,
+                by=handoff.parent,
             )
 
 
@@ -267,7 +271,7 @@ def _find_decided_again(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def _decisions(tree: ReviewedTree, run: RunId) -> Iterator[tuple[Receipt, str]]:
-    """Yield what a run decided, while it worked and in its report."""
+    """Yield the decisions of a run, made while it worked and in its report."""
     for receipt in tree.streams[run]:
         if isinstance(receipt.body, RunRecorded):
             refs = [ref for ref in receipt.body.items if ref.part is Part.DECISION]
@@ -343,6 +347,7 @@ def find_abridged_state(tree: ReviewedTree) -> Iterator[Finding]:
                 tree.handoffs[handoff],
                 f"{body.to} did not get everything that {tree.runs[body.run].agent} had: there was too much",
                 (offer,),
+                by=body.run,
             )
 
 

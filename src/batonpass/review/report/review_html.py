@@ -7,6 +7,7 @@ from typing import Final
 from batonpass.accounts.inert_page import CLOSING, PAGE_STYLE, inert_text, opening
 from batonpass.review.checklist import ChecklistRow
 from batonpass.review.finding import Finding
+from batonpass.review.kinds.phrases import times
 from batonpass.review.review import Review, ReviewedRoot
 
 _STYLE: Final = PAGE_STYLE + files(__package__).joinpath("review.css").read_text(encoding="utf-8")
@@ -24,9 +25,22 @@ def render_html_review(review: Review) -> Iterator[str]:
     if not review.findings:
         yield "<li>nothing found</li>\n"
     yield f"<li>{review.at.astimezone():%Y-%m-%d %H:%M %Z}</li>\n</ul>\n</header>\n<main>\n"
-    for root in review.roots:
+    for root in review.shown:
         yield from _root(root)
+    yield from _clean(review)
     yield f"</main>\n{CLOSING}"
+
+
+def _clean(review: Review) -> Iterator[str]:
+    """Yield the trees in which nothing was found, a line each."""
+    shown = {root.root.id for root in review.shown}
+    clean = [root for root in review.roots if root.root.id not in shown]
+    if clean:
+        yield f'<section>\n<h2>Nothing to look at: {times(len(clean), "tree")}</h2>\n<ul class="quiet">\n'
+        for root in clean:
+            about = f" · {root.root.principal} · {root.root.id}"
+            yield f"<li><bdi>{inert_text(root.intent) or 'erased'}</bdi>{inert_text(about)}</li>\n"
+        yield "</ul>\n</section>\n"
 
 
 def _root(root: ReviewedRoot) -> Iterator[str]:
@@ -35,6 +49,8 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
     yield f'<p class="quiet">{inert_text(" · ".join([*about, *([root.mark] if root.mark else [])]))}</p>\n'
     for finding in root.findings:
         yield from _finding(finding)
+    for finding, seen in root.acknowledged:
+        yield f'<p class="quiet"><bdi>{inert_text(f"{finding.kind.title} · {seen.sentence}")}</bdi></p>\n'
     if root.rows:
         heads = "".join(f"<th scope=col>{head}</th>" for head in _HEADS)
         yield f'<div class="scroll" tabindex="0"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
@@ -44,13 +60,11 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
-    numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
     yield (
         f'<article class="finding {finding.severity}">\n<h3>{finding.kind.title}</h3>'
         f'<span class="pill {finding.severity}">{finding.severity}</span>\n'
         f"<p><bdi>{inert_text(finding.sentence)}</bdi></p>\n"
-        f'<p class="quiet">{" · ".join([inert_text(finding.kind.matters), *numbers])}</p>\n'
+        f'<p class="quiet">{" · ".join([inert_text(finding.kind.matters), *finding.numbers])}</p>\n'
     )
     lines = [*finding.details, *(f"$ {command}" for command in finding.go_on)]
     yield f"<pre>{inert_lines(lines)}</pre>\n" if lines else ""

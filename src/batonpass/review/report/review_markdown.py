@@ -7,12 +7,14 @@ from typing import Final
 from batonpass.model.base.visible import visible
 from batonpass.review.checklist import ChecklistRow
 from batonpass.review.finding import Finding
+from batonpass.review.kinds.phrases import times
 from batonpass.review.review import Review, ReviewedRoot
 
 # Every character that can begin a construct of Markdown or HTML.
 _LIVE: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>+-.!|~:&"})
 # GitHub looks for people and issues in what was rendered, where no backslash is left. It does not look into code.
 _CALLING: Final = re.compile(r"[@#]+")
+_SHOWN: Final = 5  # receipts of a finding
 
 
 def render_markdown(review: Review) -> Iterator[str]:
@@ -21,8 +23,12 @@ def render_markdown(review: Review) -> Iterator[str]:
     yield "## Review"
     yield ""
     yield counts or "Nothing was found."
-    for root in review.roots:
+    for root in review.shown:
         yield from _root(root)
+    clean = len(review.roots) - len(review.shown)
+    if clean and review.shown:
+        yield ""
+        yield f"In {times(clean, 'other tree')} there is nothing to look at."
 
 
 def _root(root: ReviewedRoot) -> Iterator[str]:
@@ -33,22 +39,28 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
     yield inert(" · ".join([*about, *([root.mark] if root.mark else [])]))
     for finding in root.findings:
         yield from finding_lines(finding)
+    for finding, seen in root.acknowledged:
+        yield ""
+        yield f"- {finding.kind.title}: {inert(seen.sentence)}"
     if root.rows:
         yield ""
-        yield "| sub-agent | task | granted | used | decided | effects | open |"
-        yield "|---|---|---|---|---|---|---|"
+        yield "| sub-agent | task | granted | used | credential | decided | effects | open |"
+        yield "|---|---|---|---|---|---|---|---|"
         yield from (_row(row) for row in root.rows)
 
 
 def finding_lines(finding: Finding) -> Iterator[str]:
     """Yield a finding as an item of a list."""
-    numbers = [f"MAST {finding.kind.mast}"] if finding.kind.mast else []
-    numbers += [f"OWASP {finding.kind.owasp}"] if finding.kind.owasp else []
+    more = f" and {len(finding.receipts) - _SHOWN} more" if len(finding.receipts) > _SHOWN else ""
     yield ""
     yield f"- **{finding.severity} · {finding.kind.title}**: {inert(finding.sentence)}"
-    yield f"  {inert(finding.kind.matters)} {inert(', '.join(numbers))}".rstrip()
-    yield f"  Evidence: {', '.join(f'`{receipt}`' for receipt in finding.receipts[:5])}"
-    yield from (f"  Next: `{command}`" for command in finding.go_on)
+    yield f"  - {inert(' · '.join([finding.kind.matters, *finding.numbers]))}"
+    if finding.details:
+        about, *lines = finding.details
+        # Indented so far, lines are code, in which nothing is live.
+        yield from (f"  - {inert(about)}", "", *(f"        {visible(line)}" for line in lines), "")
+    yield from (f"  - Next: `{command}`" for command in finding.go_on)
+    yield f"  - Evidence: {', '.join(f'`{receipt}`' for receipt in finding.receipts[:_SHOWN])}{more}"
 
 
 def _row(row: ChecklistRow) -> str:
@@ -59,6 +71,7 @@ def _row(row: ChecklistRow) -> str:
         row.task or "erased",
         granted,
         ", ".join(row.used) or "nothing",
+        ", ".join(row.credentials) or "none",
         ", ".join(decided) or "nothing",
         ", ".join(row.effects) or "none",
         ", ".join(row.open_ends) or "nothing",

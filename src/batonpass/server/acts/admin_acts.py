@@ -1,4 +1,4 @@
-"""What an administrator does: tokens and webhooks; and findings that a person leaves as they are."""
+"""What an administrator does: tokens and webhooks; and findings and alarms that a person leaves as they are."""
 
 from typing import Annotated, Final
 
@@ -11,6 +11,7 @@ from batonpass.model.base.ids import TokenId
 from batonpass.model.base.kinds import AccessRole
 from batonpass.records.access_token import get_token
 from batonpass.records.recipients.webhook import find_webhooks
+from batonpass.records.remarks.alarm import find_alarms
 from batonpass.records.shape import Shape, token_shape
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name
@@ -93,6 +94,18 @@ def acknowledge(asked: ApiRequest) -> Shape:
     return {"done": True}
 
 
+def acknowledge_alarm(asked: ApiRequest) -> Shape:
+    """Let an agent in alarm go on, with a reason."""
+    said: ReasonMessage = asked.body
+    given = asked.names["alarm"]
+    with asked.looking() as (view, _):
+        # The whole key, as of a token: the name of an agent, which people type, may come to mean another alarm.
+        if all(one.key != given for one in find_alarms(view)):
+            raise NotFoundError("alarm", given)
+    asked.plane.relay.acknowledge_alarm(given, by=in_whose_name(asked, said.by), reason=said.reason)
+    return {"done": True}
+
+
 def _webhook(asked: ApiRequest) -> str:
     given = asked.names["webhook"]
     with asked.looking() as (view, _):
@@ -147,6 +160,16 @@ ENDPOINTS: Final = (
         act=acknowledge,
         answers=DoneShape,
         body=AcknowledgeMessage,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/alarms/{alarm}/acknowledgement",
+        name="acknowledgeAlarm",
+        about="Let an agent in alarm go on, with a reason.",
+        roles=DECIDERS,
+        act=acknowledge_alarm,
+        answers=DoneShape,
+        body=ReasonMessage,
     ),
     Endpoint(
         method="POST",
