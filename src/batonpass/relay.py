@@ -22,7 +22,7 @@ from batonpass.errors import (
     StreamClosedError,
 )
 from batonpass.model.base.checks import as_member, require_code
-from batonpass.model.base.durations import read_duration
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import (
     AgentId,
     ContentId,
@@ -540,7 +540,7 @@ class Relay:
         from batonpass.audit.meant_ids import get_session  # noqa: PLC0415 - as above
         from batonpass.handoff.sessions.prune import prune  # noqa: PLC0415 - as above
 
-        age = read_duration("older_than", older_than) if isinstance(older_than, str) else older_than
+        age = None if older_than is None else as_duration("older_than", older_than)
         with self._store.view() as view:
             found = get_session(view, session)
         desk = self._furnished()

@@ -1,14 +1,18 @@
 """The relay: the use cases that every door calls."""
 
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from batonpass import Brief, Grant, Worker
+from batonpass import Brief, Grant, Run, Worker
 from batonpass.aio import AsyncRelay
 from batonpass.errors import (
+    BatonpassError,
     ContentErasedError,
+    InvalidValueError,
     KeyMissingError,
     NotFoundError,
     StoreShutError,
@@ -18,7 +22,7 @@ from batonpass.errors import (
 from batonpass.model.base.ids import ContentId, StreamId
 from batonpass.model.baton.items import Decision
 from batonpass.model.ledger.key import KeyStatus
-from batonpass.relay import Relay, recording_of
+from batonpass.relay import Relay, desk_of, recording_of
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.builders import ANA
@@ -121,6 +125,60 @@ def test_what_callers_write_prints_as_they_wrote_it() -> None:
         "Grant(may=('write:src/**',), until=datetime.timedelta(seconds=7200))",
         "Brief(criteria=('all tests pass',))",
     ] == [repr(one) for one in said]
+
+
+MISTAKES: Final[Mapping[str, tuple[Callable[[Run], object], str]]] = {
+    "a word for an item": (
+        lambda run: run.record("round half-even"),  # type: ignore[arg-type]
+        "item: 'round half-even' is none of Statement, ",
+    ),
+    "a name for a function": (
+        lambda run: run.call("write_file"),  # type: ignore[arg-type]
+        "function: 'write_file' cannot be called; pass the function itself",
+    ),
+    "a number for a duration": (
+        lambda run: run.hand_off("editor", "do it").wait(timeout=1),  # type: ignore[arg-type]
+        "timeout: 1 is no duration; write one like ",
+    ),
+    "one text for a list": (
+        lambda run: run.hand_off("editor", "do it", may="write:src/**"),
+        "may: 'write:src/**' is one text; write a list of texts",
+    ),
+    "a pattern without an action": (
+        lambda run: run.hand_off("editor", "do it", may=["src/**"]),
+        "pattern: 'src/**' has no ':'; one is like write:src/**",
+    ),
+    "a deadline that is none": (
+        lambda run: run.hand_off("editor", "do it", deadline="soon"),
+        "deadline: 'soon' is no duration; write one like ",
+    ),
+    "an approval of what is not held": (
+        lambda run: run.hand_off("editor", "do it").approve(by=ANA),
+        "'approve' is not possible for a caller-carried handoff that is offered",
+    ),
+}
+
+
+def test_a_mistake_of_a_caller_gets_a_sentence() -> None:
+    """It names the argument, what is wrong with it, and where possible what to write instead."""
+    told = {}
+    with Relay.open("memory:") as relay:
+        for name, (mistake, _) in MISTAKES.items():
+            with relay.start("begin", by=ANA) as run, pytest.raises(BatonpassError) as raised:
+                mistake(run)
+            told[name] = str(raised.value)
+
+    assert {} == {name: told[name] for name, (_, said) in MISTAKES.items() if not told[name].startswith(said)}
+
+
+def test_a_policy_may_be_named_by_its_path_as_text(tmp_path: Path) -> None:
+    """As a ledger and a home may; what is neither a file nor a policy is refused."""
+    (tmp_path / "strict.toml").write_text("[policy]\nenforce = true\n")
+    with Relay.open("memory:", policy=str(tmp_path / "strict.toml")) as relay:
+        assert desk_of(relay).gates.enforce
+
+    with Relay.open("memory:", policy=3) as relay, pytest.raises(InvalidValueError, match="policy: 3 is not Policy"):  # type: ignore[arg-type]
+        relay.start("begin", by=ANA)
 
 
 @pytest.mark.parametrize("url", ["memory:", "sqlite:///{}/.batonpass/ledger.db"], ids=["in memory", "in a file"])

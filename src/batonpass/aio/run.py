@@ -154,7 +154,7 @@ class AsyncHandoff(Face[LiveHandoff]):
 
     async def wait(
         self,
-        timeout: timedelta | None = None,  # noqa: ASYNC109 - the synchronous face has it
+        timeout: timedelta | str | None = None,  # noqa: ASYNC109 - the synchronous face has it
         *,
         until: WaitUntil | str = WaitUntil.SETTLED,
     ) -> Result:

@@ -24,6 +24,18 @@ class DeferredGroup(click.Group):
             raise TypeError(cmd_name)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that comes next. For a misspelled name, the error says which one is alike."""
+        name = args[0]
+        if name not in self._homes and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches  # noqa: PLC0415 - for those who mistyped
+
+            if alike := get_close_matches(name, self._homes, 1):
+                ctx.fail(f"No such command {name!r}. Did you mean {alike[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names in the order of the mapping."""
         return list(self._homes)

@@ -33,7 +33,7 @@ from batonpass.policy.policy_text import bounds_words, patterns_of, rule_words
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
-_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True)
 _policy_option = click.option(
     "--policy", "file", metavar="FILE", type=_FILE, help="The policy file.  [default: the nearest batonpass.toml]"
 )

@@ -63,7 +63,7 @@ class IllegalTransitionError(BatonpassError):
     code = "lifecycle.illegal"
 
     def __init__(self, state: str, event: str, carrier: str) -> None:
-        super().__init__(f"a {carrier}-carried handoff that is {state} cannot {event}")
+        super().__init__(f"'{event}' is not possible for a {carrier}-carried handoff that is {state}")
         self.state = state
         self.event = event
         self.possible: tuple[str, ...] | None = None  # commands to try instead, if they were looked up

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -9,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import require_instance
 from batonpass.model.base.durations import read_duration
 from batonpass.model.base.kinds import Gate, Relation
 from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
@@ -44,18 +46,20 @@ from batonpass.policy.document import (
 from batonpass.policy.former_tables import agent_rules
 from batonpass.policy.grant_tables import approvers_of, grants_of, lines_of
 
-AnyPolicy: TypeAlias = HandoffPolicy | Policy | Path
+AnyPolicy: TypeAlias = HandoffPolicy | Policy | PathLike[str] | str
 
 
 def given_policy(given: AnyPolicy | None) -> Policy:
     """Return a policy given as a value or a file; without one, the shipped policy. Raises `PolicyFileError`."""
     match given:
-        case Path():
-            return read_policy(given)
+        case str() | PathLike():
+            return read_policy(Path(given))
         case HandoffPolicy():
             return Policy(handoffs=given)
+        case None:
+            return Policy()
         case _:
-            return given or Policy()
+            return require_instance("policy", given, Policy)
 
 
 def read_policy(path: Path) -> Policy:

@@ -48,7 +48,7 @@ from batonpass.handoff.transfer.retry import settle_own
 from batonpass.handoff.transfer.wait import leave, suspend
 from batonpass.model.base.checks import as_member
 from batonpass.model.base.content_names import CONFIG
-from batonpass.model.base.durations import moment_after
+from batonpass.model.base.durations import as_duration, moment_after
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, RunId, SessionId, require_agent
 from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.lifecycle import DELIVERED, Carrier, State
@@ -68,9 +68,9 @@ _FIRST_LOOK: Final = 0.002
 _LAST_LOOK: Final = 0.25
 
 
-def pauses(timeout: timedelta | None) -> Iterator[float]:
+def pauses(timeout: timedelta | str | None) -> Iterator[float]:
     """Yield the seconds to pause before each look, until the time is up. The first look is at once."""
-    until = math.inf if timeout is None else time.monotonic() + timeout.total_seconds()
+    until = math.inf if timeout is None else time.monotonic() + as_duration("timeout", timeout).total_seconds()
     pause = 0.0
     while True:
         yield pause
@@ -191,7 +191,7 @@ class LiveHandoff(HandoffActs):
                 return self._learned()
             time.sleep(holding.tried_again_after.total_seconds())
 
-    def wait(self, timeout: timedelta | None = None, *, until: WaitUntil | str = WaitUntil.SETTLED) -> Result:
+    def wait(self, timeout: timedelta | str | None = None, *, until: WaitUntil | str = WaitUntil.SETTLED) -> Result:
         """Return its result: run it here if its caller has to run it, else wait until it ended or needs somebody.
 
         With `until="decided"` it also waits while somebody has to approve or answer, and goes on after that.

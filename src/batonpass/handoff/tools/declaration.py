@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar, overload
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import as_member, require_code, require_instance, require_texts
+from batonpass.model.base.checks import as_member, require_code, require_instance, require_texts, shorten
 from batonpass.model.base.ids import PrincipalId, require_agent
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.bodies.effect import EffectKind
@@ -218,6 +218,8 @@ def declared_of(function: Callable[..., Any]) -> Declared:
         if isinstance(declared, Declared):
             return declared
         return _undeclared(_cleaned(function.__name__) if function.__name__ else name_of(function))
+    if not callable(function):
+        raise InvalidValueError("function", f"{shorten(function)} cannot be called; pass the function itself")
     return find_declared(function) or _undeclared(name_of(function))
 
 

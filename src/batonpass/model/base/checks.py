@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import UnionType
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
 from batonpass.errors import InvalidValueError
 
@@ -131,7 +131,9 @@ def as_member(field: str, value: Member | str, members: type[Member]) -> Member:
 def require_instance(field: str, value: Thing, kind: type[Thing] | tuple[type, ...] | UnionType) -> Thing:
     """Return value if it is an instance of kind."""
     if not isinstance(value, kind):
-        raise InvalidValueError(field, f"{shorten(value)} is not {getattr(kind, '__name__', 'one of its kinds')}")
+        kinds = kind if isinstance(kind, tuple) else get_args(kind) or (kind,)
+        names = ", ".join(getattr(one, "__name__", str(one)) for one in kinds)
+        raise InvalidValueError(field, f"{shorten(value)} is {'not' if len(kinds) == 1 else 'none of'} {names}")
     return value
 
 

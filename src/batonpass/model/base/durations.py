@@ -18,11 +18,16 @@ def read_duration(field: str, text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
+def as_duration(field: str, given: timedelta | str) -> timedelta:
+    """Return a duration that is given as such, or as a text like "30s". Raises `InvalidValueError`."""
+    return given if isinstance(given, timedelta) else read_duration(field, given)
+
+
 def moment_after(field: str, given: datetime | timedelta | str | None, now: datetime) -> datetime | None:
     """Return a given moment as it is, or now plus a given duration. Raises `InvalidValueError`."""
     if given is None or isinstance(given, datetime):
         return given
-    duration = given if isinstance(given, timedelta) else read_duration(field, given)
+    duration = as_duration(field, given)
     if duration <= timedelta(0):
         raise InvalidValueError(field, "is over already; say a moment that is still to come")
     try:

@@ -37,7 +37,7 @@ def test_every_other_step_is_refused() -> None:
     """Whatever the table does not have is refused, and the error names state and event."""
     refused = set()
     for state, event, carrier in EVERYTHING - TRANSITIONS.keys():
-        with pytest.raises(IllegalTransitionError, match=f"{carrier}-carried.* {state} cannot {event}") as error:
+        with pytest.raises(IllegalTransitionError, match=f"'{event}' .* {carrier}-carried .* {state}") as error:
             advance(state, event, carrier)
         refused.add((error.value.state, error.value.event, carrier))
 
