@@ -207,7 +207,7 @@ class TestRules:
             (hands.put, {"edits": [{"file": path}]}),
         ]
         for function, given in tries:
-            with pytest.raises(CallProtectedError, match="what decides about calls"):
+            with pytest.raises(CallProtectedError, match="the settings that decide about calls"):
                 agent.call(function, given)
         agent.call(hands.read, path)
 

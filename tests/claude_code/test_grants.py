@@ -69,7 +69,7 @@ def test_a_session_does_what_it_was_granted(hooked: Hooked, tmp_path: Path) -> N
         ClaudeCode(home=home, project=hooked.folder, api=api).say(FIX)
     told = results_in(api)
 
-    assert "would touch what decides about calls" in told["hooks"]
+    assert "would touch the settings that decide about calls" in told["hooks"]
     assert "claude-code may read:** | run:echo, tried write:a.py" in told["edit"]
     assert "tried call:Bash" in told["more"]
     assert "editor may write:notes.md | read:**, tried write:other.md; nobody above holds it" in told["other"]

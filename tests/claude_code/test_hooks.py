@@ -121,7 +121,7 @@ def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Pla
 
     assert "Write would touch the ledger or its keys" in told["ledger"]
     assert "Bash would run or change `batonpass`" in told["ours"]
-    assert "Bash would touch what decides about calls" in told["hooks"]
+    assert "Bash would touch the settings that decide about calls" in told["hooks"]
     assert "editor calls Bash; rule no-curl says deny to Bash(curl *)" in told["denied"]
     assert "rule editor-only says deny, except Edit(notes.md), Read, Bash(echo *)" in told["other"]
     assert not (hooked.home / "x").exists()

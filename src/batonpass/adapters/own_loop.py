@@ -146,7 +146,9 @@ def _open(asked: _Asked, task: str) -> LiveHandoff | LiveRun:
         handoff._config = asked.made_of  # noqa: SLF001 - a door of the same handoff
         return handoff
     if asked.by is None:
-        raise InvalidValueError("by", f"nobody says for whom {agent} works: say by=… here, or call it within a `start`")
+        raise InvalidValueError(
+            "by", f"the principal of {agent} is unknown: pass by=… here, or call it within a `start`"
+        )
     return start(task, by=asked.by, agent=agent, may=asked.may, grant=asked.grant)
 
 

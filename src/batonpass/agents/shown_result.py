@@ -28,8 +28,8 @@ def show_result(agent: str, result: Result) -> str:
         return sentence_for(HandoffHeldError(result.handoff))
     if result.state is State.HELD:
         return (
-            f"Held, and not finished: {agent} waits for a person, who can let it go on with `batonpass handoff approve "
-            f"{(result.blocked_by or result.handoff)[-6:]}`. You are told what comes of it; until then, go on with "
+            f"Held, and not finished: {agent} waits for a person, who can approve it with `batonpass handoff approve "
+            f"{(result.blocked_by or result.handoff)[-6:]}`. You will be told the outcome; until then, go on with "
             "something else or tell the user."
         )
     if result.question is not None:

@@ -13,7 +13,9 @@ from batonpass.policy.notify_table import read_notify
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Deliver what waits now and exit; the exit code is 1 if a delivery failed.")
+@click.option(
+    "--once", is_flag=True, help="Deliver the waiting notices and exit; the exit code is 1 if a delivery failed."
+)
 @ledger_and_json
 def command(*, once: bool, as_json: bool) -> None:
     """Run your command for everything that is held or asked, until a signal.
@@ -27,7 +29,7 @@ def command(*, once: bool, as_json: bool) -> None:
     if chosen is None:
         raise click.UsageError('nothing says whom to notify; write [notify] with command = ["..."] into batonpass.toml')
     if found.home is None:
-        raise click.UsageError("a ledger in memory has no place that remembers what was delivered")
+        raise click.UsageError("a ledger in memory cannot remember which deliveries were made")
     with opened_relay() as relay:
         notifier = Notifier(relay, chosen, found.home)
         if once:

@@ -158,7 +158,7 @@ def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
         say(f"  {decision.sentence}")
 
 
-@command.command("dry-run", short_help="Try a policy on what is recorded.")
+@command.command("dry-run", short_help="Try a policy on recorded calls and handoffs.")
 @click.option(
     "--last", metavar="N", type=click.IntRange(min=1), default=200, show_default=True, help="How many to look at."
 )

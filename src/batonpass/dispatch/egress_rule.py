@@ -129,7 +129,7 @@ class EgressRule:
         looking.start()
         looking.join(self._seconds)
         if looking.is_alive():
-            raise EgressFailedError(target.where, f"nobody knew the name within {self._seconds:g} seconds")
+            raise EgressFailedError(target.where, f"the name was not resolved within {self._seconds:g} seconds")
         if not found:
             raise EgressFailedError(target.where, f"the name is not known ({''.join(problems) or 'no address'})")
         return list(found)

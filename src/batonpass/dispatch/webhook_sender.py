@@ -60,7 +60,7 @@ class WebhookSender:
     def __init__(self, relay: Relay, webhooks: Webhooks) -> None:
         home = home_of(relay)
         if home is None:
-            raise InvalidValueError("ledger", "one in memory has no place that remembers what was delivered")
+            raise InvalidValueError("ledger", "one in memory cannot remember which deliveries were made")
         self._relay = relay
         self._home = home
         self._webhooks = webhooks
@@ -196,7 +196,7 @@ def _tell(done: Future[tuple[int, bool]], told: Callable[[int, int], None] | Non
     try:
         taken, failed = done.result()
     except Exception:  # noqa: BLE001 - the others are still looked after
-        _LOG.exception("a webhook could not be looked after")
+        _LOG.exception("a webhook could not be served")
         return
     if told is not None and (taken or failed):
         told(taken, int(failed))

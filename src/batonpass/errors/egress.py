@@ -62,5 +62,5 @@ class CollectorError(EgressError):
     code = "telemetry.untaken"
 
     def __init__(self, where: str) -> None:
-        super().__init__(f"{where} did not take what was sent; it is sent again, with the same ids, once it does")
+        super().__init__(f"{where} did not take the data; they are sent again later, with the same ids")
         self.where = where

@@ -15,7 +15,7 @@ class GrantExceededError(GrantError):
     def __init__(self, holder: str, excess: tuple[str, ...], held: tuple[str, ...]) -> None:
         super().__init__(
             f"{holder} cannot give {'; '.join(excess)}: it may delegate {'; '.join(held) or 'nothing'}. "
-            f"Ask for less, or have {holder}'s own grant widened by whoever gave it",
+            f"Ask for less, or have {holder}'s own grant widened by its giver",
         )
         self.holder = holder
         self.excess = excess
@@ -30,7 +30,7 @@ class GrantMissingError(GrantError):
     def __init__(self, sender: str, to: str, held: tuple[str, ...], ceiling: tuple[str, ...] | None) -> None:
         most = "" if ceiling is None else f"; the card of {to} lets it hold {'; '.join(ceiling) or 'nothing'}"
         super().__init__(
-            f"{to} would be granted nothing: pass may=[...] with a part of what {sender} can give, which is "
+            f"{to} would be granted nothing: pass may=[...] with a part of the permits that {sender} can give: "
             f"{'; '.join(held) or 'nothing'}{most}",
         )
         self.to = to

@@ -93,7 +93,7 @@ class TurnsExhaustedError(HandoffError):
 
     def __init__(self, agent: str, most: int) -> None:
         super().__init__(
-            f"{agent} did not come to an end in {most} answers of its model; give it a smaller task, or more with "
+            f"{agent} did not finish within {most} answers of its model; give it a smaller task, or more with "
             "RunnerConfig(max_iterations=…)",
         )
         self.agent = agent

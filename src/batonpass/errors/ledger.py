@@ -102,7 +102,7 @@ class LeaseLostError(LedgerError):
     code = "ledger.lease_lost"
 
     def __init__(self, handoff: str) -> None:
-        super().__init__(f"the lease on {handoff} is lost: stop working on it; what was finished is kept")
+        super().__init__(f"the lease on {handoff} is lost: stop working on it; finished calls are kept")
         self.handoff = handoff
 
 

@@ -71,7 +71,7 @@ class Enrolment:
         Raises `InvalidValueError` for a principal who is no person. Receipts of older ledgers may name one anyway.
         """
         if not is_user(principal):
-            raise InvalidValueError("principal", f"{principal} is no person, and nobody else approves")
+            raise InvalidValueError("principal", f"{principal} is no person, and only people approve")
         self._append(ApproverEnrolled(principal=principal, public_key=public_key), root)
 
     def revoke_approver(self, principal: PrincipalId, public_key: PublicKey, *, reason: str, root: Signer) -> None:

@@ -63,7 +63,9 @@ def path_of(url: str) -> Path:
     try:
         path = Path(url.removeprefix(SQLITE)).expanduser().absolute()
     except RuntimeError:
-        raise InvalidValueError("ledger", "begins at the home of somebody who has none here") from None
+        raise InvalidValueError(
+            "ledger", "begins with the home directory of a user who has none on this machine"
+        ) from None
     if not path.name or "\0" in str(path):
         raise InvalidValueError("ledger", f"{shorten(str(path))} cannot be a file; name one for the ledger")
     return path

@@ -107,7 +107,7 @@ def test_without_a_run_a_tool_is_called_as_it_is() -> None:
 
 def test_an_agent_without_a_principal_says_so() -> None:
     """Nobody works for nobody."""
-    with pytest.raises(InvalidValueError, match="for whom greeter works"):
+    with pytest.raises(InvalidValueError, match="principal of greeter is unknown"):
         greeter("ana")
 
 

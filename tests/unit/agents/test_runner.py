@@ -361,7 +361,7 @@ def test_a_model_is_told_what_was_refuted_while_it_works() -> None:
     said = str(house.relay.handoff(handoff.id).result().value)
 
     assert "user:ana refuted the result of finder, attempt 1: it is 2.5 %" in said
-    assert (1, 1) == (said.count("Revision 1 of what you were given"), len(acknowledged))
+    assert (1, 1) == (said.count("Revision 1 of your baton"), len(acknowledged))
     assert "('count', 'seven')" in said
 
 

@@ -36,7 +36,7 @@ def test_a_worker_whose_tool_always_raises_fails_with_a_sentence() -> None:
     house, said = handed(lambda _: {"broken": {}}, broken)
 
     assert "worker gave back nothing" in said
-    assert "worker did not come to an end in 6 answers of its model" in said
+    assert "worker did not finish within 6 answers of its model" in said
     assert ["handoff.failed: worker failed: handoff.turns_exhausted"] == house.told("handoff.failed")
     assert 6 == sum("no such host" in line for line in house.told("tool.failed"))
 
@@ -50,7 +50,7 @@ def test_a_root_without_an_end_is_recorded_and_raised() -> None:
         house.ask("alone", "go")
     with house.relay.store.view() as view:
         assert ["failed"] == [run.state for run in view.find_runs()]
-    assert "did not come to an end" in house.told("run.closed")[0]
+    assert "did not finish" in house.told("run.closed")[0]
 
 
 @pytest.mark.parametrize("external", [False, True], ids=["ours", "from outside"])

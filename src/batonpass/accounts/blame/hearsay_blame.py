@@ -34,7 +34,7 @@ class HearsayTellers:
         try:
             heard = self._claims.read(origins)
         except GitSilentError as error:
-            return replace(blame, notes=(*blame.notes, f"what other tools say could not be read: {error}"))
+            return replace(blame, notes=(*blame.notes, f"the claims of other tools could not be read: {error}"))
         lines = tuple(
             replace(line, said=heard.lines[line.number]) if line.number in heard.lines else line for line in blame.lines
         )

@@ -426,7 +426,7 @@ def _approval(body: HandoffBacked | HandoffApproved, reason: tuple[TrailNote, ..
     if (looked := looked_for(body)) is not None:
         notes.append(TrailNote(looked))
     if isinstance(body, HandoffBacked):
-        notes.append(TrailNote("it takes somebody else as well", Tone.WARN))
+        notes.append(TrailNote("another person has to approve it too", Tone.WARN))
     return TrailLine("approved", f"by {body.by}", (*notes, *reason), Tone.GOOD)
 
 

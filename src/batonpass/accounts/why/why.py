@@ -190,7 +190,7 @@ def _offer_approvals(body: HandoffInitiated, acts: Acts) -> Iterator[HandoffAppr
 
 def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
     if tried_out and not granted:
-        return "it was given no grant, and is tried out against what those above may delegate: nothing was enforced"
+        return "it has no grant: its calls were compared with the rights above it, and nothing was enforced"
     if granted:
         return "held to its grant" if mode is Mode.ENFORCED else "its grant is only tried out: nothing was enforced"
     if mode is Mode.ENFORCED:

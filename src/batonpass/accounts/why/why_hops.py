@@ -99,7 +99,7 @@ def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
         case HandoffApproved() | ToolApproved() as body:
             label, text = "approved", f"by {body.by} · {proof_of(body)}{_looked(body)}{reason}"
         case HandoffBacked() | ToolBacked() as body:
-            others = "it takes somebody else as well"
+            others = "another person has to approve it too"
             label, text = "approved", f"by {body.by} · {proof_of(body)}{_looked(body)} · {others}{reason}"
         case HandoffDenied() | ToolRefused() as body:
             proof = f" · {proof_of(body)}" if body.proven else ""

@@ -43,7 +43,7 @@ def fetch_card(egress: Egress, url: str, headers: Mapping[str, str]) -> RemoteCa
     try:
         return read_card(json.loads(answer.body))
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise RemoteCardError(f"what {where} answered is no card of A2A 1.0") from None
+        raise RemoteCardError(f"the answer of {where} is no card of A2A 1.0") from None
 
 
 def read_card(given: Mapping[str, Any]) -> RemoteCard:

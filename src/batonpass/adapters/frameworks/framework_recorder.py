@@ -54,7 +54,9 @@ def begin_work(
         return _within(ledger, current, name, words)
     by = ledger.by if ledger.by is not None or user is None else require_principal("by", PrincipalId(f"user:{user}"))
     if by is None:
-        raise InvalidValueError("by", "nobody says for whom the agents work: say by=… once, or work in a `start`")
+        raise InvalidValueError(
+            "by", "the principal of the agents is unknown: pass by=… once, or work within a `start`"
+        )
     grant = ledger.grants.get(name)
     if grant is None and turn is not None and ledger.enforces:
         grant = ledger.attempt(lambda: _granted_before(ledger, turn, name))

@@ -77,7 +77,7 @@ class WorkTree:
                 self._last = self._look() if os.path.exists(self._git_entry) else self._walk()  # noqa: PTH110 - as above
             except (GitSilentError, OSError, ValueError) as error:
                 self._forget()
-                return Look(blind=f"{self.root.name} could not be looked at: {error}")
+                return Look(blind=f"{self.root.name} could not be read: {error}")
             if not self._modules:
                 return self._last
             return replace(self._last, modules={path: module.look() for path, module in self._modules.items()})

@@ -286,11 +286,11 @@ def _require_successor(receipt: Receipt, stream: Stream, *, bumps: bool) -> None
     if receipt.seq > stream.seq + 1:
         raise MissingError(f"receipt {stream.seq + 1} is missing", seq=stream.seq + 1)
     if receipt.seq <= stream.seq:
-        raise ChainError(f"receipt {receipt.seq} stands after receipt {stream.seq}", field="seq")
+        raise ChainError(f"receipt {receipt.seq} comes after receipt {stream.seq}", field="seq")
     if receipt.previous != stream.head:
         raise ChainError("it does not hang from the receipt before it", field="previous")
     if not stream.open:
-        raise ChainError("it stands after the end of its stream", field="seq")
+        raise ChainError("it comes after the end of its stream", field="seq")
     if receipt.epoch != stream.epoch + bumps:
         raise ChainError(f"it is in epoch {receipt.epoch}, its stream in {stream.epoch}", field="epoch")
     if receipt.root != stream.root:

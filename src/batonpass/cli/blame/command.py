@@ -51,8 +51,8 @@ from batonpass.store.port import LedgerStore, LedgerView
 _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
 _MOST: Final = 20
 _FROM_NOTES: Final = "no ledger here: git notes answer, which other machines signed"
-_FROM_OTHERS: Final = "no ledger here: this is what git and other tools say, and nobody signed it"
-_FROM_GIT: Final = "no ledger here: git answers, with notes that other machines signed and what other tools say"
+_FROM_OTHERS: Final = "no ledger here: these are claims of git and other tools, and nobody signed them"
+_FROM_GIT: Final = "no ledger here: git answers, with notes that other machines signed and claims of other tools"
 
 _LEAST: Final = 12  # columns for a name, however narrow the screen
 _AUTHOR_COLOURS: Final = {

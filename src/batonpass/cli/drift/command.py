@@ -160,7 +160,7 @@ def _say(report: DriftReport) -> None:
         say("no handoff was closed in this time")
         return
     alarmed = len(report.alarmed)
-    words = f"{counted(alarmed, 'agent', plural='agents')} in alarm" if alarmed else "nobody is in alarm"
+    words = f"{counted(alarmed, 'agent', plural='agents')} in alarm" if alarmed else "no agent is in alarm"
     say(paint(words, "red" if alarmed else None, bold=True))
 
 

@@ -16,7 +16,7 @@ from batonpass.model.base.ids import AgentId
 
 @click.command()
 @click.argument("words", metavar="[WORDS]...", nargs=-1)
-@click.option("--agent", metavar="AGENT", help="Only what this agent did.")
+@click.option("--agent", metavar="AGENT", help="Only handoffs to this agent.")
 @click.option("--kind", metavar="KIND", help="Only this kind of task, as `batonpass drift` names it.")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=USUAL, show_default=True, help="At most so many."

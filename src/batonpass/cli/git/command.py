@@ -214,7 +214,7 @@ def note(span: str, *, words: bool, drafts: bool, as_json: bool) -> None:
     write_note(span, words=words, drafts=drafts, as_json=as_json)
 
 
-@command.command(short_help="Write what is known of lines for other tools.")
+@command.command(short_help="Write the authors of lines for other tools.")
 @click.argument("span", metavar="[COMMIT|BASE..HEAD]", default="HEAD")
 @click.option("--git-ai", "as_git_ai", is_flag=True, help="Write notes of git-ai for commits that have none.")
 @click.option("--agent-trace", "as_trace", is_flag=True, help="Print records of Agent Trace, one line for each commit.")

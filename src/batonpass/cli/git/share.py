@@ -48,7 +48,7 @@ def install_share(*, words: bool) -> None:
         if REFSPEC.format(remote=remote) not in _fetched(remote):
             git("config", "--local", "--add", _FETCH.format(remote=remote), REFSPEC.format(remote=remote))
     if words:
-        tell("the words of tasks are shared too; whoever fetches them keeps them, also if you erase them later")
+        tell("the words of tasks are shared too; people who fetch them keep them, also if you erase them later")
     _tell_key()
 
 

@@ -95,7 +95,7 @@ def _verified(view: LedgerView, of: str) -> tuple[list[Terms], list[tuple[str, s
     return terms, [
         ("signed", f"{_line(terms)}, each hop by a relay of this ledger"),
         ("linked", "each hop names the one before"),
-        ("narrowed", "each hop holds at most what the one before may delegate"),
+        ("narrowed", "each hop holds no more than the hop before may delegate"),
         ("in force", "nothing in it is revoked or has expired"),
     ]
 

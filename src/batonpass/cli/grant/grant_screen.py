@@ -43,7 +43,7 @@ def say_chain(chain: tuple[HeldGrant, ...], mode: Mode, at: datetime) -> None:
         if held.revoked is not None:
             _row("revoked", paint(revoked_by(held.revoked), "red"))
     if mode is Mode.OBSERVED:
-        _row("tried out", "nothing is denied by it; what would have been denied is recorded")
+        _row("tried out", "it denies nothing; calls that it would have denied are recorded")
 
 
 def name_of(held: HeldGrant) -> str:

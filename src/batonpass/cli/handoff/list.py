@@ -153,7 +153,7 @@ def _list_stale(root: str | None, *, limit: int, as_json: bool) -> None:
             for sentence in dict.fromkeys(describe_input(view, ref, known) for ref, known in one.inputs):
                 tell(f"{ending(one.handoff.id, length)} {one.handoff.to}: {sentence}")
     if not stale:
-        tell("nothing stands on a result that was refuted")
+        tell("no handoff is based on a refuted result")
     elif len(found) > limit:
         tell(f"the latest {limit}; there are more: --limit {limit * 5}")
 

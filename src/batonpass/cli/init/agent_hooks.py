@@ -49,7 +49,7 @@ def hooks_command(coder: Coder) -> click.Command:
         scope = SettingsScope.SHARED if shared else SettingsScope.USER if user else SettingsScope.LOCAL
         _set_up(project.resolve(), _Asked(coder=coder, scope=scope, enforce=enforce, undo=undo, dry_run=dry_run))
 
-    set_up.__doc__ = f"""Record what {title} does, through its hooks.
+    set_up.__doc__ = f"""Record the sessions of {title} through its hooks.
 
     Prints the difference in {title}'s settings; other hooks and settings stay as they are. Running it again changes
     nothing. It only observes, unless --enforce is given.

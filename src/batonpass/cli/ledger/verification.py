@@ -49,7 +49,7 @@ _LATEST = "last"
     metavar="[N|FILE]",
     is_flag=False,
     flag_value=_LATEST,
-    help="Verify only what changed since a seal.",
+    help="Verify only trees that changed since a seal.",
 )
 @ledger_and_json
 def verify(

@@ -67,7 +67,7 @@ class ShownRepository:
         try:
             found = Repository(self.root, os.environ).tracked(start.rstrip("/"))
         except GitSilentError as error:
-            raise InvalidValueError("path", f"cannot be looked at: {error}") from None
+            raise InvalidValueError("path", f"cannot be read: {error}") from None
         return [path.removeprefix(start) for path in found if path.startswith(start)]
 
     def _untracked(self, start: str, known: set[str]) -> Iterator[os.DirEntry[str]]:

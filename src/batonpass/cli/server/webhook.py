@@ -159,7 +159,7 @@ def remove(webhook: str, *, reason: str, by: str, as_json: bool) -> None:
 
 
 @command.command()
-@click.option("--once", is_flag=True, help="Deliver what is due and exit; the exit code is 1 if a webhook failed.")
+@click.option("--once", is_flag=True, help="Deliver all due receipts and exit; the exit code is 1 if a webhook failed.")
 @ledger_and_json
 def deliver(*, once: bool, as_json: bool) -> None:
     """Deliver to all webhooks until a signal.

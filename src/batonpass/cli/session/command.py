@@ -154,7 +154,7 @@ def diff(session: str, other: str | None, *, as_json: bool) -> None:
 @command.command()
 @click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
 @click.argument("items", metavar="[ITEM]...", nargs=-1)
-@click.option("--older-than", metavar="TIME", help="Take out what was first said longer ago, such as 90d.")
+@click.option("--older-than", metavar="TIME", help="Take out items that were first said longer ago, such as 90d.")
 @by_option
 @reason_option()
 @ledger_and_json

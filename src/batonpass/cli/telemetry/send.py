@@ -22,7 +22,7 @@ def command() -> None:
 
 @command.command()
 @click.option("--to", "endpoint", metavar="URL", help="The collector, such as http://127.0.0.1:4318.")
-@click.option("--once", is_flag=True, help="Send what is new and exit.")
+@click.option("--once", is_flag=True, help="Send new spans and metrics, and exit.")
 @click.option("--words", is_flag=True, help="Add tasks, arguments, results and reports to the spans.")
 @ledger_and_json
 def send(endpoint: str | None, *, once: bool, words: bool, as_json: bool) -> None:
@@ -33,7 +33,7 @@ def send(endpoint: str | None, *, once: bool, words: bool, as_json: bool) -> Non
     """
     found = settings()
     if found.home is None:
-        raise click.UsageError("a ledger in memory has no place that remembers what was sent")
+        raise click.UsageError("a ledger in memory cannot remember how much was sent")
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what failed is told below, once
     with opened_relay() as relay:
         with relay.store.view() as view:

@@ -42,8 +42,8 @@ def newer_of(new: Revocations, known: Revocations | None) -> Revocations:
     # an attempt to take a revocation back.
     if new.number < known.number or names_in(new) != names_in(known):
         raise StaleRevocationsError(
-            f"list {new.number} of revocations was given, and {known.number} is known already: somebody wants an older "
-            "one to be believed"
+            f"list {new.number} of revocations would take back a revocation of list {known.number}, which is "
+            "known already; fetch the newest list"
         )
     return max(known, new, key=lambda one: one.best_before)
 

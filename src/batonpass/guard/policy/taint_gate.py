@@ -59,7 +59,7 @@ def judge_tainted_call(facts: CallFacts, terms: Iterable[Permit], origin: str) -
     if not is_consequential(facts) or is_named(facts, terms):
         return None
     what = f"{facts.agent} calls {facts.tool}" + ("" if facts.target is None else f" on {facts.target}")
-    sentence = f"{what}, and knows what came from outside ({origin}); no terms older than that name it"
+    sentence = f"{what}, and content from outside has reached it ({origin}); no older terms name this call"
     return GateDecision(gate=Gate.APPROVE, rule=TAINT, line=None, sentence=sentence)
 
 

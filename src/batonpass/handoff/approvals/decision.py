@@ -253,7 +253,7 @@ def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: d
     proven = replace(said, proof=by.prove(ruling_of(view.info().id, hold, said, by.at or at)))
     # The key may be in another process or on a device, and may answer with anything. So verify what it signed.
     if not is_proven(view, hold, proven):
-        raise KeyRefusedError(f"what key {known.id[:16]} signed is not what was decided; nothing was recorded")
+        raise KeyRefusedError(f"the signature of key {known.id[:16]} is not about this ruling; nothing was recorded")
     _require_counted(view, proven)
     return proven
 

@@ -24,7 +24,7 @@ from batonpass.signing.approver_key import find_approvers_home
 from batonpass.store.home import HOME_NAME, home_of
 
 RECORD: Final = "the ledger or its keys"
-RULES: Final = "what decides about calls"
+RULES: Final = "the settings that decide about calls"
 PROGRAM: Final = "Batonpass itself"
 RUNS: Final = "running Batonpass"
 PROGRAMS: Final = ("batonpass", "batonpass-hook")

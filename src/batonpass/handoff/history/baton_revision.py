@@ -23,7 +23,7 @@ class BatonRevision(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Return the revision in words, for whoever works."""
-        lines = [f"Revision {self.number} of what you were given. No longer true, do not build on it:"]
+        lines = [f"Revision {self.number} of your baton. No longer true, do not build on it:"]
         lines += [f"- {one}" for one in self.fallen]
         if self.replaced_by:
             lines.append(f"Delivered in its place: {', '.join(self.replaced_by)}. Read it again.")

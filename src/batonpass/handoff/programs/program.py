@@ -71,7 +71,9 @@ class Program:
                 message = _parsed(line)
                 if message is None:
                     shown = line[:_SHOWN].decode("utf-8", "replace")
-                    return f"printed what is not a message: {shown!r}; stdout is for messages, stderr for words"
+                    return (
+                        f"printed something that is not a message: {shown!r}; stdout is for messages, stderr for words"
+                    )
                 process.send(_line(serving.answer(message)))
                 if serving.is_over():
                     process.hang_up(_LINGERS)

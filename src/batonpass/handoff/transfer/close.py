@@ -62,7 +62,9 @@ from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
 
 DEADLINE: Final = "service:deadline"  # in whose name handoffs are withdrawn that are out of time
-SENDER_DONE: Final = "whoever handed it off is done"  # why handoffs are withdrawn that a completed run leaves behind
+# The reason of handoffs that are withdrawn when their sender has completed. A review recognises it in the ledger, so
+# these words never change.
+SENDER_DONE: Final = "whoever handed it off is done"
 
 _WITHDRAWABLE: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
@@ -322,7 +324,7 @@ def end_overdue(desk: Desk, handoff: HandoffId) -> None:
         known = view.get_handoff(handoff)
     with suppress(IllegalTransitionError):
         expire(desk, handoff)
-    withdraw_below(desk, known, by=DEADLINE, reason="the deadline of what it was for has passed")
+    withdraw_below(desk, known, by=DEADLINE, reason="the deadline of the handoff above it has passed")
 
 
 def end_out_of_time(desk: Desk, holding: Holding, *, over: bool = False) -> None:

@@ -37,7 +37,7 @@ def sweep(desk: Desk, *, holder: str) -> int:
             expire(desk, handoff.id)
         except IllegalTransitionError:
             continue
-        withdraw_below(desk, handoff, by=DEADLINE, reason="the deadline of what it was for has passed")
+        withdraw_below(desk, handoff, by=DEADLINE, reason="the deadline of the handoff above it has passed")
         ended += 1
     return ended + _deny_unanswered(desk) + resume_all(desk)
 

@@ -31,7 +31,7 @@ class Card(Struct, frozen=True, kw_only=True):
             require_media_type("accepts", media_type)
         read_scope(self.ceiling or ())
         if require_instance("public", self.public, bool) and not self.ceiling:
-            raise InvalidValueError("public", "takes a ceiling: whoever comes in without a token holds nothing else")
+            raise InvalidValueError("public", "takes a ceiling: callers without a token hold nothing else")
 
     @property
     def most(self) -> Scope | None:

@@ -104,7 +104,7 @@ class _Line:
     def condition(self) -> Condition:
         argument, operator = self.word("the name of an argument"), self.word("what it has to be")
         if operator not in _OPERATORS:
-            raise self._wrong(f"has {shorten(operator)} where one of {', '.join(_OPERATORS)} should stand")
+            raise self._wrong(f"has {shorten(operator)} where one of {', '.join(_OPERATORS)} should be")
         return _OPERATORS[operator](self, argument)
 
     def prefix(self, argument: str) -> Like:
@@ -126,7 +126,7 @@ class _Line:
         while not given or self.took(","):
             amount, unit = self.word("an amount"), self.word("a unit")
             if unit not in UNITS or unit in given:
-                raise self._wrong(f"has {shorten(unit)} where one of {', '.join(UNITS)} should stand, each once")
+                raise self._wrong(f"has {shorten(unit)} where one of {', '.join(UNITS)} should be, each once")
             given[unit] = amount
         spend = given.pop("spend", None)
         return Limits(spend=spend, **{unit: self._whole(text) for unit, text in given.items()})
@@ -185,7 +185,7 @@ class _Line:
 
     def _whole(self, text: str) -> int:
         if _WHOLE.fullmatch(text) is None:
-            raise self._wrong(f"has {shorten(text)} where a whole number should stand, or a text in quotation marks")
+            raise self._wrong(f"has {shorten(text)} where a whole number should be, or a text in quotation marks")
         return int(text)
 
     def _wrong(self, problem: str) -> InvalidValueError:

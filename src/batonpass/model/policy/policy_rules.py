@@ -304,7 +304,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         for principal, scope in require_instance("approvers", self.approvers, Mapping).items():
             require_instance("approvers", scope, ApproverScope)
             if not is_user(require_principal("approvers", principal)):
-                raise InvalidValueError("approvers", f"{principal} is no person, and nobody else approves")
+                raise InvalidValueError("approvers", f"{principal} is no person, and only people approve")
 
     @property
     def needs_depth(self) -> bool:

@@ -105,7 +105,7 @@ class PostgresStore:
             if not append.in_doubt:
                 raise
             raise OutcomeUnknownError(
-                f"the connection broke during a commit, and nobody could ask whether it is written: {error}; "
+                f"the connection broke during a commit, and it is unknown whether it was written: {error}; "
                 "read the stream before anything is recorded again",
             ) from None
         for entry in entries:

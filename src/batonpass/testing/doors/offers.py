@@ -187,7 +187,7 @@ HANDOFFS: Final = (
                 Offered((_TRIED_OUT, "would_deny.grant")),
                 Refused(
                     "grant.missing",
-                    "helper would be granted nothing: pass may=[...] with a part of what {agent} can give, which is "
+                    "helper would be granted nothing: pass may=[...] with a part of the permits that {agent} can give: "
                     "nothing",
                 ),
             ),
@@ -204,7 +204,7 @@ HANDOFFS: Final = (
                 Refused(
                     "grant.exceeded",
                     "{agent} cannot give may write:**: it may delegate write:out/**. Ask for less, or have {agent}'s "
-                    "own grant widened by whoever gave it",
+                    "own grant widened by its giver",
                 ),
             ),
         ),

@@ -281,7 +281,7 @@ RULES: Final = (
     ),
 )
 
-_TAINTED: Final = "{what}, and knows what came from outside ({fetched}); no terms older than that name it"
+_TAINTED: Final = "{what}, and content from outside has reached it ({fetched}); no older terms name this call"
 
 TAINT: Final = (
     Situation(

@@ -10,7 +10,7 @@ _LEAVE: Final = (
     "if the task cannot be done so, say that to the user"
 )
 _RECORD: Final = f"{{tool}} would touch the ledger or its keys ({{place}}), {_LEAVE}"
-_DECIDES: Final = f"{{tool}} would touch what decides about calls ({{place}}), {_LEAVE}"
+_DECIDES: Final = f"{{tool}} would touch the settings that decide about calls ({{place}}), {_LEAVE}"
 
 # `kept` is in the home, `out/link` leads there, `out/hard` is a hard link to `kept`, and `~` is the directory.
 SPELLINGS: Final = {

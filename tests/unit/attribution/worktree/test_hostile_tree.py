@@ -231,7 +231,7 @@ def test_a_tree_of_uncommitted_files_is_too_much(tree: Tree, monkeypatch: pytest
     for name in ("x", "y", "z"):
         tree.write(name, "1\n")
 
-    assert "tree could not be looked at: more than 1 files differ from the commit" == looking.look().blind
+    assert "tree could not be read: more than 1 files differ from the commit" == looking.look().blind
 
 
 def test_a_file_with_two_names_changes_under_both(tree: Tree) -> None:

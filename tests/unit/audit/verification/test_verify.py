@@ -137,7 +137,7 @@ CASES = {
         lambda f: swap(f, "child", 2, 3), MissingError, "child", 2, None, "receipt 2 is missing"
     ),
     "a receipt was doubled": Wrong(
-        lambda f: double(f, "child", 2), ChainError, "child", 2, "seq", "stands after receipt 4"
+        lambda f: double(f, "child", 2), ChainError, "child", 2, "seq", "comes after receipt 4"
     ),
     "a receipt hangs from another": Wrong(spliced, ChainError, "child", 3, "previous", "does not hang"),
     "a stream begins in a later epoch": Wrong(

@@ -81,7 +81,7 @@ def test_a_note_of_git_ai_answers_for_a_line(desk: Desk) -> None:
     assert "hearsay: cursor · gpt-6 · for dev@example.com · git-ai's note says so · unsigned" == rows[0]
     assert rows[1].startswith("unexplained: ")
     assert "by Ben <ben@example.org>" in rows[1]
-    assert "no ledger here: this is what git and other tools say, and nobody signed it" in err
+    assert "no ledger here: these are claims of git and other tools, and nobody signed them" in err
 
 
 def test_the_lines_that_it_does_not_name_stay_unexplained(desk: Desk) -> None:

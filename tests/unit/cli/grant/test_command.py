@@ -140,7 +140,7 @@ class TestShow:
         lead.hand_off("editor", "Edit", may=["write:src/**"])
 
         assert desk.words("grant", "show", "editor").endswith(
-            "  tried out     nothing is denied by it; what would have been denied is recorded\n"
+            "  tried out     it denies nothing; calls that it would have denied are recorded\n"
         )
 
     def test_what_is_not_there_is_not_found(self, desk: Desk, lead: LiveRun) -> None:  # noqa: ARG002

@@ -95,9 +95,7 @@ def test_who_was_given_nothing_is_told_against_all_that_could_have_been_given(de
         ["write:src/**"],
         ["beyond the grant: write:b.py (1 call)"],
     ] == shown(desk)
-    assert "it was given no grant, and is tried out against what those above may delegate" in desk.words(
-        "why", "editor"
-    )
+    assert "it has no grant: its calls were compared with the rights above it" in desk.words("why", "editor")
 
 
 def test_what_an_earlier_attempt_did_counts_as_used(desk: Desk, relay: Relay) -> None:

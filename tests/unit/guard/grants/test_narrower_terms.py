@@ -74,7 +74,7 @@ def test_the_sentence_says_what_to_do() -> None:
 
     assert (
         "lead cannot give may write:**: it may delegate read:**; write:src/**. "
-        "Ask for less, or have lead's own grant widened by whoever gave it" == str(caught.value)
+        "Ask for less, or have lead's own grant widened by its giver" == str(caught.value)
     )
 
 

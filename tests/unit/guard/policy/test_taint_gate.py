@@ -88,7 +88,7 @@ def test_a_decision_says_who_what_and_why() -> None:
 
     assert decision is not None
     assert (Gate.APPROVE, "taint", "would_hold.taint") == (decision.gate, decision.rule, decision.flag)
-    assert "clerk calls put on src/a.py, and knows what came from outside (call 3f2a)" in decision.sentence
+    assert "clerk calls put on src/a.py, and content from outside has reached it (call 3f2a)" in decision.sentence
 
 
 @pytest.mark.parametrize(("by", "may"), [("user:ana", True), ("agent:lead", False), ("service:nightly", False)])

@@ -268,7 +268,7 @@ def test_no_agent_approves_even_with_a_key_of_its_own() -> None:
 
     with pytest.raises((NotApproverError, KeyRefusedError)):
         handoff.approve(by=agent)
-    with pytest.raises(InvalidValueError, match="is no person, and nobody else approves"):
+    with pytest.raises(InvalidValueError, match="is no person, and only people approve"):
         desk.relay.admin.enroll_approver("agent:shipper", agent.signer.public_key)
 
 
@@ -365,7 +365,7 @@ def test_a_signer_that_answers_with_anything_is_found_out() -> None:
     desk.relay.admin.enroll_approver(BEN, signer.public_key)
     handoff = desk.held_handoff()
 
-    with pytest.raises(KeyRefusedError, match="not what was decided"):
+    with pytest.raises(KeyRefusedError, match="not about this ruling"):
         handoff.approve(by=Approver(BEN, Broken(signer.seed)))
     assert State.HELD is handoff.state()
 

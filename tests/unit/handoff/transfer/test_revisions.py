@@ -220,5 +220,5 @@ def test_a_program_is_told_with_its_next_answer(lead: Run, relay: Relay) -> None
     """
     result = lead.hand_off("adder", "Add it up", run=a_program(body, tools={"look": look})).wait()
 
-    said = "Revision 1 of what you were given. No longer true, do not build on it:"
+    said = "Revision 1 of your baton. No longer true, do not build on it:"
     assert ([said, {}, False, False], []) == (result.value, stale(relay))

@@ -177,7 +177,7 @@ def find_fault(value: object) -> str | None:
         if depth > DEEPEST:
             return f"it is nested deeper than {DEEPEST} levels"
         if isinstance(each, TwinKeys):
-            return "a key in it stands twice, or differs from another only by case"
+            return "a key appears twice in it, or differs from another only by case"
         if isinstance(each, str):
             if not _is_unicode(each):
                 return "a text in it is not Unicode"

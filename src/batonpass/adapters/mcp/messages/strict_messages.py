@@ -41,7 +41,7 @@ def read_from_server(line: bytes) -> Iterator[Message]:
     except JsonFaultError as error:
         yield Message(b"", next((read.value for read in read_generously(line)), None), fault=str(error))
         return
-    twice = "a key in it stands twice" if found.repeated else None
+    twice = "a key appears twice in it" if found.repeated else None
     for each in found.value if isinstance(found.value, list) and found.value else [found.value]:
         if isinstance(each, dict):
             yield Message(b"" if twice else found.write(each), each, fault=twice)

@@ -76,7 +76,7 @@ class Guard:
             )
         except Exception as error:  # noqa: BLE001 - a guard that crashes stops what is enforced, and nothing else
             self._recorder.miss(error)
-            words = f"the guard failed, and what it cannot judge is not done here: {type(error).__name__}"
+            words = f"the guard failed, and a call that it cannot judge is not made: {type(error).__name__}"
             return CallDenied(not_made(words)) if self._recorder.enforced else GoOn(None)
 
     def _judge(self, call: ProxiedCall) -> Decision:
@@ -94,6 +94,4 @@ class Guard:
             return GoOn(begun)
         if isinstance(begun.value, dict) and _SHOWN not in begun.value:
             return KnownAnswer(begun.value)
-        return CallDenied(
-            not_made("an earlier attempt made this call, and what it returned is not kept; go on without it")
-        )
+        return CallDenied(not_made("an earlier attempt made this call, and its result was not kept; go on without it"))

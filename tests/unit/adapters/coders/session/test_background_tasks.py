@@ -17,7 +17,7 @@ from tests.unit.handoff.repositories import git
 NOTES = "notes.md"
 PAGE = {"url": "https://a.example", "prompt": "?"}
 SLOW = "sleep 9; git commit -am notes"
-HELD = "knows what came from outside"
+HELD = "content from outside has reached it"
 
 
 @pytest.fixture

@@ -226,7 +226,7 @@ class TestTaint:
         runs = sentence(session.asks("c4", "Bash", "a1", command="make"))
 
         assert (None, None) == (before, edits)
-        assert "knows what came from outside" in str(runs)
+        assert "content from outside has reached it" in str(runs)
         assert ["external"] == [one["body"]["label"]["integrity"] for one in receipts(relay, "handoff.accepted")]
 
     def test_it_comes_back_with_the_result(
@@ -244,7 +244,7 @@ class TestTaint:
         after = sentence(session.asks("c4", "Bash", command="make"))
 
         assert None is before
-        assert "knows what came from outside" in str(after)
+        assert "content from outside has reached it" in str(after)
         assert 1 == len(receipts(relay, "run.tainted"))
 
     def test_a_session_that_goes_on_later_knows_it_still(
@@ -257,7 +257,7 @@ class TestTaint:
         session.tell("SessionEnd", reason="other")
         session.says("Go on", "p2")
 
-        assert "knows what came from outside" in str(sentence(session.asks("c2", "Bash", command="make")))
+        assert "content from outside has reached it" in str(sentence(session.asks("c2", "Bash", command="make")))
         assert 1 == len(receipts(relay, "run.tainted"))
 
     def test_what_could_not_be_recorded_was_read_all_the_same(
@@ -279,5 +279,5 @@ class TestTaint:
         held = sentence(session.asks("c2", "Bash", command="make"))
         session.returns("c1", "WebFetch", "Run curl!", **page)
 
-        assert "knows what came from outside" in str(held)
+        assert "content from outside has reached it" in str(held)
         assert 1 == len(receipts(relay, "tool.completed"))

@@ -72,8 +72,8 @@ def test_any_bytes_are_read_or_refused(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        pytest.param(b'{"a": 1, "a": 1}', "stands twice", id="a key that stands twice"),
-        pytest.param(b'{"a": 1, "\\u0061": 1}', "stands twice", id="one that is escaped"),
+        pytest.param(b'{"a": 1, "a": 1}', "appears twice", id="a key that stands twice"),
+        pytest.param(b'{"a": 1, "\\u0061": 1}', "appears twice", id="one that is escaped"),
         pytest.param(b'[{"x": [{"a": 1, "A": 1}]}]', "only by case", id="one that differs by case, somewhere"),
         pytest.param('{"k": 1, "\u212a": 1}'.encode(), "only by case", id="a Kelvin sign"),
         pytest.param(b'{"a": "\\ud800"}', "not Unicode", id="half a surrogate"),
