@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tests.house.tree import PACKAGE, document, files
+from tests.house.tree import DOCS, PACKAGE, ROOT, document, files
 
 # The words without which nothing else can be explained.
 NEEDED: Final = (
@@ -12,6 +12,23 @@ NEEDED: Final = (
 )
 ENTRY: Final = re.compile(r"^### (.+)\n\n((?:.+\n)+)", re.MULTILINE)
 LINK: Final = re.compile(r"\[[^\]]+\]\([^)\s]+\)")
+# Common words for things that have another word here, and that word. Other programs' own names are fine.
+SYNONYMS: Final = {
+    "audit log": "ledger",
+    "audit trail": "trail",
+    "child agent": "receiver",
+    "escalation": "hold",
+    "log entry": "receipt",
+    "orchestrator": "agent",
+    "parent agent": "sender",
+    "permission": "permit",
+    "permissions": "grant",
+    "privilege": "grant",
+    "privileges": "grant",
+    "sign-off": "approval",
+    "sub-task": "handoff",
+    "subtask": "handoff",
+}
 
 
 def entries() -> dict[str, str]:
@@ -50,3 +67,12 @@ def test_the_glossary_has_no_dead_words() -> None:
         return re.search("(?<![a-z])" + word.lower().replace(" ", "[ _-]"), code) is not None
 
     assert [] == [word for word in entries() if not is_used(word)]
+
+
+def test_documents_and_help_use_the_words_of_the_glossary() -> None:
+    """No guide, command or front page has another word for a thing that the glossary names."""
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, SYNONYMS))})\b", re.IGNORECASE)
+    read = (ROOT / "README.md", *files(DOCS / "guide", ".md"), *files(PACKAGE / "cli", ".py"))
+    found = {path.name: sorted(set(pattern.findall(path.read_text(encoding="utf-8")))) for path in read}
+
+    assert {} == {name: words for name, words in found.items() if words}
