@@ -583,7 +583,7 @@ def desk_of(relay: Relay) -> "Desk":
 
 
 def let_keys_be_elsewhere(relay: Relay) -> None:
-    """Let programs on other machines keep the keys of their runs: whoever asks for an act there signs for it."""
+    """Let programs on other machines keep the keys of their runs, and sign for the acts that they ask for."""
     from batonpass.records.run_key import get_run_key  # noqa: PLC0415 - as above
     from batonpass.signing.keys_elsewhere import RunKeysElsewhere  # noqa: PLC0415 - as above
 

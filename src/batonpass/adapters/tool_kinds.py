@@ -322,7 +322,7 @@ _MCP: Final = "mcp__"
 
 
 def leading_name(coder: str, tool: str) -> str | None:
-    """Return the other name by which rules include a tool; None if there is none."""
+    """Return the other name that rules use for a tool; None if there is none."""
     form = find_form(coder, tool)
     return None if form is None or form.leading == tool else form.leading
 

@@ -156,8 +156,9 @@ class Crew:
     async def resume(self, run: str = LAST) -> CrewResult:
         """Go on with a root run of this crew that waited for somebody, or whose process is gone.
 
-        The default is the last open one. Whoever has delivered is not asked again. A process that still holds the run
-        is fenced. Raises `NotFoundError` if there is no such run, and `InvalidValueError` if another agent began it.
+        The default is the last open one. Agents that have delivered are not asked again. A process that still holds the
+        run is fenced. Raises `NotFoundError` if there is no such run, and `InvalidValueError` if another agent began
+        it.
         """
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         root = await relay.resume(run)
@@ -186,7 +187,7 @@ class Crew:
     def working(self, agent_def: AgentDefinition) -> Work:  # noqa: ARG002 - a crew has no model
         """Return the function that works on handoffs to this crew: each member gets the task by a handoff of its own.
 
-        Whoever had delivered in an earlier attempt is not asked again.
+        Agents that delivered in an earlier attempt are not asked again.
         """
 
         async def work(run: AsyncRun) -> None:

@@ -13,8 +13,8 @@ from batonpass.model.base.ids import AgentId
 async def go_on(here: AgentAtWork, decided: Iterable[HeldWork]) -> str:
     """Go on with the approved handoffs, and return the message to the model; empty if nothing was decided.
 
-    The model makes a call itself, because only it knows whether it still wants it. A handoff was begun already: whoever
-    worked on it goes on, and the model gets the result.
+    The model makes a call itself, because only it knows whether it still wants it. A handoff was begun already: its
+    agent goes on, and the model gets the result.
     """
     told = [await _told(here, one) for one in decided]
     return "\n".join(["Decided since then:", *(f"- {words}" for words in told)]) if told else ""

@@ -1,6 +1,6 @@
 """Checks with a key and a few files, without a ledger: a receipt under a seal, and two seals.
 
-docs/spec/seal.md, section 5. The key has to come from elsewhere: whoever made up a receipt can make up a key as well.
+docs/spec/seal.md, section 5. The key has to come from elsewhere: a forger of a receipt can make up a key as well.
 """
 
 from collections.abc import Sequence

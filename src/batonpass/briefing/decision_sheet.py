@@ -1,4 +1,4 @@
-"""The text that an approver is shown: the same on every screen, uncut, and safe whoever wrote its parts.
+"""The text that an approver is shown: the same on every screen, uncut, and safe with words of anybody.
 
 Its digest is signed with the ruling, so it does not depend on the width of a screen or the time of day.
 """

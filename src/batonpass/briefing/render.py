@@ -219,7 +219,7 @@ def _answers(baton: Baton, marker: str) -> Iterator[str]:
 
 
 def _answered(one: Answer, marker: str) -> str:
-    """Return an answer with who gave it. One that looks injected stands in quarantine, and here is only said so."""
+    """Return an answer and its author. An answer that looks injected is in quarantine, and only a note is here."""
     if one.suspect:
         return f"  {one.by}: {SUSPECT_WORDS.format('answer')}"
     # Whoever reads it knows whether a person said so, or a model.

@@ -20,8 +20,8 @@ from batonpass.policy.notify_table import read_notify
 def command(*, once: bool, as_json: bool) -> None:
     """Run your command for everything that is held or asked, until a signal.
 
-    The command stands in batonpass.toml, under [notify]. It gets the notice as JSON on its standard input. Each notice
-    is delivered at least once, also after a crash; a failed delivery is tried again later.
+    The command is in batonpass.toml, under [notify]. It gets the notice as JSON on its standard input. Each notice is
+    delivered at least once, also after a crash; a failed delivery is tried again later.
     """
     found = settings()
     file = find_policy_file(found.policy)

@@ -33,7 +33,7 @@ def told_run(told: Mapping[str, Any]) -> Run:
 
 
 def told_handoff(told: Mapping[str, Any]) -> Handoff:
-    """Return a handoff. Where its offer stands in the ledger is not told."""
+    """Return a handoff. The position of its offer in the ledger is not told."""
     return Handoff(
         id=HandoffId(told["id"]),
         root=RunId(told["root"]),

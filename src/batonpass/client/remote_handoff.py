@@ -137,7 +137,7 @@ class RemoteHandoff(LiveHandoff):
         return result if result.is_over(until) else None
 
     def _suspend(self, until: WaitUntil) -> None:
-        """Do nothing: whoever waits here keeps no worker of the control plane from anything."""
+        """Do nothing: a wait here occupies no worker of the control plane."""
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask the sender one closed question before acting."""

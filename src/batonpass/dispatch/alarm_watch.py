@@ -1,4 +1,4 @@
-"""The watch over alarms: weeks are compared from time to time, beside whoever works or serves.
+"""The watch over alarms: weeks are compared from time to time, beside a worker or a server.
 
 Comparing costs something, and an alarm that no rule reads stops nobody. So it is done only where a rule of the policy
 reads alarms; `batonpass alarm check` does it in any case.

@@ -158,7 +158,7 @@ class _Line:
         return io.BufferedReader(_Answered(self))
 
     def close(self) -> None:
-        """Do nothing: http.client closes its end before the answer is read, and whoever opened it closes it."""
+        """Do nothing: http.client closes its end before the answer is read, and the opener closes it."""
 
 
 class _Answered(io.RawIOBase):

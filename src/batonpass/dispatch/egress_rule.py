@@ -1,8 +1,8 @@
 """Which URLs may be asked: one rule for webhooks, push notifications and cards.
 
 A URL that somebody else chose can point at this machine, its network or a cloud's metadata. So a request goes only to
-public addresses, over TLS, unless an administrator listed the place. The addresses that were judged are part of the
-answer: whoever dials uses them, and never asks for the name again, which could be answered differently by then.
+public addresses, over TLS, unless an administrator listed the place. The judged addresses are part of the answer: the
+caller dials them, and never asks for the name again, which could be answered differently by then.
 """
 
 import ipaddress
@@ -77,7 +77,7 @@ def resolve_name(host: str, port: int) -> list[str]:
 
 
 class EgressRule:
-    """Judges URLs. It is the only judge: whoever makes a request for others asks it first."""
+    """Judges URLs. It is the only judge: code that makes a request for others asks it first."""
 
     def __init__(
         self, allowed: Iterable[ListedPlace] = (), *, resolve: Resolver = resolve_name, resolve_seconds: float = 5

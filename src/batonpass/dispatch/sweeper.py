@@ -9,7 +9,7 @@ from batonpass.relay import Relay
 
 
 class Sweeper:
-    """Sweeps every so many seconds: by whoever works when idle, else in a thread of its own (`sweep_until`)."""
+    """Sweeps every so many seconds: in an idle worker, else in a thread of its own (`sweep_until`)."""
 
     def __init__(self, relay: Relay, holder: str, *, every: float, troubled: Callable[[StoreError], None]) -> None:
         self._relay = relay
@@ -34,7 +34,7 @@ class Sweeper:
         self._due = 0.0
 
     def sweep_until(self, over: threading.Event) -> None:
-        """Sweep until `over` is set, beside whoever works."""
+        """Sweep until `over` is set, beside the workers."""
         # Half as often as it may be due: an idle worker sweeps by itself, and then there is nothing to do here.
         while not over.wait(self._every * 2):
             try:

@@ -1,8 +1,8 @@
 """Delivers receipts to webhooks: in order, at least once, from the ledger itself.
 
 The receipts are the outbox. A file for each webhook remembers the last one that was taken. While a webhook does not
-take one, it is tried again, later each time, and those after it wait: nothing is lost and nothing overtakes. One that
-takes nothing for days is given up, which is a receipt; whoever resumes it gets everything since.
+take one, it is tried again, later each time, and those after it wait: nothing is lost and nothing overtakes. A webhook
+that takes nothing for days is given up, which is a receipt; after it is resumed, it gets everything since.
 """
 
 import logging

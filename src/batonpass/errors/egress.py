@@ -7,7 +7,7 @@ from batonpass.errors.base import BatonpassError
 
 
 class EgressError(BatonpassError):
-    """A request to somebody else was not made, or did not come to a good end."""
+    """A request to another server was not made, or failed."""
 
 
 class EgressRefusedError(EgressError):

@@ -87,7 +87,7 @@ class UnknownAgentError(PolicyRefusedError):
 
 
 class TurnsExhaustedError(HandoffError):
-    """The model of a native agent was asked as often as allowed, and has not come to an end."""
+    """The model of a native agent was asked as often as allowed, and has not finished."""
 
     code = "handoff.turns_exhausted"
 

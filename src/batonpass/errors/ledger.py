@@ -172,7 +172,7 @@ class NoLedgerError(StoreUnavailableError):
 
 
 class ForeignLedgerError(StoreError):
-    """The ledger is committed in the repository that is looked at: it speaks for whoever made the commits."""
+    """The ledger is committed in the repository that is looked at: it says whatever the author of the commits wants."""
 
     code = "store.foreign"
 

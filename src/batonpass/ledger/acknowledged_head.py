@@ -1,9 +1,9 @@
 """Detects a store that was rewound: each relay remembers the latest receipt that the store acknowledged.
 
-A remembered head for each stream would show a loss in that stream. But a restored backup loses whole streams, and
-whoever begins a new stream would notice nothing. So a relay remembers one receipt, the latest in any stream, and makes
-sure that the store still has it before it writes again: within a process from memory, across processes from a file
-beside its key.
+A remembered head for each stream would show a loss in that stream. But a restored backup loses whole streams, and the
+writer of a new stream would notice nothing. So a relay remembers one receipt, the latest in any stream, and makes sure
+that the store still has it before it writes again: within a process from memory, across processes from a file beside
+its key.
 
 A store that can check this inside the append does so. Any other is asked from time to time. The file is written when
 the relay closes and after every 64 appends, and it is not synced. After a crash it may name an older receipt. The store

@@ -249,7 +249,7 @@ class Recording:
         raise StaleHeadError(handoff, 0)
 
     def rekey(self, run: RunId, *, mode: Mode = Mode.OBSERVED, session: SessionId | None = None) -> Working:
-        """Continue a run whose key is lost, with a new key in the next epoch. This fences whoever has the old key."""
+        """Continue a run whose key is lost, with a new key in the next epoch. This fences the holder of the old key."""
         with self._store.view() as view:
             known = view.get_run(run)
             epoch = view.get_stream(StreamId(run)).epoch
@@ -325,8 +325,8 @@ class Recording:
     def supersede(self, handoff: HandoffId, make: Supersedes, contents: tuple[Content, ...] = ()) -> None:
         """End the attempt of a holder who is gone, and make the handoff ready for the next one, in one commit.
 
-        The new epoch fences whoever still holds the attempt's run. `make` gets the run and the heads of its children,
-        and returns two bodies: the last one of the run and the next one of the handoff.
+        The new epoch fences the old holder of the attempt's run. `make` gets the run and the heads of its children, and
+        returns two bodies: the last one of the run and the next one of the handoff.
         """
         with self._store.view() as view:
             known, anchor = standing(view, handoff)

@@ -315,7 +315,7 @@ def _unsigned(cosigner: Signer | None) -> Signer | None:
 
 
 def _signed_by(cosigner: Signer | None, entry: Entry) -> Entry:
-    """Return an entry with the second signature of whoever has the key elsewhere."""
+    """Return an entry with the second signature, by a key that is elsewhere."""
     if not isinstance(cosigner, ElsewhereSigner):
         return entry
     signature = cosigner.sign_shown(signing_bytes(entry.signed.payload), entry.contents)

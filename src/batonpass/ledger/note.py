@@ -75,7 +75,7 @@ class Note(Struct, frozen=True):
 
 
 def key_hash(name: str, public_key: bytes) -> bytes:
-    """Return the four bytes by which a note names an Ed25519 key. They identify the key, and prove nothing."""
+    """Return the four bytes with which a note names an Ed25519 key. They identify the key, and prove nothing."""
     _require_name("name", name)
     _require_length("public key", public_key, _PUBLIC_KEY_LENGTH)
     return sha256(name.encode() + b"\n" + _ED25519 + public_key).digest()[:_KEY_HASH_LENGTH]

@@ -23,7 +23,7 @@ class LineClaim(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the call, for whoever has several claims of it."""
+        """Return the call, for a reader with several claims about it."""
         return self.run.run, self.call.call
 
 

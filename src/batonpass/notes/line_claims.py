@@ -82,7 +82,7 @@ class ClaimReader:
         """Return the claims about lines, given where git says that they came from. Raises `GitSilentError`.
 
         Lines are asked for together, because equal lines beside each other may have been taken for one another. `texts`
-        is the file. `by_words` says where the words of lines came from, whoever changed their white space since.
+        is the file. `by_words` says where the words of lines came from, also if their white space changed since.
         """
         self._refused = self._too_large = 0
         found = self._read(names, origins, at, texts)

@@ -1,7 +1,8 @@
 """Fingerprints of a line with its neighbours: they recognise a line in a commit that repeats another.
 
 One print stands for two lines that follow each other, so a line has one with the line above it and one with the line
-below it, and a row of n lines has n + 1. Nobody can read a line from them, but whoever guesses two lines can check.
+below it, and a row of n lines has n + 1. Nobody can read a line from them, but a reader who guesses two lines can check
+the guess.
 """
 
 import itertools

@@ -291,7 +291,7 @@ def _require(document: _Document) -> None:
 
 
 def _require_once(document: _Document) -> None:
-    """Refuse overlapping ranges: whoever repeats one a thousand times makes each line cost a thousand claims."""
+    """Refuse overlapping ranges: a range that is repeated a thousand times makes each line cost a thousand claims."""
     if any(len(one.calls) > MOST_CANDIDATES for one in document.perhaps):
         raise InvalidValueError("perhaps", f"names more than {MOST_CANDIDATES} calls for a line")
     texts = [call.lines for run in document.by for call in run.calls] + [one.lines for one in document.perhaps]

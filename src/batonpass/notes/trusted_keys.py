@@ -2,8 +2,8 @@
 
 A note brings its own key, so its signature alone proves nothing. A key counts if one of these files names it, or names
 the root key that enrolled it. The files are `batonpass-keys.toml` on the default branch of the remote, as it was last
-fetched, and `keys.toml` in the reader's own configuration. The commit that is asked about is never read for keys:
-whoever can add lines to it could add a key as well.
+fetched, and `keys.toml` in the reader's own configuration. The commit that is asked about is never read for keys: its
+author could add a key as well as lines.
 """
 
 import tomllib

@@ -84,7 +84,7 @@ def known_to(view: LedgerView, run: RunId, revisions: Iterable[RevisionRecord]) 
 
 
 class Awareness(StrEnum):
-    """Whether whoever works on a handoff knows a revision of its baton."""
+    """Whether the agent at work on a handoff knows a revision of its baton."""
 
     BEGAN_WITH = "began-with"  # an attempt began with it
     ACKNOWLEDGED = "acknowledged"  # it was made while an attempt worked, and that attempt has acknowledged it

@@ -1,4 +1,4 @@
-"""The present key of a run: whoever signs with it holds the run."""
+"""The present key of a run: its holder holds the run."""
 
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import PublicKey, RunId, StreamId

@@ -35,7 +35,7 @@ _SOURCE: Final[ContextVar[SignatureSource | None]] = ContextVar("batonpass_signa
 
 @contextmanager
 def signed_elsewhere(source: SignatureSource) -> Iterator[None]:
-    """Let whoever asked for the act within sign for their own runs."""
+    """Let the program that asks for acts within the block sign for its own runs."""
     before = _SOURCE.set(source)
     try:
         yield
@@ -44,7 +44,7 @@ def signed_elsewhere(source: SignatureSource) -> Iterator[None]:
 
 
 def signature_source() -> SignatureSource | None:
-    """Return whoever elsewhere can be asked for signatures now; None if there is nobody."""
+    """Return the program elsewhere that can be asked for signatures now; None if there is none."""
     return _SOURCE.get()
 
 

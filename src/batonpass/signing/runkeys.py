@@ -1,7 +1,7 @@
 """The keys of open runs: in memory, or, for runs over many short processes such as hooks, in private files.
 
 In memory, a key is lost with its process. In files, it is `runs/<run>.key` in the home directory until the run closes.
-If a key is lost, the run is rekeyed: it gets a new key in the next epoch, which fences whoever still has the old one.
+If a key is lost, the run is rekeyed: it gets a new key in the next epoch, which fences the holder of the old one.
 
 A key is kept only when the receipt that names it is durable. So if two processes rekey a run at once, the key of the
 winner is kept.

@@ -21,8 +21,8 @@ def home_of(path: Path) -> Path:
 def find_intruders(home: Path) -> str | None:
     """Return a sentence about who else can replace the files in a home directory; None if nobody can.
 
-    This is about the directory alone: the permissions of key files are checked where keys are read. Whoever can write
-    in the directory cannot read a key, but can remove it, or put another ledger in its place.
+    This is about the directory alone: the permissions of key files are checked where keys are read. A user who can
+    write in the directory cannot read a key, but can remove it, or put another ledger in its place.
     """
     try:
         status = home.stat()

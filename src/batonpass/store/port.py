@@ -421,8 +421,8 @@ class LedgerStore(Protocol):
     def postpone(self, handoff: HandoffId, lasts: timedelta) -> None:
         """Let nobody claim a handoff for a while, counted from now by the store's clock.
 
-        It need not be ready yet: whoever makes it ready again says first when it may be claimed. Its lease, if somebody
-        holds it, stays as it is.
+        It need not be ready yet: before it is made ready again, it is said when it may be claimed. Its lease, if
+        somebody holds it, stays as it is.
         """
 
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:

@@ -1,4 +1,4 @@
-"""Loads SQL statements by name. Each stands in a `.sql` file of its package, under a `-- name:` line."""
+"""Loads SQL statements by name. Each is in a `.sql` file of its package, under a `-- name:` line."""
 
 import re
 from importlib import import_module

@@ -1,7 +1,7 @@
 """A receipt as a CloudEvent, in one place for every door that sends or exports one.
 
-Everything in it follows from the stored receipt. So whoever gets an event twice gets the same id twice, and can leave
-the second one out.
+Everything in it follows from the stored receipt. So a receiver that gets an event twice gets the same id twice, and can
+leave the second one out.
 """
 
 from typing import Any, Final

@@ -25,7 +25,7 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class SpanCollector(Protocol):
-    """Whoever takes spans and metrics."""
+    """A receiver of spans and metrics."""
 
     def send_spans(self, spans: list[SpanRecord]) -> None:
         """Take spans, or raise `CollectorError`."""

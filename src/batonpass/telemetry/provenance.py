@@ -68,7 +68,7 @@ class _Document:
         return self.add("agent", f"agent/{of}", "prov:SoftwareAgent")
 
     def principal(self, of: PrincipalId) -> str:
-        """Return the name of whoever work is done for, or who decides."""
+        """Return the name of a principal: work is done for them, or they decide."""
         is_person = of.startswith(_PEOPLE)
         return self.add("agent", f"principal/{of}", "prov:Person" if is_person else "prov:SoftwareAgent")
 

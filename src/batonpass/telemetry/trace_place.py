@@ -1,4 +1,4 @@
-"""Where runs stand in traces: a tree is one trace, its caller's if there is one."""
+"""The places of runs in traces: a tree is one trace, its caller's if there is one."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,6 +1,6 @@
 """A ruling as bytes: the in-toto Statement that an approver's key signs. Its type differs from a receipt's.
 
-Nobody stores these bytes. Whoever checks a proof makes them again from the recorded hold and decision. So a proof fits
+Nobody stores these bytes. The verifier of a proof makes them again from the recorded hold and decision. So a proof fits
 one hold only.
 """
 

@@ -33,7 +33,7 @@ _COMMANDS: Final = ("command", "line")  # the argument's name in Claude Code's s
 
 
 class BlameRow(Struct, frozen=True):
-    """One line of output, in parts with a tone. Whoever prints the parts must make them safe."""
+    """One line of output, in parts with a tone. The printer of the parts must make them safe."""
 
     parts: tuple[TrailNote, ...]
     indent: str = ""

@@ -126,8 +126,8 @@ class NoteSource:
     ) -> dict["_Said", CallId]:
         """Return for each claim the name of its maker in the answer: the call's id, if one relay speaks of the call.
 
-        Ids of calls are in notes that everybody can read. Whoever names the call of another is not given its maker:
-        the ledger here comes first, then who is trusted, who has receipts, and who was first.
+        Ids of calls are in notes that everybody can read. So a relay that names the call of another does not get its
+        maker: the ledger here comes first, then who is trusted, who has receipts, and who was first.
         """
         found: dict[_Said, CallId] = {}
         speakers: dict[CallId, PrincipalId | PublicKey | None] = {}

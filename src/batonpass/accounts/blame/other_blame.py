@@ -138,7 +138,7 @@ def blame_artifact(view: LedgerView, given: str) -> Blame:
 
 
 def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
-    """Return one for each content: whoever attached these bytes first."""
+    """Return one for each content: the first that attached these bytes."""
     found: dict[Digest, Attached] = {}
     for one in attached:
         found.setdefault(one[3].sha256, one)

@@ -12,7 +12,7 @@ _TAB = 4
 
 
 class ListedLine(Struct, frozen=True, kw_only=True):
-    """One line of a listing. Whoever prints it must make its texts safe."""
+    """One line of a listing. Its printer must make its texts safe."""
 
     label: str
     when: str

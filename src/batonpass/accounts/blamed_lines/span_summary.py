@@ -79,7 +79,7 @@ class SpanSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def unexplained(self) -> int:
-        """Return how many lines nothing recorded explains, whoever committed them."""
+        """Return how many lines no record explains, by any committer."""
         return self.lines(*_OPEN)
 
     @property

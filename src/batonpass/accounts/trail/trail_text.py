@@ -30,7 +30,7 @@ class TrailRow(Struct, frozen=True, kw_only=True):
 
 
 def render_text(trail: Trail, *, calls: bool = True) -> Iterator[TrailRow]:
-    """Yield the lines of a tree. Whoever prints them must make the words in them safe."""
+    """Yield the lines of a tree. Their printer must make the words in them safe."""
     yield from _heading(trail)
     indents = [""]
     for step in walk(trail, calls=calls):

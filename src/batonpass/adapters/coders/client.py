@@ -165,8 +165,8 @@ def start(call: HookInvocation) -> int | None:
 def spool(event: bytes, why: str, agent: str = CLAUDE_CODE) -> None:
     """Store an unrecorded event durably, until a recorder notes the gap.
 
-    Each event is a file of its own: it is complete or absent, whoever else writes, and can be removed while others are
-    added.
+    Each event is a file of its own: it is complete or absent, also if others write at the same time, and can be removed
+    while others are added.
     """
     os.makedirs(SPOOL, 0o700, exist_ok=True)
     kept = event if len(event) <= LARGEST else event[:BEGINNING]

@@ -1,8 +1,8 @@
 """The recording of a process: agents of CrewAI at work are runs, from the hooks of CrewAI and around its methods.
 
 Hooks see crews begin and end, and models and tools before and after they are asked; but they do not see an agent end,
-and an error inside of a delegation becomes a text before any hook sees it. So the methods by which agents and tools run
-are also wrapped, on their classes; closing the recording gives them back. It needs the extra.
+and an error inside of a delegation becomes a text before any hook sees it. So the methods that run agents and tools are
+also wrapped, on their classes; closing the recording restores them. It needs the extra.
 """
 
 import asyncio
@@ -197,7 +197,7 @@ class CrewRecording:
 
     @contextlib.contextmanager
     def _beginning(self, agent: Any, task: Any, given: object) -> Iterator["TaskEnd"]:
-        """Let an agent work as a run of ours. Whoever leaves without a result leaves it failed."""
+        """Let an agent work as a recorded run. Without a result at the end, the run has failed."""
         use = MAKING.get()
         crew = CREW.get() if task is not None and use is None else None
         enforced = None if use is None else use.work.enforced

@@ -1,7 +1,7 @@
 """Messages of the language server protocol on two streams: a header with a length, then JSON.
 
-Whoever writes to us is an editor, or something that got hold of its pipe: headers and bodies have a largest size, and a
-stream that cannot be understood any more is given up.
+The writer is an editor, or a program that got hold of its pipe. So headers and bodies have a largest size, and a stream
+that cannot be understood any more is given up.
 """
 
 import threading

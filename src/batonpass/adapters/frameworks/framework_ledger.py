@@ -103,7 +103,7 @@ class FrameworkLedger:
             return None
 
     def forget_turn(self, run: LiveRun) -> None:
-        """Forget that a root run is at work here: whoever goes on with its turn resumes it."""
+        """Forget that a root run is at work here: the next turn resumes it."""
         with self.turns_lock:
             for key in [key for key, known in self.turns.items() if known is run]:
                 del self.turns[key]

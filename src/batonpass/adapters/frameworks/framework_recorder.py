@@ -201,8 +201,8 @@ def reopen(ledger: FrameworkLedger, which: str) -> LiveRun:
     """Return the run that goes on: the next attempt at a handoff, or a root run whose process is gone.
 
     Name either by its id or the end of its id. The name of an agent means its only handoff that can go on, and `last`
-    the latest of all. An attempt that is still open is taken over: whoever asks says that its process is gone. Raises
-    `NotFoundError`, `AmbiguousIdError`, and `InvalidValueError` if nothing of it can go on.
+    the latest of all. An attempt that is still open is taken over: by asking, the caller says that its process is gone.
+    Raises `NotFoundError`, `AmbiguousIdError`, and `InvalidValueError` if nothing of it can go on.
     """
     relay = ledger.relay
     named = None if which == LAST else AgentId(which)

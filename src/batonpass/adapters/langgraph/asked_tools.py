@@ -180,7 +180,7 @@ class AskedAgent(AskedTool):
 
 
 def pause(moment: GraphMoment, error: BatonpassError) -> None:
-    """Pause the graph until somebody has decided. Resuming it is no decision: whoever returns from here asks again."""
+    """Pause the graph until somebody has decided. Resuming it is no decision: after this returns, it is asked again."""
     moment.place.graph.hold(error)
     named = getattr(error, "call", None) or getattr(error, "handoff", None)
     interrupt({"batonpass": sentence_for(error), "approve": f"batonpass handoff approve {str(named)[-6:]}"})

@@ -211,7 +211,7 @@ class GraphWorks:
     def _left(self, moment: GraphMoment, turn: ThreadTurn, words: str) -> AgentWork | None:
         """Return the work that an earlier process left undone: somebody had transferred the conversation to the agent.
 
-        Whoever had transferred it waits again.
+        The agent that had transferred it waits again.
         """
 
         def find() -> AgentWork | None:

@@ -1,7 +1,7 @@
 """A call of a tool of Strands, made through the run of its agent. It needs the extra.
 
-It stands in the innermost middleware, after the hooks and the middleware of the program: so a call is judged with the
-arguments that the tool gets, and one that somebody else answers is not a call.
+It is the innermost middleware, after the hooks and the middleware of the program. So a call is judged with the
+arguments that the tool gets, and a call that another middleware answers is not recorded as made.
 """
 
 import contextlib
@@ -217,7 +217,7 @@ class StrandsCall:
 
 
 async def stepwise(events: Events, within: Callable[[], AbstractContextManager[None]]) -> Events:
-    """Yield events, each made within a context that is left again: whoever reads them is not in it."""
+    """Yield events, each made within a context that is left again, so that their reader is not in it."""
     async with contextlib.aclosing(events):
         while True:
             with within():

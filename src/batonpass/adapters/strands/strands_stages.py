@@ -1,4 +1,4 @@
-"""The stages of Strands that we stand in. From 1.62 on they have public names; before, the same ones had private names.
+"""The stages of Strands that we use. From 1.62 on they have public names; before, the same ones had private names.
 
 It needs the extra.
 """

@@ -25,7 +25,7 @@ _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 class JsonItem(Struct, frozen=True):
-    """A value as it stands in a file: the number of its line, or 0 and the byte where it begins."""
+    """A value in a file: the number of its line, or 0 and the byte where it begins."""
 
     line: int
     byte: int

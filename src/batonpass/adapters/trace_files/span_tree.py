@@ -117,7 +117,7 @@ class SpanTree:
         self._starters.setdefault(call, name)
 
     def _place(self, name: str) -> _Place:
-        """Return the place of a span in the tree; spans in a circle stand at the top."""
+        """Return the place of a span in the tree; spans in a circle are put at the top."""
         way: dict[str, None] = {}
         at: str | None = name
         while at is not None and at in self._outlines and at not in self._places and at not in way:

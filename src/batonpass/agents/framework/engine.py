@@ -46,8 +46,8 @@ async def ask(
 ) -> ModelAnswer:
     """Let a model work on a run until it answers. If it `reports`, it may answer by the report schema.
 
-    With `checkpoints`, its messages are kept on the way, for whoever goes on after a crash. A sender's words are in the
-    user's role; only the operator's prompt is in the system's.
+    With `checkpoints`, its messages are kept on the way, so that another process can go on after a crash. A sender's
+    words are in the user's role; only the operator's prompt is in the system's.
     """
     recorder = AgentRecorder(run=here.run, tools=tools, checkpoints=checkpoints)
     outputs: list[Any] = [str]

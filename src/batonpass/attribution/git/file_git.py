@@ -213,7 +213,7 @@ class Repository(Struct, frozen=True):
     ) -> dict[int, CommitLine]:
         """Return where each line of a file at a commit comes from, by number from 1; by default all lines.
 
-        `by_words`: where its words come from, whoever changed its white space or moved it within the file since.
+        `by_words`: where its words come from, also if its white space changed or it moved within the file since.
         """
         which = [*(("-w", "-M") if by_words else ()), *(f"-L{first},{last}" for first, last in spans)]
         printed = self._text("blame", "--porcelain", "--no-textconv", *which, commit, "--", path)

@@ -1,4 +1,4 @@
-"""The commands by which a person acts on a handoff: answer, verify, retry, settle, cancel, endorse."""
+"""The commands with which a person acts on a handoff: answer, verify, retry, settle, cancel, endorse."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -34,7 +34,7 @@ def settings() -> Settings:
 
 
 def own_settings() -> Settings:
-    """Return the same for whoever opens the ledger. Raises `ForeignLedgerError` if it came with a repository."""
+    """Return the same for commands that open the ledger. Raises `ForeignLedgerError` if it came with a repository."""
     found = settings()
     require_own_ledger(found)
     return found

@@ -85,8 +85,8 @@ def command(
 ) -> None:
     """Serve this ledger over HTTP until a signal, on this machine alone unless told otherwise.
 
-    Whoever comes in needs a token, also from this machine: `batonpass token add` makes one. The first SIGTERM or
-    Ctrl-C lets requests under way finish.
+    Every caller needs a token, also on this machine: `batonpass token add` makes one. The first SIGTERM or Ctrl-C lets
+    requests under way finish.
     """
     require_extra()
     from batonpass.server.listener import ServerPlace  # noqa: PLC0415 - needs the extra
@@ -231,7 +231,7 @@ def _is_own(place: "ServerPlace") -> bool:
 
 
 def own_user() -> str:
-    """Return the name of whoever started this."""
+    """Return the name of the user who started this."""
     return os.environ.get("USER") or getpass.getuser()
 
 

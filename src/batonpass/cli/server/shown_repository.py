@@ -1,4 +1,4 @@
-"""A repository, or a directory, that whoever starts a server lets its page show."""
+"""A repository, or a directory, that a server may show on its page."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Recognises words that fill a field and say nothing: "n/a", "???", "tbd", a copy of the task.
 
-Forms and models like to fill every field. A filled field is no answer, so it counts as an empty one. Whoever means that
-there is nothing says so where it can be seen: `none=["question"]`.
+Forms and models like to fill every field. A filled field is no answer, so it counts as an empty one. A sender who means
+that there is nothing says so openly: `none=["question"]`.
 """
 
 import re
@@ -177,7 +177,7 @@ _TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
 
 
 def find_hollow(task: str, brief: Brief, values: Iterable[ItemValue | None]) -> frozenset[str]:
-    """Return the parts of which every text is a placeholder, or the same sentence that stands in the other parts."""
+    """Return the parts in which every text is a placeholder, or the same sentence as in the other parts."""
     said = _texts(brief, values)
     everything = _read_alone.each([*chain.from_iterable(said.values())])
     placeholders = {*_find_placeholders(everything, task)}

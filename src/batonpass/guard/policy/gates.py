@@ -202,7 +202,7 @@ def may_let_go_on(gate: Gate, by: str, *, worker: AgentId, principal: str | None
 def is_for_approvers(gate: Gate) -> bool:
     """Return whether a gate is for approvers, with their keys and within their scopes.
 
-    A confirmation is not: it comes from whoever asked for it, who may be an agent, and agents have no approver's key.
+    A confirmation is not: it comes from the one who asked, who may be an agent, and agents have no approver's key.
     """
     return gate is not Gate.CONFIRM
 

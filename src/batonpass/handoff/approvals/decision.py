@@ -174,9 +174,9 @@ def decide_call(
 
 
 def _complete(desk: Desk, hold: Hold, backed: ToolBacked) -> None:
-    """Approve a call if those who backed it are enough by now: somebody else may have backed it at the same moment.
+    """Approve a call if enough people have backed it by now: another person may have backed it at the same moment.
 
-    Each relay writes into its own stream, so none of them could see the other. Whoever wrote last sees both here. The
+    Each relay writes into its own stream, so none of them could see the other. The last writer sees both here. The
     approval repeats the ruling that this person has just made, with its signature; if both repeat theirs, one counts.
     """
     with desk.store.view() as view:
@@ -201,7 +201,7 @@ def is_void(desk: Desk, held: ToolHeld, *, covers: bool) -> bool:
 
 
 def refuse_overdue(desk: Desk, call: CallId) -> None:
-    """Deny a held call if nobody ruled in time; the time limit stands in the receipt of the hold."""
+    """Deny a held call if nobody ruled in time; the time limit is in the receipt of the hold."""
     with desk.store.view() as view:
         held = get_held_call(view, call)[1].body
         decided = find_decision(view, call) is not None

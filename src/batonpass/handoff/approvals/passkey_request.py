@@ -1,6 +1,6 @@
 """The request to a passkey: one ruling about one hold, made before its owner is asked to sign it.
 
-Nothing is kept of it. The answer names when it was asked, and whoever records it makes the same ruling again.
+Nothing is kept of it. The answer names when it was asked, and the relay that records it makes the same ruling again.
 """
 
 from datetime import datetime

@@ -96,7 +96,7 @@ def find_finished(pending: PendingCall) -> Replayed | None:
 
 
 def recognise(pending: PendingCall) -> None:
-    """Note that whoever makes this call has its result already, from an earlier process: it goes on after it.
+    """Note that the caller has the result of this call already, from an earlier process, and goes on after it.
 
     The call is kept, and an identical call that comes later is another one. Nothing happens if it was not finished.
     """

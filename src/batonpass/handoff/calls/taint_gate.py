@@ -1,4 +1,4 @@
-"""Calls of a tainted run: which sources stand in the arguments, and whether the call has to be held.
+"""Calls of a tainted run: which sources appear in the arguments, and whether the call has to be held.
 
 A call with consequences is held, unless a permit that is older than the taint names exactly this call: then no content
 from outside chose it.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def find_taint(pending: "PendingCall") -> None:
-    """Note the label of everything that the run knows, and the sources whose words stand in the arguments."""
+    """Note the label of everything that the run knows, and the sources whose words appear in the arguments."""
     desk, holding = pending.desk, pending.holding
     pending.label = holding.taint.label
     if not holding.taint.entered:

@@ -132,8 +132,8 @@ def _searched(call: ToolCall[Any]) -> Callable[[Path], bool]:
 def _mentioned(desk: Desk, view: LedgerView, lines: list[str], known: frozenset[Source]) -> Iterator[Path]:
     """Yield the files of tainted runs that a command with variables or substitutions may mean.
 
-    Nobody here knows where `$X/notes.md` leads. So a file counts as meant if its own name, or that of its directory,
-    stands in the command.
+    Nobody here knows where `$X/notes.md` leads. So a file counts as meant if its own name, or that of its directory, is
+    in the command.
     """
     for file in find_below(desk, view, desk.files.root, known) if lines else ():
         names = {file.name, *(() if file.parent == desk.files.root else (file.parent.name,))}

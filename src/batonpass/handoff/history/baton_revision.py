@@ -22,7 +22,7 @@ class BatonRevision(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Return the revision in words, for whoever works."""
+        """Return the revision in words, for the agent at work."""
         lines = [f"Revision {self.number} of your baton. No longer true, do not build on it:"]
         lines += [f"- {one}" for one in self.fallen]
         if self.replaced_by:

@@ -194,10 +194,10 @@ class LiveHandoff(HandoffActs):
     def wait(self, timeout: timedelta | str | None = None, *, until: WaitUntil | str = WaitUntil.SETTLED) -> Result:
         """Return its result: run it here if its caller has to run it, else wait until it ended or needs somebody.
 
-        With `until="decided"` it also waits while somebody has to approve or answer, and goes on after that.
-        Raises `TimeoutError`. The handoff goes on then, and can be waited for again. Raises `HandoffSuspendedError` in
-        a run that a worker carries, if a worker has to run this one too: the attempt ends here, and no worker waits.
-        The next attempt comes to this point from the record, and gets the result. With a timeout, the worker waits.
+        With `until="decided"` it also waits while somebody has to approve or answer, and goes on after that. Raises
+        `TimeoutError`. The handoff goes on then, and can be waited for again. Raises `HandoffSuspendedError` in a run
+        that a worker carries, if a worker has to run this one too: the attempt ends here, and no worker waits. The next
+        attempt reaches this point from the record, and gets the result. With a timeout, the worker waits.
         """
         self._warn_if_repeated()
         until = as_member("until", until, WaitUntil)

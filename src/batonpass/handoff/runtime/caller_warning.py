@@ -1,4 +1,4 @@
-"""Warnings that point at the line of whoever uses this package, not at a line of ours."""
+"""Warnings that point at a line of the program that uses this package, not at a line of ours."""
 
 import warnings
 from inspect import currentframe

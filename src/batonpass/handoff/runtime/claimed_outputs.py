@@ -1,7 +1,7 @@
 """Compare the expected and the claimed outputs of a run with its recorded effects.
 
 An agent may report work that was never done. Files that nobody touched are named at the close. Both lists are signals
-for whoever verifies the result; they refuse nothing.
+for the verifier of the result; they refuse nothing.
 """
 
 import json

@@ -11,7 +11,7 @@ def is_overdue(desk: Desk, handoff: HandoffId, deadline: datetime | None, *, now
     """Return whether the deadline of a handoff has passed by the store's clock, and the handoff can still expire.
 
     The store decides, as for a sweep: a relay whose clock runs ahead ends no work of others. It is asked only if our
-    own clock says so too, so whoever is in time pays nothing.
+    own clock says so too, so work in time pays nothing.
     """
     if deadline is None or (now or desk.clock.now()) < deadline:
         return False

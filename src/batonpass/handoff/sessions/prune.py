@@ -47,8 +47,8 @@ def prune(
     """Take out the items that a person names, or all from before a moment, and record it. Return them.
 
     A name is the id of an item, its last characters, or words that it begins with. Constraints and exclusions are not
-    taken out by their age: whoever may relax them says so by name. Raises `NotPersonError`, `NotFoundError` for a name
-    that fits nothing, and `InvalidValueError` if there is nothing to take out.
+    taken out by their age: a person has to name them. Raises `NotPersonError`, `NotFoundError` for a name that fits
+    nothing, and `InvalidValueError` if there is nothing to take out.
     """
     require_text("reason", reason)
     if not may_endorse(by):

@@ -244,7 +244,7 @@ class _Tree:
                 self._take_note(left, run, item, relaxed=item.id in relaxed, verified=item.id in given)
 
     def _take_fallen(self, left: Left, said: Said, run: Run) -> bool:
-        """Take an item whose result no longer stands. Questions stay open, whoever asked them."""
+        """Take an item whose result no longer stands. Questions stay open, also those of a refuted attempt."""
         known = None if run.parent is None else self._fates.find_of_run(run)
         why = self._inherited.get((said.value, said.by, said.at)) if known is None else _why(known)
         if why is None or isinstance(said.value, OpenQuestion | Constraint | Exclusion):

@@ -2,7 +2,7 @@
 
 A grant names a program, and means exactly that program. Many variables exchange the code that a program loads, or the
 programs that it starts, so an enforced run may not set them. It may name them in `inherit`: the values in our own
-environment come from whoever started us.
+environment come from the user who started us.
 """
 
 import os

@@ -154,7 +154,7 @@ def _find_changed(view: LedgerView, holding: Holding, asked: OfferRequest, offer
 def _pass_in_time(pending: PendingOffer) -> OfferedHandoff:
     """Write an offer that is true at the moment of its commit. If the tree changed meanwhile, gather again.
 
-    Raises `PremiseError` if that does not come to an end.
+    Raises `PremiseError` if the tree changes again and again.
     """
     for _ in range(_TRIES):
         try:
@@ -237,8 +237,8 @@ def _gather(pending: PendingOffer) -> None:
 def _look(pending: PendingOffer) -> tuple[Item, ...]:
     """Return every statement of a human in the tree; note the unverified results, and the lineage if it is needed.
 
-    Statements are only ever added, and everything that happens to a delivered handoff stands in its stream. So a run
-    that has looked before assumes that nothing was added, and the commit checks this assumption (the premise).
+    Statements are only ever added, and everything that happens to a delivered handoff is in its stream. So a run that
+    has looked before assumes that nothing was added, and the commit checks this assumption (the premise).
     """
     desk, holding = pending.desk, pending.holding
     if holding.baton is not None and holding.baton.fates:
@@ -308,7 +308,7 @@ def _check_policies(pending: PendingOffer) -> None:
 def _check_in_flight(pending: PendingOffer) -> None:
     """Note whether an earlier session has handed off the same task, and it is not over. Raises `TaskInFlightError`.
 
-    Whoever gives it a key, or says that it is a repetition, has thought of it.
+    A sender who gives it a key, or says that it is a repetition, has thought of it.
     """
     asked, holding = pending.asked, pending.holding
     if not holding.session.in_flight or asked.key is not None or asked.again:

@@ -112,7 +112,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
 
 
 def _beyond_may(grant: Grant, lasts: timedelta | None) -> dict[str, object]:
-    """Return the fields of a grant besides `may`, which stands in the brief."""
+    """Return the fields of a grant besides `may`, which is in the brief."""
     said = {
         "may delegate": list(grant.may_delegate.lines),
         "limits": str(grant.limits),

@@ -43,7 +43,7 @@ def sweep(desk: Desk, *, holder: str) -> int:
 
 
 def _deny_unanswered(desk: Desk) -> int:
-    """Deny every hold whose time limit has passed, and return how many. The limit stands in the receipt of the hold."""
+    """Deny every hold whose time limit has passed, and return how many. The limit is in the receipt of the hold."""
     with desk.store.view() as view:
         holds = [(handoff, find_hold(view, handoff)) for handoff in view.find_held()]
     denied = 0

@@ -88,7 +88,7 @@ def leave(desk: Desk, holding: Holding, error: BaseException | None) -> bool:
 
 
 def resume_above(desk: Desk, handoff: HandoffId) -> int:
-    """Resume whoever stopped to wait for this handoff, if the wait is over, and so on upwards. Return how many."""
+    """Resume the attempts that wait for this handoff, if their wait is over, and so on upwards. Return how many."""
     resumed = 0
     while True:
         with desk.store.view() as view:

@@ -34,7 +34,7 @@ class KnownFate(Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """Return the fate as a sentence, for whoever is about to build on the item."""
+        """Return the fate as a sentence, for an agent that is about to build on the item."""
         refuted, verdict = self.refutation, self.verdict
         because = f": {refuted.reason}" if refuted.reason else ""
         match self.fate:

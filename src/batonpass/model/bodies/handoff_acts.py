@@ -324,7 +324,7 @@ class VerificationRepeated(_Verification, frozen=True, kw_only=True):
 
 
 class VerificationWaived(_ByWhom, frozen=True, kw_only=True):
-    """Whoever asked for a result accepted it without a check, and gave a reason."""
+    """The one who asked for a result accepted it without a check, and gave a reason."""
 
     kind: ClassVar = Kind.VERIFICATION_WAIVED
     attempt: int

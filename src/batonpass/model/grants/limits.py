@@ -17,7 +17,7 @@ UNITS: Final = ("calls", "spend", "rows", "bytes", "tokens", "seconds")
 class Limits(Struct, frozen=True, kw_only=True):
     """The most that may be used of each unit.
 
-    `spend` is a decimal text, in the currency of whoever counts. All others are whole numbers.
+    `spend` is a decimal text, in the currency of the program that reports costs. All others are whole numbers.
     """
 
     calls: int | None = None

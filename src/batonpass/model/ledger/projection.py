@@ -346,7 +346,7 @@ def _token(receipt: Receipt, body: TokenAdded | TokenRevoked, _: Digest) -> Proj
 
 
 def _ruled(receipt: Receipt, body: RecordedDecision) -> tuple[Remark, ...]:
-    """Return the remark by which the rulings of one person are found."""
+    """Return the remark under which the rulings of one person are found."""
     return (Remark(said=RemarkKind.RULED, name=body.by, receipt=receipt.id),)
 
 

@@ -1,7 +1,7 @@
 """Roll-ups: counts of closed handoffs, and their sums by day, so that weeks are compared without reading receipts.
 
-They are made from receipts by position, by whoever asks, and never while something is recorded. A store keeps them and
-does not look into them. They can be dropped and made again at any time: the receipts are the truth.
+They are made from receipts by position, when somebody asks, and never while something is recorded. A store keeps them
+and does not look into them. They can be dropped and made again at any time: the receipts are the truth.
 """
 
 from datetime import datetime

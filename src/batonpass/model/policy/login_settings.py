@@ -13,7 +13,7 @@ PEOPLE: Final = (AccessRole.OPERATOR, AccessRole.AUDITOR, AccessRole.ADMIN)
 
 
 class LoginRole(Struct, frozen=True, kw_only=True):
-    """A row of the table: whoever has this value in this claim gets this role."""
+    """A row of the table: people with this value in this claim get this role."""
 
     claim: str
     value: str

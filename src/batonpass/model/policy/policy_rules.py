@@ -81,7 +81,7 @@ class Demand(StrEnum):
 
 
 class DoorName(StrEnum):
-    """The way in by which calls of other programs come. Calls of our own runs have none."""
+    """The door through which calls of other programs come. Calls of our own runs have none."""
 
     CLAUDE_CODE = "claude-code"
     CODEX = "codex"

@@ -1,4 +1,4 @@
-"""Patterns by which rules name tools: `deploy`, `mcp__github__*`, `Bash(git push *)`, `Edit(src/**)`."""
+"""Patterns with which rules name tools: `deploy`, `mcp__github__*`, `Bash(git push *)`, `Edit(src/**)`."""
 
 import re
 from collections.abc import Sequence

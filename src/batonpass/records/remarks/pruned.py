@@ -22,7 +22,7 @@ def mark_of(value: ItemValue) -> list[object]:
 
 
 def key_of(value: ItemValue) -> str:
-    """Return the text by which a value is compared with pruned ones."""
+    """Return the text with which a value is compared with pruned ones."""
     return _key(mark_of(value))
 
 

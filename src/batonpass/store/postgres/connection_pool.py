@@ -140,6 +140,6 @@ class _Known:
 
 
 class _Place:
-    """A place that is kept for a connection while it is made; it is gone with whoever makes it."""
+    """A place that is kept for a connection while it is made; it goes with the thread that makes it."""
 
     __slots__ = ("__weakref__",)

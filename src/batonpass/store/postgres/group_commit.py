@@ -4,8 +4,8 @@ A commit costs the server more than the rows that it writes. So an append that c
 server waits for one of them to end. Then one of those that waited writes for all of them. An append never waits longer
 than `_COMPANY_SECONDS`: then it goes to the server with the others that wait by then.
 
-Whoever writes for others may be interrupted at any moment (Ctrl-C in the main thread). So they do not wait for a word
-of it, but for a lock that it holds by `with`, which the interpreter frees however its thread leaves.
+A thread that writes for others may be interrupted at any moment (Ctrl-C in the main thread). So the others do not wait
+for a message from it, but for a lock that it holds by `with`, which the interpreter frees however the thread leaves.
 """
 
 import threading

@@ -5,9 +5,9 @@ writes for everybody in the queue, and then the first who still waits leads. A d
 append two thread switches; see docs/adr/0014.
 
 A leader can be interrupted at any moment (Ctrl-C in the main thread). `_recover` can finish its work from any state,
-because a command leaves the queue only when its batch is settled, and a batch is settled by one assignment. Whoever
-presses Ctrl-C again may interrupt that as well. Then the leader is gone, which others see by the lock that its caller
-no longer holds, and whoever comes next or waits recovers in its place.
+because a command leaves the queue only when its batch is settled, and a batch is settled by one assignment. A second
+Ctrl-C may interrupt that as well. Then the leader is gone, which others see by the lock that its caller no longer
+holds, and the next caller or waiter recovers in its place.
 
 Waiters are woken in a chain: the leader wakes a few, and each of them wakes one more when it runs. If all were woken at
 once, sixty threads would ask for the interpreter's lock, find it taken and go to sleep again.

@@ -55,7 +55,7 @@ class Turnstile:
             os.close(descriptor)
 
     def forget(self) -> None:
-        """Close the lock files in a forked process, where no thread of ours stands in line."""
+        """Close the lock files in a forked process, where no thread of ours waits in line."""
         self.close()
         if self._waiting is not None:
             self._waiting.close()
@@ -98,7 +98,7 @@ class Turnstile:
 
 
 class _Waiter:
-    """A thread that stands in line.
+    """A thread that waits in line.
 
     There is never more than one, because two would share one lock without knowing it.
     """

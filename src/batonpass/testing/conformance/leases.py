@@ -102,7 +102,7 @@ class Leasing(WithScribe):
         assert (State.READY, True) == (state_of(store, first), nothing_to_claim(store))
 
     def test_a_handoff_is_postponed_before_it_is_ready_again(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Whoever ends an attempt says first when the next may begin, so that nobody claims it in between."""
+        """Before an attempt ends, it is said when the next may begin, so that nobody claims it in between."""
         handoff = waiting(scribe)
         taken(scribe, claimed(store))
         store.postpone(handoff, A_WHILE)

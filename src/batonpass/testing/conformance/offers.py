@@ -205,7 +205,7 @@ class Offering(WithScribe):
         assert 2 == scribe.recording.accept(handoff).run.attempt
 
     def test_what_is_overdue_comes_oldest_first(self, store: LedgerStore, scribe: Scribe) -> None:
-        """By the store's clock, an open handoff past its deadline is overdue, whoever carries it."""
+        """By the store's clock, an open handoff past its deadline is overdue, with either carrier."""
         lead = scribe.start()
         first, second, third, fourth = _in_order(4)
         running = offered(scribe, lead, deadline=second)

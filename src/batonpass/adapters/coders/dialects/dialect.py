@@ -89,7 +89,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     cannot: tuple[str, ...] = ()  # what it cannot do, for people
 
     def answer_denied(self, sentence: str) -> dict[str, Any]:
-        """Return the answer that a call must not be made; the answer that lets it go on if it takes none such."""
+        """Return the answer that denies a call; if the agent takes no such answer, the one that allows it."""
         return dict(self.go_on if self.deny is None else self.deny(sentence))
 
 

@@ -171,7 +171,7 @@ def _declared(event: HookEvent, place: str, servers: Mapping[str, Server], named
 
 
 def _kin_of(event: HookEvent) -> tuple[str, ...]:
-    """Return the other names by which rules include a tool: all that run commands or edit files by the name of one."""
+    """Return other names that rules use for a tool: one name stands for all tools that run commands or edit files."""
     if event.delegates:
         return tuple(as_agent(name) for name in _DELEGATES if name != event.tool)
     leading = leading_name(event.coder, event.tool)

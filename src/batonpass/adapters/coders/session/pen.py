@@ -88,7 +88,7 @@ class Pen:
         return self.desk.gates.enforce or track.working.mode is Mode.ENFORCED
 
     def judge_delegation(self, track: Track, event: HookEvent) -> GateDecision | None:
-        """Return the decision of a rule for calls about one that starts a sub-agent; None if it is let go on.
+        """Return the decision of a rule for calls about one that starts a sub-agent; None if it may go on.
 
         Such a call is recorded as a handoff, which has gates of its own. A rule that holds the call refuses it.
         """

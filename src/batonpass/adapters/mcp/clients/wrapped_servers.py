@@ -77,7 +77,7 @@ class ServerEntry(Struct, frozen=True):
 
     @property
     def is_wrapped(self) -> bool:
-        """Return whether it is behind the proxy, whoever put it there."""
+        """Return whether it is behind the proxy, put there by us or by a person."""
         before = self.words[: self.words.index(_END)] if _END in self.words else self.words
         return any(_OURS.search(word) and after == COMMAND for word, after in pairwise(before))
 

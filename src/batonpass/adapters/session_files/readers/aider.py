@@ -1,8 +1,8 @@
 """Aider's chats: one text beside the files it works on. Its own commits tell its changes.
 
 The text has the person's words and the hashes of the commits that Aider made. It could hold anything, so a commit
-counts only if it exists and names Aider as an author. Of such a commit, those changes count whose lines stand in the
-chat before it: a person's own changes may be in the same commit.
+counts only if it exists and names Aider as an author. Of such a commit, those changes count whose lines are in the chat
+before it: a person's own changes may be in the same commit.
 """
 
 import os
@@ -158,6 +158,6 @@ def _patches(git: GitProcess, commit: str, diff: str, written: set[str]) -> Iter
 
 
 def _is_own(lines: Sequence[str], written: set[str]) -> bool:
-    """Return whether all that a hunk adds stands in the chat."""
+    """Return whether all added lines of a hunk are in the chat."""
     added = [line[1:].strip() for line in lines if line.startswith("+")]
     return all(line in written for line in added if line)

@@ -1,6 +1,6 @@
 """Sources that the orders rely on and the receiver lacks: one that nobody carries, or one of several.
 
-Whoever writes a task knows which plan, which draft and which Anna is meant. The receiver does not.
+The writer of a task knows which plan, which draft and which Anna is meant. The receiver does not.
 """
 
 import csv
