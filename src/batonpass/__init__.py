@@ -110,7 +110,7 @@ _HOMES: _typing.Final = {
     "tool": "batonpass.handoff.tools.declaration",
 }
 
-# Names that differ inside the package. There the short name is the recorded value, and this one is what callers use.
+# Names that differ inside the package. There the short name is the recorded value, and this one is for callers.
 _INSIDE: _typing.Final = {
     "Brief": "BriefRequest",
     "Grant": "GrantRequest",

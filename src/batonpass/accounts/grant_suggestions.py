@@ -101,7 +101,7 @@ def _written(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterato
 
 
 def _is_breach(call: CallRecord) -> bool:
-    # What an enforced run did beyond its grant is no reason to grant it, just like a refused call.
+    # Calls of an enforced run beyond its grant are no reason to grant them, just like refused calls.
     return call.ending is not None and call.ending.mode is Mode.ENFORCED and OUTSIDE in call.flags
 
 

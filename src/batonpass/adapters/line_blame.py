@@ -190,7 +190,7 @@ def blame_beside(path: Path, ledger: str | None = None) -> Blame:
             if _stamp(settings) == before:
                 raise
             continue
-        # What was read without a log holds only if nobody has written the file meanwhile.
+        # An answer without a log holds only if nobody has written the file meanwhile.
         if _stamp(settings) == before:
             return found
     with closing(open_store(settings.ledger, create=False)) as store, store.view() as view:

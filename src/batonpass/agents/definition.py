@@ -79,7 +79,7 @@ class RunResult:
     report: Report | None = None  # the full report
     reused: bool = False  # the run was completed before under the same key: nobody worked for it now
     state: State = State.COMPLETED  # `held`: a person has to decide first, and the run goes on after that
-    held: tuple[HeldWork, ...] = ()  # what waits for a person, each with the command to approve it
+    held: tuple[HeldWork, ...] = ()  # calls and handoffs that wait for a person, each with the command to approve it
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - whatever the model reported

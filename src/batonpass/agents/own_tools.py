@@ -123,7 +123,7 @@ READING: Final = {
 GRANT: Final = {ASK_AGAIN: ToolDefinition(name=ASK_AGAIN, function=show_grant, about_itself=True)}
 SESSION: Final = {
     ASK_FOR_ALL: ToolDefinition(name=ASK_FOR_ALL, function=show_session, about_itself=True),
-    # What it writes down is a receipt of its own, so a call around it would say the same twice.
+    # Its notes are a receipt of their own, so a call around it would say the same twice.
     "note_down": ToolDefinition(name="note_down", function=note_down, about_itself=True),
 }
 MEMORY: Final = {

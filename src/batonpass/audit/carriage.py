@@ -174,7 +174,7 @@ class _Offer(Struct, frozen=True, kw_only=True):
     digest: Digest
     opening: Receipt  # the first receipt of the offering run
     notes: tuple[Receipt, ...]  # items it recorded, and releases, before the offer
-    results: tuple["_Delivered", ...] = ()  # what its children had delivered before the offer
+    results: tuple["_Delivered", ...] = ()  # results that its children had delivered before the offer
 
 
 class _Delivered(Struct, frozen=True):
@@ -300,7 +300,7 @@ def _acceptance(view: LedgerView, handoff: Handoff, offers: list[_Offer], number
 def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Receipt | None) -> CarriageHop:
     above = set(way.bound)
     relaxed = tuple(_take_notes(way, number, offer))
-    before = above if number > 1 else set(way.bound)  # for the root, what it recorded itself is the starting point
+    before = above if number > 1 else set(way.bound)  # for the root, its own items are the starting point
     carried = {ref.item: ref for ref in offer.body.carries}
     for bound in way.bound.values():
         if carried.get(bound.item) != bound:

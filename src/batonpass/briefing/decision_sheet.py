@@ -31,7 +31,7 @@ def decision_sheet(title: str, facts: Sequence[SheetFact], footer: str) -> str:
 def _rows(fact: SheetFact) -> Iterator[str]:
     label = fact.label
     for text in fact.texts:
-        # All of it: what is cut off is what somebody would hide something in.
+        # All of it: an attacker would hide words in the part that is cut off.
         for line in text.removesuffix("\n").split("\n"):
             yield f"  {label:<{LABEL_WIDTH}}{visible(line)}"
             label = ""

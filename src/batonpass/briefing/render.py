@@ -187,7 +187,7 @@ def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
         ("stop_when", "Stop when", said.stop_when),
         ("needs_tools", "You will need", said.needs_tools),
         ("needs_skills", "You will need the skills", said.needs_skills),
-        # What the sender asked for. A grant decides, if there is one, and has its own section.
+        # The sender's request. A grant decides, if there is one, and has its own section.
         ("may", "You should be allowed", () if granted else said.may),
     ):
         if values and name not in baton.suspect:

@@ -47,9 +47,9 @@ class AskedAct(Struct, frozen=True, kw_only=True):
 
     run: RunId | None  # in whose name; None if the act begins a run
     kinds: frozenset[str]
-    says: Callable[[Receipt, Words], str | None]  # what is wrong with a receipt of one of these kinds; None: nothing
+    says: Callable[[Receipt, Words], str | None]  # the problem of a receipt of one of these kinds, or None
     new_key: PublicKey | None = None  # of the run that it begins, or of the person who rules
-    rules: Callable[[bytes], str | None] | None = None  # what is wrong with a ruling of a person; None: it is none
+    rules: Callable[[bytes], str | None] | None = None  # the problem of a person's ruling; None: it is none
 
     def require_asked(self, asked: SignatureAsked, held: PublicKey | None) -> Receipt | None:
         """Return the receipt to sign, or None if it is a ruling.
@@ -126,7 +126,7 @@ def _payload(message: bytes) -> bytes | None:
 
 
 def same_json(name: str, found: bytes | None, said: bytes) -> bool:
-    """Return whether a content is a document of ours. The relay takes secrets out before it writes, as we do here."""
+    """Return whether a content is the program's document. The relay takes secrets out before it writes, as we do."""
     if found is None:
         return False
     try:
@@ -136,7 +136,7 @@ def same_json(name: str, found: bytes | None, said: bytes) -> bool:
 
 
 def same_text(name: str, found: bytes | None, said: str) -> bool:
-    """Return whether a content is a text of ours, as above."""
+    """Return whether a content is the program's text, as above."""
     try:
         return found is not None and found.decode() == _REDACTOR.text(name, said)
     except UnicodeDecodeError:
@@ -144,5 +144,5 @@ def same_text(name: str, found: bytes | None, said: str) -> bool:
 
 
 def same_bytes(name: str, found: bytes | None, said: bytes) -> bool:
-    """Return whether a content has bytes of ours, as above."""
+    """Return whether a content has the program's bytes, as above."""
     return found is not None and found == _REDACTOR.body(name, said)

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk
 
 _JSON: Final = "application/json"
-# What only the ledger knows, or only where it is can be done.
+# Methods that need the ledger itself, or the machine on which it is.
 _THERE: Final = frozenset(
     (
         *("baton", "notes", "earlier", "session", "label", "taint", "revisions", "news", "acknowledge", "held_work"),
@@ -94,7 +94,7 @@ class RemoteRun(LiveRun):
         super().__init__(cast("Desk", AbsentDesk(work_tree)), holding, runners)
 
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is
-        # Some of these would answer from what is here, which is not all: a wrong answer is worse than none.
+        # Some of these would answer from the part that is here: a wrong answer is worse than none.
         if name in _THERE:
             raise NotOverHttpError(f"`{name}` of a run")
         return super().__getattribute__(name)

@@ -27,7 +27,7 @@ _LONGEST_NAME: Final = 253
 _PRINTABLE: Final = re.compile(r"[!-~]+")
 _LONGEST_PRINTABLE: Final = re.compile(r"[!-~]+")
 
-# The standard library knows most of what is not global; older releases lack the later of these.
+# The standard library knows most addresses that are not global; older releases lack these.
 _NEVER: Final = tuple(
     ipaddress.ip_network(one)
     for one in (

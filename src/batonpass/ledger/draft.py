@@ -25,7 +25,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()  # paths under which its contents can be found
     within: tuple[Within, ...] = ()  # limits that must hold after its charges
-    premise: Premise | None = None  # what its writer knew; if that is out of date, it is not written
+    premise: Premise | None = None  # the knowledge of its writer; if it is out of date, nothing is written
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
     token: int | None = None  # of the lease under which a worker takes a handoff

@@ -91,7 +91,7 @@ class ProvenCall(Struct, frozen=True, kw_only=True):
 
     receipts: int = 0  # about this call and its run, with good signatures
     completed: Receipt | None = None
-    changes: tuple[FileChange, ...] = ()  # those that are opened, and are what the receipt committed to
+    changes: tuple[FileChange, ...] = ()  # those that are opened, and that the receipt committed to
     withheld: int = 0  # changes that the receipt names and nobody opened
     approved_by: tuple[PrincipalId, ...] = ()  # with a pinned approver's signature on exactly this call
     standing: str = "unverified"
@@ -208,7 +208,7 @@ def _opened_changes(
     opened = dict(_opened(lines, receipt))
     for one in named:
         change = _decoded(opened.get(one.change), call, run, receipt)
-        # The digests in the receipt decide: what is opened must say the same.
+        # The digests in the receipt decide: opened contents must have them.
         if change is not None and (change.before, change.after) == (one.before, one.after):
             yield change
 

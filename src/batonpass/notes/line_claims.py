@@ -242,7 +242,7 @@ class ClaimReader:
         told += [(commit, one) for one in aside for (commit, _), blob in blobs.items() if blob == one.record.blob]
         found: dict[tuple[str, str, int], list[LineClaim]] = {}
         for commit, one in reversed(told[: 2 * _MOST_OVERRIDES]):  # the latest has the last word
-            # Whom nobody trusts does not choose what is looked up.
+            # A stranger does not choose which notes are looked up.
             if not self._counts(one) or not (lines := one.record.overridden):
                 continue
             before = self.repository.origins(commit, one.record.path, [(min(lines), max(lines))])

@@ -66,7 +66,7 @@ class NoteExchange:
                 continue
             refs[kind.tracked(self._remote)] = ours
             if kind is NoteKind.WORDS:
-                # It has no history to compare, so the remote compares what was there.
+                # It has no history to compare, so the remote compares the old value of the ref.
                 leases.append(f"--force-with-lease={kind.ref}:{theirs or ''}")
             specs.append(f"{kind.ref}:{kind.ref}")
         if not specs:

@@ -250,7 +250,7 @@ def read_record(line: str) -> NoteRecord:
     if document.v != VERSION:
         raise InvalidValueError("v", f"is not version {VERSION}; was it written by a newer version?")
     key = _read("key", document.key, _KEY_BYTES)
-    # Before anything else is looked at: whoever cannot sign does not choose what we parse.
+    # Before anything else is read: an author who cannot sign does not choose the bytes that we parse.
     if not is_signed(key, signing_bytes(data), _read("signature", signature, _SIGNATURE_BYTES)):
         raise InvalidValueError("signature", "does not match the record")
     _require(document)

@@ -77,7 +77,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     ended: Ended | None = None
     settled: Settled | None = None  # the decision about it, if it was in doubt
     late: HandoffLate | None = None  # its outcome arrived after its attempt was over
-    late_result: ContentRef | None = None  # what it returned then
+    late_result: ContentRef | None = None  # its late result
     given: ContentRef | None = None  # the cached result, if the call was answered from the cache
     again: CallId | None = None  # another completed call with the same key: this one was repeated
     is_over: bool = True  # no outcome can arrive any more: its run, or the process that made it, has ended

@@ -34,7 +34,7 @@ class Source(Struct, frozen=True, kw_only=True):
     link: str | None = None
     subagent: str | None = None
     model: str | None = None  # the one that made the call, as its program says
-    teller: str = "a transcript"  # if it was imported: what says so
+    teller: str = "a transcript"  # if it was imported: from where
 
 
 class Timed(Struct, frozen=True, kw_only=True):

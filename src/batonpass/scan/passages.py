@@ -110,7 +110,7 @@ class Passages(Generic[Name]):
         marks = self._marks
         if not marks.keys().isdisjoint(tokens):
             return True
-        # To search for a block is as costly as to make three windows. What is cheaper is done.
+        # To search for a block is as costly as to make three windows. The cheaper way is taken.
         if 3 * len(marks) < len(letters):
             return any(map(letters.__contains__, marks))
         return not marks.keys().isdisjoint(_windows(letters))

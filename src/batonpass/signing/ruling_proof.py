@@ -111,7 +111,7 @@ def is_site_of(origin: str, site: str) -> bool:
     return host == site and (parts.scheme == "https" or (parts.scheme == "http" and site == _LOCAL))
 
 
-# Steps 1 to 4: what the browser says.
+# Steps 1 to 4: the data of the browser.
 def _client_objection(passkey: Passkey, answer: PasskeyAnswer, challenge: bytes) -> str | None:
     try:
         said = json.loads(answer.client_data)
@@ -124,13 +124,13 @@ def _client_objection(passkey: Passkey, answer: PasskeyAnswer, challenge: bytes)
     origin = said.get("origin")
     if not isinstance(origin, str) or not is_site_of(origin, passkey.site):
         return f"the passkey was asked at another site than {passkey.site}"
-    # In a frame of another site nobody knows what was shown around it.
+    # In a frame of another site, that site decides everything that is shown around it.
     if said.get("crossOrigin") not in {None, False} or "topOrigin" in said:
         return "the passkey was asked within a page of another site"
     return None
 
 
-# Steps 5 to 7: what the authenticator says.
+# Steps 5 to 7: the data of the authenticator.
 def _authenticator_objection(passkey: Passkey, data: bytes) -> str | None:
     flags = data[_DIGEST_BYTES]
     if data[:_DIGEST_BYTES] != sha256(passkey.site.encode()).digest():

@@ -45,7 +45,7 @@ class TransferRecord(Struct, kw_only=True):
     began: Receipt
     ended: Receipt | None = None
     events: list[Receipt] = field(default_factory=list)
-    after: list[Receipt] = field(default_factory=list)  # what was said of it when it was over, such as a verdict
+    after: list[Receipt] = field(default_factory=list)  # receipts about it after its end, such as a verdict
     before: "TransferRecord | None" = None
 
 

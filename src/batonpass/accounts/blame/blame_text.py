@@ -48,10 +48,10 @@ class Blame(Struct, frozen=True, kw_only=True):
     recorded: int = 0  # recorded changes of the file
     lines: tuple[BlamedLine, ...] = ()
     places: tuple[LedgerPlace, ...] = ()
-    calls: tuple[CallId | ReceiptId, ...] = ()  # what made something without lines
+    calls: tuple[CallId | ReceiptId, ...] = ()  # the calls that made a thing without lines
     makers: Mapping[CallId | ReceiptId, Maker] = field(default_factory=dict)
     gone: bool = False  # the file no longer exists
-    notes: tuple[str, ...] = ()  # what could not be read, and other remarks
+    notes: tuple[str, ...] = ()  # parts that could not be read, and other remarks
     ways: Mapping[CallId | ReceiptId, tuple[Way, ...]] | None = None  # from outside to each maker; None if not searched
     transcripts: int | None = None  # sessions read because there was no ledger; None if a ledger answered
     from_notes: bool = False  # there was no ledger, and git notes answered

@@ -111,7 +111,7 @@ class Maker(Struct, frozen=True, kw_only=True):
     hops: tuple[BlameHop, ...]  # its own run first, the root last
     said: Text | None  # the human's latest words at that time
     said_at: datetime | None
-    may: tuple[str, ...] | None  # its grant, or what its sender asked for; None if that is gone
+    may: tuple[str, ...] | None  # its grant, or the permits that its sender asked for; None if erased
     standing: Standing
     judgements: tuple[Fact, ...]
     proof: BlameProof
@@ -158,7 +158,7 @@ class BlamedLine(Struct, frozen=True, kw_only=True):
     or_nobody: bool = False  # or written by somebody who is not recorded
     commit: Commit | None = None
     reformatted_by: str | None = None  # a call id, or "unrecorded"
-    said: tuple[Hearsay, ...] = ()  # if unexplained: what other tools say of it
+    said: tuple[Hearsay, ...] = ()  # if unexplained: the claims of other tools
 
     @property
     def verdict(self) -> tuple[object, ...]:

@@ -121,7 +121,7 @@ class CommitReader:
             _hunks(self._repository, self._repository.parent_of(commit), commit)
         ]
         names = {path: spans[0][path][0] for path in spans[0]}
-        # A merge made only what none of its parents has.
+        # A merge made only lines that none of its parents has.
         wanted = [path for path in names if all(path in other for other in spans[1:])][:MOST_FILES]
         root = self._repository.root
         touched = {path for path in wanted if any(find_touched(self._view, root, {path, names[path]}))}

@@ -57,7 +57,7 @@ _SHELLS: Final = frozenset(
         "write_stdin",
     }
 )
-_REPLACED: Final = ("old", "before")  # an editor's arguments with these prefixes are what it removes
+_REPLACED: Final = ("old", "before")  # an editor's arguments with these prefixes name the removed text
 _EVERYWHERE: Final = ("replace_all", "replaceAll", "allow_multiple", "change_all")
 
 

@@ -205,7 +205,7 @@ class Makers:
             stored = self._view.get_receipt(holder)
             receipt = read_receipt(stored)
             ref = next((ref for ref in receipt.content.values() if ref.id == stated.item), None)
-            # Words to a run further down are not what the root acted on.
+            # The root did not act on words to a run further down.
             if ref is not None and receipt.stream == StreamId(root):
                 found.append(_Said(seq=receipt.seq, at=when(self._view, receipt), ref=ref, stored=stored))
         return found

@@ -196,7 +196,7 @@ class NoteSource:
         if noted is None or noted.task is None or not noted.counts:
             return maker
         found = [one for one in find_words(shared.get(maker.run.id, ()), noted.task) if one.key == noted.key]
-        # With a salt that does not fit, they are not what the receipt committed to: somebody made them up.
+        # With a salt that does not fit, the receipt did not commit to them: somebody made them up.
         fitting = [one for one in found if one.salt is None or one.is_exact]
         if not fitting:
             return maker

@@ -376,7 +376,7 @@ def with_ways(view: LedgerView, blame: Blame) -> Blame:
     """Return an answer with the shortest way of all content from outside to each call or run in it."""
     targets: dict[CallId | RunId, object] = {}
     for name, maker in blame.makers.items():
-        if maker.noted is None:  # what a note tells is not in this ledger
+        if maker.noted is None:  # a note is not in this ledger
             targets[maker.call or maker.run.id] = name
     ways = {name: find_way(view, target) for target, name in targets.items()}
     return replace(blame, ways={name: ways.get(name, ()) for name in blame.makers})

@@ -22,7 +22,7 @@ _LIVE: Final = re.compile(
     r"[\\`*\[\]<>&~|$@]"  # links, images, tags, entities, code, emphasis, tables, formulas, mail addresses
     r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore within a word is one
     r"|:(?=//)|(?<=www)\."  # addresses
-    r"|^[#+=-]",  # what begins a heading, a rule or a list
+    r"|^[#+=-]",  # the beginning of a heading, a rule or a list
     re.IGNORECASE,
 )
 _NUMBERED: Final = re.compile(r"^(\d{1,9})([.)])")

@@ -30,7 +30,7 @@ class LineAuthor(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()  # of agents with the end of their run's id, or of git's author
     at: datetime | None = None
     makers: tuple[Maker, ...] = ()
-    said: tuple[Hearsay, ...] = ()  # without makers: what other tools say
+    said: tuple[Hearsay, ...] = ()  # without makers: the claims of other tools
 
     @property
     def label(self) -> str:

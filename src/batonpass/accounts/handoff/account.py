@@ -113,7 +113,7 @@ class Account(Struct, frozen=True, kw_only=True):
     task: Text | None
     lineage: tuple[Run, ...]  # its parent, and so on up to the root
     intent: Text | None
-    inherited: tuple[str, ...] | None  # what its parent may delegate, or was asked to get; None if that is gone
+    inherited: tuple[str, ...] | None  # what its parent may delegate or was to get; None if erased
     granted: tuple[str, ...] | None  # its grant, or what its parent asked for; None likewise
     attempts: tuple[Attempt, ...]
     earlier: Resumption  # what the attempts before the latest left

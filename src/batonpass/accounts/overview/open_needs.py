@@ -39,7 +39,7 @@ class OpenNeed(Struct, frozen=True, kw_only=True):
     """One thing that waits for a person."""
 
     kind: NeedKind
-    id: HandoffId | CallId  # what is decided, answered or settled
+    id: HandoffId | CallId  # the handoff or call to decide, answer or settle
     handoff: HandoffId | None
     run: RunId
     root: RunId

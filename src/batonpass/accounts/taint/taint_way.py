@@ -54,7 +54,7 @@ _ACTS: Final = {
     Kind.HANDOFF_FAILED: Did.REPORTED,
 }
 
-# What a run does with what it knows, in its own words.
+# Acts of a run in its own words, made from everything that it knows.
 _USES: Final = {
     Kind.TOOL_REQUESTED: Did.CALLED,
     Kind.TOOL_HELD: Did.HELD,

@@ -78,7 +78,7 @@ class HandoffTold(Struct, frozen=True, kw_only=True):
     mode: Mode
     offered: Happened
     task: Words | None
-    may: Words | None  # what its sender asked for it
+    may: Words | None  # the permits that its sender asked for
     story: tuple[Happened | RunId, ...]
 
     @property

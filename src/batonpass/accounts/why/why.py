@@ -55,7 +55,7 @@ from batonpass.store.port import LedgerView
 
 KINDS: Final = (RECEIPT, CALL, RUN, HANDOFF)
 
-# Decisions of people or rules; the last of them is what `last` means.
+# Decisions of people or rules; `last` means the last of them.
 _DECISIONS: Final = frozenset(
     {
         Kind.TOOL_REQUESTED,

@@ -266,7 +266,7 @@ def _decide(case: _Case, rule: str) -> _Decided:
         case _:
             pass
     if found is None and REASON in case.texts:
-        # What cannot be worked out again was recorded as a reason.
+        # A reason that cannot be worked out again was recorded.
         found = _by_guard(case, rule) if rule in _NOT_OF_THE_POLICY else _by_policy(case, rule)
     if found is not None:
         return found

@@ -46,7 +46,7 @@ class WhyHop(Struct, frozen=True, kw_only=True):
     run: RunId | None  # None for a handoff that nobody accepted
     handoff: HandoffId | None
     mode: Mode
-    may: tuple[str, ...] | None  # what its sender asked for it; None if that is gone
+    may: tuple[str, ...] | None  # the permits that its sender asked for; None if erased
     asked_by: str | None  # None for a root
     task: Text | None
     offer: ReceiptId | None

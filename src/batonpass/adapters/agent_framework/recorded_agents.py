@@ -1,4 +1,4 @@
-"""The middleware that records: each run of an agent that has it is a run of ours. It needs the extra."""
+"""The middleware that records each run of an agent that has it. It needs the extra."""
 
 import atexit
 import functools
@@ -62,7 +62,7 @@ class RecordedAgents(AgentMiddleware):
         return response
 
     async def process(self, context: AgentContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Let an agent run, as a run of ours."""
+        """Let an agent run, and record it as a run."""
         caller = CALLER.get()
         enforced = None if caller is None else caller.enforced
         begun = await in_thread(lambda: self._ledger.attempt(lambda: self._begin(context), enforced=enforced))

@@ -17,7 +17,7 @@ class AgentHere(Struct, frozen=True, kw_only=True):
 
     coder: Coder
     title: str
-    why: str  # what shows that it is used
+    why: str  # the sign that it is used
     by: Path | None = None  # the file with our hooks; None: it is not recorded
 
 

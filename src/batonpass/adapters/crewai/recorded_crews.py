@@ -210,7 +210,7 @@ class CrewRecording:
         if work is None:  # it works unrecorded
             yield TaskEnd()
             return
-        # What was delivered to an earlier process is not done again. A kickoff has another kind of result.
+        # A task that an earlier process delivered is not done again. A kickoff has another kind of result.
         known = work.finished() if use is not None and use.work.resumed and task is not None else None
         if known is not None:
             yield TaskEnd(result=known.value, known=True)
@@ -344,7 +344,7 @@ def _finish(working: TaskWork, ending: TaskEnd, kept_in: CrewRun | None) -> None
 
 
 def _cause_of(error: BaseException) -> BaseException:
-    """Return why a hook of ours stopped a model, else the error itself."""
+    """Return the error for which our hook stopped a model, else the error itself."""
     source = error.source if isinstance(error, HookAborted) else None
     return source if isinstance(source, BatonpassError) else error
 

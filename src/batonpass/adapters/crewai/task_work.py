@@ -13,7 +13,7 @@ from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.programs.agent_makeup import makeup
 
 FRAMEWORK: Final = "crewai"
-# What a message holds besides words: objects of a provider, and files, which no checkpoint can keep.
+# Parts of a message besides words: objects of a provider, and files, which no checkpoint can keep.
 _OBJECTS: Final = frozenset({"raw_tool_call_parts", "files"})
 
 

@@ -36,7 +36,7 @@ class FileAnswers:
         key = _signs(path, url)
         kept = self._kept.get(path)
         if kept is None or kept[0] != key or time.monotonic() > kept[1]:
-            # When it ends is counted from its beginning: what comes while it is read may be in it or not.
+            # Its end is counted from its beginning: a change while it is read may be in it or not.
             kept = key, time.monotonic() + _lasting(url), self._find(path)
             self._kept[path] = kept
             while len(self._kept) > _MOST:
@@ -80,5 +80,5 @@ def _sign(path: Path) -> tuple[int, int, int] | None:
         found = path.stat()
     except (OSError, ValueError):
         return None
-    # A log that is empty says what one that is missing says.
+    # An empty log means the same as a missing one.
     return (found.st_mtime_ns, found.st_size, found.st_ino) if found.st_size else None

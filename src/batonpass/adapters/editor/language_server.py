@@ -73,7 +73,7 @@ class LanguageServer:
         except InvalidValueError as error:
             sys.stderr.write(f"batonpass lsp: the stream cannot be read any more: {error}\n")
             return 1
-        # The client may still read what it asked for.
+        # The client may still read the answers that it asked for.
         self._questions.put(None)
         worker.join(_LAST_ANSWERS_WITHIN)
         return 0 if self._is_shut_down else 1
@@ -162,7 +162,7 @@ class LanguageServer:
             match method, params:
                 case "$/cancelRequest", {"id": str() | int() as id_}:
                     with self._lock:
-                        # Only what waits can be taken back; other ids would be kept for ever.
+                        # Only a waiting request can be taken back; other ids would be kept for ever.
                         self._cancelled |= {id_} & self._waiting
                 case "textDocument/didOpen", {"textDocument": {"uri": str(uri), "text": str(text), **rest}}:
                     if len(self._open) < _MOST_OPEN or uri in self._open:
@@ -178,7 +178,7 @@ class LanguageServer:
                 case _:
                     return
         except InvalidValueError as error:
-            # From here on we would not know what the editor shows; nothing is better than something wrong.
+            # From here on we would not know the editor's text; no answer is better than a wrong one.
             uri = _part(_part(params, "textDocument"), "uri")
             self._open.pop(uri, None)
             sys.stderr.write(f"batonpass lsp: a change was not understood: {error}\n")

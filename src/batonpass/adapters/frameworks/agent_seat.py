@@ -27,13 +27,13 @@ class AgentSeat:
     agent: str
     work: AgentWork
     ends: SeatEnd
-    kept: Sequence[Any] = ()  # of an attempt that goes on: what its model was given before
+    kept: Sequence[Any] = ()  # of an attempt that goes on: the earlier input of its model
     sender: "AgentSeat | None" = None
     source: Any = None  # the framework's object, from when it begins
     said: str = ""
     ended: bool = False
     refusal: BatonpassError | None = None  # why it could not begin
-    refused: list[str] = field(default_factory=list)  # what its model is told about tasks that nobody was given
+    refused: list[str] = field(default_factory=list)  # sentences for its model about tasks that nobody was given
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)  # tasks that others took from it
 
     def offer(self, to: str, task: str, ends: SeatEnd) -> "AgentSeat":

@@ -1,8 +1,8 @@
 """One agent of a framework at work: its run, its calls, and the handoffs that it makes.
 
 Everything here blocks on the ledger only, and runs no code of agents; adapters call it from a thread where they must
-not wait. If a run is only observed, no fault of ours stops the framework: the work goes on unrecorded, and the record
-says how many calls it missed. If a run is enforced, nothing happens that could not be judged and recorded.
+not wait. If a run is only observed, no error of the recorder stops the framework: the work goes on unrecorded, and the
+record says how many calls it missed. If a run is enforced, nothing happens that could not be judged and recorded.
 """
 
 import threading
@@ -47,7 +47,7 @@ from batonpass.relay import desk_of
 Done = TypeVar("Done")
 
 Makeup: TypeAlias = Mapping[str, object]
-BeginRun: TypeAlias = Callable[[Makeup | None], LiveRun]  # with what its agent is made of, as far as anybody knows
+BeginRun: TypeAlias = Callable[[Makeup | None], LiveRun]  # with the parts of its agent, as far as they are known
 
 DROPPED: Final = "the framework carries out one handoff of a turn, and dropped this one"
 
@@ -78,7 +78,7 @@ class AgentWork:
         self._lost = False
         self._lock = threading.Lock()
         self._briefing: str | None = None
-        self.resumed = False  # it goes on with what an earlier process had begun
+        self.resumed = False  # it goes on with work that an earlier process had begun
         self._ended: set[HandoffId] = set()  # handoffs of it that ended here: the same words are a new one
 
     @property
@@ -107,7 +107,7 @@ class AgentWork:
             try:
                 run = self._begin(self._ask_makeup(made_of))
             except Exception as error:
-                # Nobody knows what a policy says that cannot be read, so it stops everybody.
+                # A policy that cannot be read may forbid anything, so it stops everybody.
                 if self._enforced or isinstance(error, PolicyFileError):
                     raise
                 self._lost = True
@@ -174,7 +174,7 @@ class AgentWork:
     def ask(self, call: FrameworkCall) -> "tuple[Begun | None, Replayed | BatonpassError | None]":
         """Judge a call, and return how it goes on: it is made, and how it was begun; or its known result or refusal.
 
-        A fault of ours refuses an enforced call: nobody could judge it.
+        An error of the recorder refuses an enforced call, because nobody could judge it.
         """
         try:
             begun = self.begin(call)
@@ -347,7 +347,7 @@ class AgentWork:
         recognise(PendingCall(desk=desk, holding=holding, call=call, declared=call.declared))
 
     def _attempt(self, act: Callable[[], Done]) -> Done | None:
-        """Do something of ours beside the work. Only an enforced run hears of a failure; else there is no result."""
+        """Run a step of the recorder beside the work. Its errors stop only an enforced run; else there is no result."""
         try:
             return act()
         except Exception as error:

@@ -88,7 +88,7 @@ class FrameworkLedger:
         return self.mode is Mode.ENFORCED or (self.mode is None and bool(self.grants))
 
     def attempt(self, act: Callable[[], Done], *, enforced: bool | None = None) -> Done | None:
-        """Do something of ours; if that breaks, an observed program goes on, and None is returned.
+        """Run a step of the recorder; if it fails, an observed program goes on, and None is returned.
 
         Raises refusals, a policy that cannot be read, and any fault if it is enforced.
         """

@@ -34,7 +34,7 @@ from batonpass.handoff.tools.refusal_sentences import sentence_for
 
 Done = TypeVar("Done")
 
-# How an agent answers or goes elsewhere. They do nothing by themselves, and what follows from them is recorded.
+# How an agent answers or goes elsewhere. They do nothing by themselves, and their consequences are recorded.
 _ANSWERS: Final = frozenset({"finish_task", "set_model_response"})
 _CONTROL: Final = (transfer_to_agent, exit_loop)
 
@@ -85,7 +85,7 @@ class PlannedCall:
         return value if shown is None else shown[0]
 
     async def _safely(self, act: Callable[[], Done]) -> Done | None:
-        """Do something of ours in a thread. An observed program hears of no fault in it."""
+        """Run a step of the recorder in a thread. Its errors do not reach an observed program."""
         return await in_thread(lambda: self.ledger.attempt(act, enforced=self.seat.work.enforced))
 
     async def _transferred(self, value: Any) -> Any:

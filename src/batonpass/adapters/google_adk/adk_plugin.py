@@ -308,7 +308,7 @@ class AdkPlugin(BasePlugin):
             return None
 
     async def _safely(self, act: Callable[[], Done], *, enforced: bool | None = None) -> Done | None:
-        """Do something of ours in a thread. An observed program hears of no fault in it."""
+        """Run a step of the recorder in a thread. Its errors do not reach an observed program."""
         return await in_thread(lambda: self._ledger.attempt(act, enforced=enforced))
 
     def _leave_uncovered(self, seat: AgentSeat, request: LlmRequest) -> None:
@@ -332,7 +332,7 @@ class AdkPlugin(BasePlugin):
 
 
 def _made_of(agent: Any, asked: LlmRequest) -> Makeup:
-    # Templates and functions, as the agent was made: what becomes of them differs from task to task.
+    # Templates and functions, as the agent was made: the filled-in text differs from task to task.
     names = ("static_instruction", "global_instruction", "instruction")
     prompt = (getattr(agent, name, None) for name in names)
     return makeup(model=asked.model, prompt=prompt, tools=asked.tools_dict)

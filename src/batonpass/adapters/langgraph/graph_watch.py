@@ -37,7 +37,7 @@ class SeenRun:
     label: str | None = None  # the agent that its metadata name, which is inherited
     nodes: Counter[str] = field(default_factory=Counter)  # of a graph: how often each node has begun
     interrupted: bool = False  # of a graph: a node of it waits for somebody
-    held: BatonpassError | None = None  # of a graph: what we wait for, if we do
+    held: BatonpassError | None = None  # of a graph: the hold that we wait for, if we do
     ended: list[Ended] = field(default_factory=list)
     is_told: bool = True  # LangChain tells us of it; else we know only what its config says
 

@@ -49,7 +49,7 @@ class AgentNodes:
         def decorate(function: Function) -> Function:
             self._agents |= {agent: name, getattr(function, "__name__", agent): name}
 
-            # LangGraph reads the parameters of the function, and gives it what it asks for by name.
+            # LangGraph reads the parameters of the function, and passes arguments by name.
             if is_async(function):
 
                 @functools.wraps(function)

@@ -68,7 +68,7 @@ class RecordedRuns(AbstractCapability[Any]):
             _RESUMED.reset(resumed)
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - the framework's own
-        """Let an agent run, as a run of ours."""
+        """Let an agent run, and record it as a run."""
         work = await in_thread(lambda: self._begin(ctx))
         tokens = _WORK.set(work), _CALLER.set(None), _RESUMED.set(None)
         try:

@@ -253,7 +253,7 @@ class _Building(Struct, kw_only=True):
         known = self.links.get(link.agent, link)
         if _SUREST[link.how] < _SUREST[known.how]:
             known, link = link, known
-        # The surest link decides about the call; the other may fill in what it lacks.
+        # The surest link decides about the call; the other may fill in missing parts.
         self.links[known.agent] = replace(
             known, agent_type=known.agent_type or link.agent_type, status=known.status or link.status
         )

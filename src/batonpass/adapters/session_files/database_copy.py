@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from batonpass.adapters.session_files.session_values import SkippedLine
 
-_BESIDE: Final = ("-wal", "-journal")  # what was written and is not in the file yet
+_BESIDE: Final = ("-wal", "-journal")  # with writes that are not in the file yet
 _ATTEMPTS: Final = 5
 
 

@@ -90,7 +90,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     at: datetime
     uuid: str
     cwd: str | None = None
-    command: str | None = None  # what it runs in a shell
+    command: str | None = None  # the line that it runs in a shell
     target: str | None = None  # the only file that it is to change, as the agent spells it
     reads: bool = False  # changes nothing that outlives the session
     delegates: bool = False  # starts a sub-agent
@@ -108,7 +108,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     uuid: str
     text: str
     patches: tuple[FilePatch, ...] = ()  # with paths as the agent spells them, absolute if it is known from where
-    denied: str | None = None  # who or what denied the call, if it was not made
+    denied: str | None = None  # the person or mechanism that denied the call, if it was not made
     unknown: bool = False  # the program died during the call: the text reports that and is no outcome
 
 

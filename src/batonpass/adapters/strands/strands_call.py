@@ -200,7 +200,7 @@ class StrandsCall:
         return ToolResultEvent({"toolUseId": name, "status": status, "content": [{"text": text}]})
 
     async def _safely(self, act: Callable[[], Done]) -> Done | None:
-        """Do something of ours in a thread. An observed program hears of no fault in it."""
+        """Run a step of the recorder in a thread. Its errors do not reach an observed program."""
         return await in_thread(lambda: self.ledger.attempt(act, enforced=self.seat.work.enforced))
 
     @contextlib.contextmanager

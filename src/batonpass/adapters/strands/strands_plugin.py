@@ -268,7 +268,7 @@ class StrandsPlugin(Plugin, MultiAgentPlugin):
             yield event
 
     async def _safely(self, act: Callable[[], Done], *, enforced: bool | None = None) -> Done | None:
-        """Do something of ours in a thread. An observed program hears of no fault in it."""
+        """Run a step of the recorder in a thread. Its errors do not reach an observed program."""
         return await in_thread(lambda: self._ledger.attempt(act, enforced=enforced))
 
 

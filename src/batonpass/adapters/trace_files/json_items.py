@@ -15,7 +15,7 @@ from msgspec import Struct
 from batonpass.adapters.session_files.json_lines import LONGEST, UNREADABLE, raw_lines
 from batonpass.adapters.session_files.session_values import SkippedLine
 
-_LOOKED_AT: Final = 32  # lines, before it is decided what the file is
+_LOOKED_AT: Final = 32  # lines, before the kind of the file is decided
 _CHUNK: Final = 1 << 20
 _LONGEST_NAME: Final = 64
 _DEEPEST: Final = 16  # lists of values inside of lists of values; telemetry has three

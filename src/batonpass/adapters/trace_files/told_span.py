@@ -15,7 +15,7 @@ class SpanKind(StrEnum):
     TOOL = "tool"
     MODEL = "model"
     TRANSFER = "transfer"
-    OTHER = "other"  # only what is above and below it counts
+    OTHER = "other"  # only the spans above and below it count
 
 
 class ToldSpan(Struct, frozen=True, kw_only=True, array_like=True):
@@ -32,7 +32,7 @@ class ToldSpan(Struct, frozen=True, kw_only=True, array_like=True):
     given: str | None = None  # arguments or messages, as JSON
     result: str | None = None  # of a tool or an agent its words; of a model its messages, as JSON
     model: str | None = None
-    version: str | None = None  # of what wrote it
+    version: str | None = None  # of the program that wrote it
 
 
 encode_span: Final = msgspec.msgpack.Encoder().encode

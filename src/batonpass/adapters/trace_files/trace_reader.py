@@ -23,7 +23,7 @@ _KEPT: Final = 1000
 class NamedSource(SessionReader):
     """A reader of files that a person names, on the command line or in a program."""
 
-    source: ClassVar[str]  # what is named, as a command's help says it
+    source: ClassVar[str]  # the kind of its input, as a command's help says it
     may_fork: ClassVar[bool] = False
 
     def __init__(self, sources: Sequence[str]) -> None:

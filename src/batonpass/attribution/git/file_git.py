@@ -223,7 +223,7 @@ class Repository(Struct, frozen=True):
         name, line, number = "", 0, 0
         for text in printed.split("\n"):
             if text.startswith("\t"):
-                # Git tells of a commit once, and again only what differs: the name of the file in it.
+                # Git tells of a commit once, and later only the difference: the name of the file in it.
                 if facts or name not in known:
                     known[name] = {**known.get(name, {}), **facts}
                 found[number] = CommitLine(commit=name, line=line, headers=known[name])

@@ -125,7 +125,8 @@ class Search:
             # A very frequent line is not distinctive, and comparing all its places with each other takes too long.
             if (times := counts[self._lines[index]]) <= _FREQUENT:
                 self._look_for(index, times)
-        # What a change wrote at an unknown place arrives once. Seen again, somebody may have typed a part of it again.
+        # Text that a change wrote at an unknown place arrives once. If it is seen again, somebody may have typed a part
+        # of it again.
         for fragment in self._arrived.values():
             fragment.held_by, fragment.is_seen = 1, True
         for index, claims in self._claims.items():

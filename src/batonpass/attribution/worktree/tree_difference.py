@@ -46,7 +46,7 @@ class Look(Struct, frozen=True, kw_only=True):
     versioned: bool = True  # whether git was asked
     until: str | None = None  # without git: paths from this one on were not looked at
     blind: str | None = None  # the reason if nothing was seen
-    notes: tuple[str, ...] = ()  # says what was not looked at
+    notes: tuple[str, ...] = ()  # names the files that were not looked at
 
 
 class Difference(Struct, frozen=True, kw_only=True):

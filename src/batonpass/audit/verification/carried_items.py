@@ -104,7 +104,7 @@ class CarriedItems(Struct):
                 self._learn(receipt, body.carries)
                 self.offers[body.handoff] = body.carries
             case HandoffRevised() as body:
-                # It can bring new items along: what came with an answer.
+                # It can bring new items along: those that came with an answer.
                 self._learn(receipt, body.carries)
                 self.offers[body.handoff] = (*self.offers.get(body.handoff, ()), *body.carries)
             case HandoffAccepted() as body:

@@ -58,7 +58,7 @@ class SealedPart:
         try:
             outline = outline_receipt(stored.payload)
         except (InvalidValueError, NewerVersionError):
-            return None  # the full check reports what is wrong
+            return None  # the full check reports the damage
         # Relay receipts enrol and revoke keys; they are few and always checked.
         if outline.root is None or outline.root in self.roots:
             return None

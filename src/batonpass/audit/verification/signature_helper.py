@@ -29,7 +29,7 @@ def read_frame(pipe: BinaryIO) -> bytes:
 
 def encode_questions(questions: list[Question]) -> bytes:
     """Return questions as bytes for another process of the same interpreter."""
-    # Not msgspec, which would be most of what a helper imports. Both ends are the same program, and the pipe is ours.
+    # Not msgspec, which would be most of a helper's imports. Both ends are the same program, and the pipe is ours.
     # Version 3 and later search for repeated objects to write them once, and there are hardly any.
     return marshal.dumps(questions, 2)
 

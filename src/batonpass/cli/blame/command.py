@@ -346,7 +346,7 @@ def _say_porcelain(where: str, *, every: bool) -> None:
         except StoreUnavailableError:
             if find_ledger(path, given_ledger()) is not None:
                 raise
-            # An editor shows at least what git tells.
+            # An editor shows at least the answer of git.
             store = stack.enter_context(nothing_recorded())
         printed = porcelain_in(store, path, lines, every=every)
     click.echo(b"".join(line + b"\n" for line in printed), nl=False)

@@ -13,7 +13,7 @@ from typing import Final
 HOOK: Final = "commit-msg"
 POST_COMMIT: Final = "post-commit"
 PRE_PUSH: Final = "pre-push"
-# What git passes on to each that we use. What a push says on its input belongs to the hook that was there before.
+# The arguments that git passes to each hook. The input of a push belongs to the hook that was there before.
 _PASSED: Final = {HOOK: ' "$1"', POST_COMMIT: " </dev/null", PRE_PUSH: ' "$1" </dev/null'}
 _WITHOUT: Final = {
     HOOK: "this commit continues without our trailers",

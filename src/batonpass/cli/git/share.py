@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from batonpass.relay import Relay
 
 MOST_COMMITS: Final = 5_000  # that are named at once
-_MOST_PUSHED: Final = 200  # of a push: what is older has its notes already, or was not made here
+_MOST_PUSHED: Final = 200  # of a push: older commits have their notes already, or were not made here
 _FETCH: Final = "remote.{remote}.fetch"
 
 

@@ -80,7 +80,7 @@ def fidelity_words(carriage: Carriage) -> str:
     """Return the share of upstream items that arrived, and where the others were left, in words."""
     if not carriage.upstream:
         return "nothing was known upstream"
-    # Rounded down: only what is whole is 100 %.
+    # Rounded down: only a complete carriage is 100 %.
     share = f"{math.floor(carriage.fidelity * 100)} %: {carriage.kept} of {counted(carriage.upstream, 'item')} upstream"
     losses = [
         f"hop {hop.number} {' and '.join(parts)}"

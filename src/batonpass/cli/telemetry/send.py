@@ -34,7 +34,7 @@ def send(endpoint: str | None, *, once: bool, words: bool, as_json: bool) -> Non
     found = settings()
     if found.home is None:
         raise click.UsageError("a ledger in memory cannot remember how much was sent")
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what failed is told below, once
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # a failure is told below, once
     with opened_relay() as relay:
         with relay.store.view() as view:
             ledger = view.info().id

@@ -22,7 +22,7 @@ class KeptContent(Value, frozen=True, kw_only=True):
     sha256: Digest  # of the body alone, as an artifact declares it
     digest_ok: bool  # salt and body still have the digest to which their receipt committed
     media_type: str | None = None  # the type of the bytes, as far as the relay knows
-    fault: str | None = None  # why the bytes cannot be read as what they are declared to be
+    fault: str | None = None  # why the bytes cannot be read as their declared type
     text: str | None = None  # the words of a small text, if somebody refers to a part of it
     rows: int | None = None  # of a table, without its header
 

@@ -162,7 +162,7 @@ def _plain(text: str) -> str:
     return " ".join(letters.replace(".", "").strip(_AROUND).split())
 
 
-# The field that says what an item is about. Its reason, where it has one, does not replace it.
+# The main field of each kind of item. Its reason, where it has one, does not replace it.
 _TEXT: Final[Mapping[type[ItemValue], str]] = MappingProxyType(
     {
         Exclusion: "text",

@@ -42,7 +42,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "medicine": "diagnos patient dosage prescription clinic",
     "telephone": "phone telephon dial voicemail mobile-phone hotline on-his-mobile on-her-mobile by-phone the-phone",
 }
-# What a task begins with says more than a word in it: one of these is enough.
+# The first word of a task says more than a word in it: one of these is enough.
 _VERBS: Final[Mapping[str, str]] = {
     verb: field
     for field, verbs in {
@@ -180,7 +180,7 @@ def _barred(said: str, task: str) -> str | None:
     if not (found := _BARRED.search(said)):
         return None
     asked = _NOT_ASKED.sub(" ", task)
-    # What an agent has not, no part of a task may need. What it does not do, the task must not order.
+    # No part of a task may need a thing that the agent lacks, or order work that it does not do.
     words = (
         _WORD.findall(asked)
         if found.group().startswith(("has no", "have no", "no ", "without"))

@@ -79,7 +79,7 @@ class CallFacts(Value, frozen=True, kw_only=True):
     tool: str
     kin: tuple[str, ...] = ()  # other names by which rules that hold or deny mean this tool
     door: DoorName | None = None
-    used: UsedOn | None = None  # what the tool is used on; None: nothing that can be named, or no rule asks
+    used: UsedOn | None = None  # the objects of the call; None: none has a name, or no rule asks
     reads: bool = False
     action: str | None = None  # its action as a grant names it, if the tool declares one
     target: str | None = None

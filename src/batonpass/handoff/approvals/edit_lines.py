@@ -12,12 +12,12 @@ from batonpass.handoff.files.replaced_file import Stand, StandingFile, split_lin
 from batonpass.handoff.tools.whole_write import WholeWrite
 from batonpass.model.base.visible import visible
 
-# What an editor takes out and puts in, as agents name it.
+# The arguments for the removed and the new text, as agents name them.
 EDIT_NAMES: Final = (
     *(("old_string", "new_string"), ("old_str", "new_str"), ("oldString", "newString")),
     *(("old_text", "new_text"), ("before", "after")),
 )
-_AROUND: Final = 3  # lines that are shown before and after what changes
+_AROUND: Final = 3  # lines that are shown before and after a change
 _FOUND: Final = {
     Stand.NONE: "a new file",
     Stand.BINARY: "the file that is there is not text; all of it goes",

@@ -59,7 +59,7 @@ class PendingCall(Struct, kw_only=True):
     gates: tuple[GateDecision, ...] = ()  # decisions that would have held or denied it
     at: datetime | None = None  # the time of all checks of this call; see `present`
     looks: Looks = field(default_factory=dict)  # where the paths in its arguments lead, each looked up once
-    flags: list[str] = field(default_factory=list)  # codes of what would have stopped it if it were enforced
+    flags: list[str] = field(default_factory=list)  # codes of the rules that would have stopped it if it were enforced
     reasons: list[str] = field(default_factory=list)  # the same as sentences
     put_off: Callable[["PendingCall"], None] | None = None  # a check that only a refusal or a hold needs
 

@@ -35,7 +35,7 @@ def judged(desk: Desk, names: Sequence[str], tried: Call) -> Content:
 
 
 UNTRUSTED_ARGUMENT = "argument.untrusted"
-UNDECLARED_TOOL = "tool.undeclared"  # a model called what may do harm, and nobody declared whether it does
+UNDECLARED_TOOL = "tool.undeclared"  # a model called a tool that may do harm: it is undeclared
 
 _requested_plainly: Final = unchecked_maker(ToolRequested)
 

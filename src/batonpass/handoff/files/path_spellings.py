@@ -38,7 +38,7 @@ _FEW: Final = 100  # arguments
 
 # Where a path leads, and the file that is there; None if there is nothing.
 Look: TypeAlias = tuple[str, os.stat_result | None]
-# What was found for one call, by directory and path: looked up once, so that every check sees the same file.
+# The files of one call, by directory and path: looked up once, so that every check sees the same file.
 Looks: TypeAlias = dict[tuple[str, str], Look]
 
 

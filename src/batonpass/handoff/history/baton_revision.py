@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from batonpass.model.base.ids import PrincipalId
 
-# How often whoever works looks for what another process wrote. What this process wrote is seen at once.
+# How often an agent at work looks for revisions of other processes. Those of this process are seen at once.
 LOOK_EVERY: Final = timedelta(seconds=5)
 
 
@@ -18,7 +18,7 @@ class BatonRevision(Struct, frozen=True, kw_only=True):
     by: PrincipalId  # who refuted or redid it
     at: datetime
     fallen: tuple[str, ...]  # each item that no longer stands and why, as a sentence
-    replaced_by: tuple[str, ...]  # names of what was delivered instead
+    replaced_by: tuple[str, ...]  # names of the results in their place
 
     @property
     def text(self) -> str:

@@ -58,7 +58,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     taint: tuple[Source, ...] = ()  # sources that came with the offer or with an answer
     endorsed: frozenset[Source] = frozenset()  # those that people endorsed on the handoff
     terms: Signed[Terms] | None = None  # its terms, if this process made it
-    policy: HandoffPolicy | None = None  # what its sender demands besides the policy of the relay
+    policy: HandoffPolicy | None = None  # the demands of its sender, besides the policy of the relay
     tampered: bool = False  # its task, its brief or an answer does not match the digest in its receipt
 
 

@@ -99,7 +99,7 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
 
 
 def _read(view: LedgerView, done: Iterable[Receipt], attempts: int, stream: StreamId) -> Resumption:
-    # The next attempt does not wait for what these runs began, so no call counts as still open.
+    # The next attempt does not wait for calls of these runs, so none counts as still open.
     calls = Calls()
     held: dict[CallId, ToolHeld] = {}
     messages: ContentRef | None = None

@@ -392,7 +392,7 @@ class LiveRun(RunCalls, RunNotes):
         Name it by its id, the end of its id, or its agent. Raises `NotFoundError` and `AmbiguousIdError`.
         """
         holding = self._holding
-        # What an earlier attempt, or an earlier process, handed off is its own too.
+        # Handoffs of an earlier attempt, or an earlier process, are its own too.
         made = holding.handed_off.union(child.id for child in holding.resumption.children)
         if handoff in made:  # a whole id is that of one handoff: the others need not be read
             return self._made(HandoffId(handoff))

@@ -106,7 +106,7 @@ class ThreadInheritance(Generic[Value]):
         # `context.run` says itself in which context it works.
         if not isinstance(getattr(work, "__self__", None), Context):
             work = functools.partial(self._work_with, value, work)
-        # Nothing is current meanwhile: a worker that this submit starts also does what others submit later.
+        # Nothing is current meanwhile: a thread that this submit starts also works for later submits of others.
         token = self._variable.set(None)
         try:
             return plain(pool, work, *args, **kwargs)

@@ -31,7 +31,7 @@ NOT_RECORDED: Final = "outputs.unrecorded"
 
 _VALUE: Final = attrgetter("value")
 
-# What names a file, and is no sentence: a path, or a name with an ending.
+# A name of a file, and no sentence: a path, or a name with an ending.
 _FILE: Final = re.compile(r"(?:[\w.~@+-]+/)+[\w.@+-]+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
 
 
@@ -44,7 +44,7 @@ def find_untouched(desk: Desk, holding: Holding) -> tuple[str, ...]:
     missing = _left(expected, holding.changed)
     if not missing:
         return ()
-    # Only now is anything read: most runs change themselves what they should.
+    # Only now is anything read: most runs have changed the expected files themselves.
     with desk.store.view() as view:
         return _left(missing, {*_targets_of_calls(view, _runs_below(view, holding))})
 
@@ -107,7 +107,7 @@ def _claimed(holding: Holding) -> Iterator[str]:
     reported = () if holding.report is None else holding.report.completed
     noted = [item.value for item in holding.found() if isinstance(item.value, WorkItem)] if holding.notes else []
     for work in (*reported, *noted):
-        # What somebody has verified is no claim any more.
+        # A verified output is no claim any more.
         if not work.verified:
             yield from (output for output in work.outputs if _FILE.fullmatch(output))
 
@@ -139,7 +139,7 @@ def _words_of_calls(view: LedgerView, runs: Iterable[RunId]) -> Iterator[str]:
 def _targets_of_calls(view: LedgerView, runs: Iterable[RunId]) -> Iterator[str]:
     for call in _changing(view, runs):
         yield from _words(view, call, TARGET)
-        with suppress(InvalidValueError):  # verification reports what cannot be read
+        with suppress(InvalidValueError):  # verification reports an unreadable content
             yield from (change.path for change in read_file_changes(view, call))
 
 

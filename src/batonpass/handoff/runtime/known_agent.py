@@ -1,4 +1,4 @@
-"""Whether anybody knows the agent that workers are to run: a misspelled name would wait for ever."""
+"""Whether the agent that workers are to run is known: a misspelled name would wait for ever."""
 
 from difflib import get_close_matches
 from typing import Final

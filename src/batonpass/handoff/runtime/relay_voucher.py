@@ -92,7 +92,7 @@ def _kept(
     try:
         statement = decode_part(kept, RelayEnrolment)
     except GrantError:
-        return None  # `batonpass ledger verify` says what happened to it
+        return None  # `batonpass ledger verify` finds the damage
     said = statement.said
     if (said.ledger, said.relay, said.public_key) != (info.id, body.relay, body.public_key):
         return None

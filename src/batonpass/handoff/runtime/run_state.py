@@ -74,7 +74,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     attempts_allowed: int | None = None  # by themselves, if its offer says how often a failure is tried again
     tried_again_after: timedelta | None = None  # it has failed, and waits so long for its next attempt
     latest: datetime | None = None  # the latest time that it has seen
-    resumed: bool = False  # an earlier process is gone, and we take over what it left
+    resumed: bool = False  # an earlier process is gone, and we take over its work
     keys_made: set[Digest] = field(default_factory=set)  # keys of calls that other processes made for this run
     replaying: bool = False  # it is finished, and only replays the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
@@ -83,9 +83,9 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     refutations: int = 0  # refuted results in its tree, as last read
     looked_for_news: datetime | None = None  # when it last looked whether its baton was revised
     told_verdicts: list[ReceiptId] = field(default_factory=list)  # on what came along to it, as they were numbered
-    looked_for_fates: datetime | None = None  # when an offer last looked what became of what came along
+    looked_for_fates: datetime | None = None  # when an offer last looked for the fates of inherited items
     inherits_fallen: bool = False  # something that came along no longer stands, as an offer last read
-    scans: dict[ContentId, tuple[ScanFound, ...]] = field(default_factory=dict)  # what the scan found in items
+    scans: dict[ContentId, tuple[ScanFound, ...]] = field(default_factory=dict)  # findings of the scan in items
     relaxed: set[ContentId] = field(default_factory=set)
     claims_work: bool = False  # it recorded work as done
     report: Report | None = None
@@ -104,7 +104,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     last_call: CallId | None = None
     saved: ReceiptId | None = None  # the receipt of its own last checkpoint
     thought: Thought | None = None  # the last message of its model, if its door knows it
-    use: Use = field(default_factory=Use)  # how it used its grant, and what was refused
+    use: Use = field(default_factory=Use)  # how it used its grant, and its refused calls
     first_look: "Look | None" = None  # the files at its beginning, if they are watched
     looked_at: datetime | None = None
     went_outside: bool = False  # a command changed files that it may not write
@@ -115,7 +115,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     # Calls that people denied in earlier root runs of its session: by tool and arguments, who denied them.
     denied_before: Mapping[tuple[str, bytes], PrincipalId] = field(default_factory=dict)
     used_up: set[Digest] = field(default_factory=set)  # keys of calls that it made: an approval covers a call once
-    stops_harm: bool = False  # a model works: what does harm waits for a person, also if the run is observed
+    stops_harm: bool = False  # a model works: harmful calls wait for a person, also if the run is observed
     stays_open: bool = False  # its program goes on while a call is held, so it cannot be suspended
     taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -24,7 +24,7 @@ from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
-# The run is not over: it goes on from what it recorded.
+# The run is not over: it goes on from its record.
 _UNFINISHED: Final = frozenset({RunState.OPEN, RunState.SUSPENDED})
 _GENERATIONS: Final = 1000
 

@@ -71,7 +71,7 @@ def acknowledge(desk: Desk, holding: Holding, number: int | None) -> None:
         return
     desk.revised.discard(handoff)
     bodies = [one.body for one in chosen if isinstance(one.body, HandoffRevised)]
-    # Before it is acknowledged: what is read from now on may come from outside.
+    # Before it is acknowledged: content that is read from now on may come from outside.
     take_in(desk, holding, [source for body in bodies for source in body.taint], handoff=handoff)
     fill_gap(desk, holding)
     last = chosen[-1]

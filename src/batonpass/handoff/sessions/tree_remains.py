@@ -110,7 +110,7 @@ class Left(Struct):
     in_flight: list[InFlight] = field(default_factory=list)
     caches: list[CachedResult] = field(default_factory=list)
     checks: list[OpenCheck] = field(default_factory=list)
-    pruned: dict[str, datetime] = field(default_factory=dict)  # what people took out, and when
+    pruned: dict[str, datetime] = field(default_factory=dict)  # items that people took out, and when
     pending: tuple[HandoffId, ...] = ()  # in other trees, in flight when this one began
     fallen: dict[Saying, str] = field(default_factory=dict)  # decisions of results that no longer stand, and why
 
@@ -252,7 +252,7 @@ class _Tree:
         redone = known is not None and known.fate is ItemFate.SUPERSEDED
         tried = isinstance(said.value, RejectedPath) and known is not None and known.fate is ItemFate.STALE
         if tried:
-            return False  # what it tried, it has tried
+            return False  # a rejected path was tried, whatever came later
         if isinstance(said.value, Decision) and not redone:
             left.fallen[said.value, said.by, said.at] = why
             left.said.append(said)

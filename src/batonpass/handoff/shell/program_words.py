@@ -10,7 +10,7 @@ from batonpass.handoff.shell.command_text import SimpleCommand
 
 Use: TypeAlias = tuple[str, Access | None]  # a word, and what is done to the file that it names; None: unknown
 
-# These run, fetch or remove what another of their words names.
+# These run, fetch or remove the thing that another of their words names.
 WRAPPERS: Final = frozenset(
     [
         "alias",

@@ -46,7 +46,7 @@ class Declared:
     """The declaration of a tool. The defaults assume nothing good about it."""
 
     name: str
-    target: Callable[[Mapping[str, Any]], str | None] | None = None  # from the arguments: what a call acts on
+    target: Callable[[Mapping[str, Any]], str | None] | None = None  # from the arguments: the object of a call
     action: str | None = None  # as a grant names it; None: read or write
     idempotent: bool = False  # repeating a call with the same key has one effect, so it may be repeated when in doubt
     reversible: bool | None = None  # None: nobody said
@@ -57,8 +57,8 @@ class Declared:
     cache_for: timedelta | None = None  # how long a result is given again, in the same session or series
     credential: str | None = None  # the name of the credential that it uses
     effect: EffectKind | None = None  # the kind of thing that a call changes, besides files that it names
-    named: str | None = None  # what a grant names, instead of the tool, if a call names nothing that it changes
-    shown: str | None = None  # what people see of such a call, instead of its arguments
+    named: str | None = None  # the name in a grant, instead of the tool's, if a call has no target
+    shown: str | None = None  # the text that people see of such a call, instead of its arguments
     fills: tuple[str, ...] = ()  # arguments that the tool fills for its caller: passed by reference
     unsound: tuple[str, str] | None = None  # the field, and why no enforced run may make this call
     any_file: bool = False  # it may change any file, so the work tree is compared before and after

@@ -11,11 +11,11 @@ _TEXTS: Final = frozenset(["content", "contents", "filecontent", "filecontents",
 _VERBS: Final = frozenset(["create", "overwrite", "save", "write"])
 # Such a tool writes a part of a file, or its words mean something else.
 _PARTS: Final = frozenset(["append", "cell", "edit", "insert", "line", "lines", "patch", "prepend", "replace", "stdin"])
-# They change nothing about what is written. Any other argument may: an offset, a branch, a server.
+# They do not change the written text. Any other argument may: an offset, a branch, a server.
 _BESIDE: Final = frozenset(["description", "encoding", "explanation", "instructions", "overwrite"])
 _MODES: Final = frozenset(["overwrite", "rewrite", "w", "write"])
 _EDITORS: Final = frozenset(["edit", "editor"])
-_COMMAND: Final = "command"  # of a tool that can do several things: what it is to do
+_COMMAND: Final = "command"  # of a tool that can do several things: the chosen one
 _MODE: Final = "mode"
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 

@@ -23,7 +23,7 @@ from batonpass.records.inheritance import find_later_roots
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
-# Not a held one: what it says now is what an approver was shown.
+# Not a held one: an approver was shown its present inputs.
 _TOLD: Final = frozenset({State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
 

@@ -242,7 +242,7 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     """
     desk, holding = pending.desk, pending.holding
     if holding.baton is not None and holding.baton.fates:
-        pending.fates = holding.baton.fates  # of what it was told itself, also about an earlier session
+        pending.fates = holding.baton.fates  # those that it was told itself, also about an earlier session
     # In a tree with a refuted result, the fate of items can change without a new verdict: a redone result is delivered.
     reads = pending.reads or holding.stated is None or holding.refutations > 0
     reads = (

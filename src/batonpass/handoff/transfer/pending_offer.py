@@ -52,7 +52,7 @@ class PendingOffer(Struct, kw_only=True):
     lineage: Lineage | None = None  # read only if a policy needs it
     decision: GateDecision | None = None  # the decision that holds it
     given: Given = NOTHING_GIVEN  # the grant that goes with it
-    flags: list[str] = field(default_factory=list)  # codes of what would have stopped it if it were enforced
+    flags: list[str] = field(default_factory=list)  # codes of the rules that would have stopped it if it were enforced
 
     def again(self) -> "PendingOffer":
         """Return the same offer at its beginning. This time the tree is read."""

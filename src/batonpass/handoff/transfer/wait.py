@@ -75,7 +75,7 @@ def leave(desk: Desk, holding: Holding, error: BaseException | None) -> bool:
             desk.recording.record(holding.working, RunSuspended(run=holding.id, call=CallId(error.call)))
         return is_own
     with desk.store.view() as view:
-        # The error may come from far below. What we wait for is our own handoff on the way down to it.
+        # The error may come from far below. We wait for our own handoff on the way down to it.
         step = None if named is None else find_step_below(view, holding.id, HandoffId(named))
         # If that one does not wait itself, it would let us go on at once, to the same error, for ever.
         if step is None or is_wait_over(view, step, WaitUntil.DECIDED):

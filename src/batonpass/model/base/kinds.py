@@ -92,7 +92,7 @@ class Kind(StrEnum):
 class WebhookChange(StrEnum):
     """The new state of a webhook. The text is signed, so it is forever."""
 
-    ADDED = "added"  # from here on it is told what is recorded
+    ADDED = "added"  # from here on it gets receipts
     ROTATED = "rotated"  # it has a new secret; the one before is used beside it for a while
     FAILED = "failed"  # nobody answered for so long that it is not tried any more
     RESUMED = "resumed"  # it is tried again, from where it stopped

@@ -111,8 +111,8 @@ class OpenCheck(Struct, frozen=True, kw_only=True):
     handoff: HandoffId | None = None  # None: no handoff, but work that a root recorded
     untouched: tuple[str, ...] = ()  # targets that should have changed, and did not
     unrecorded: tuple[str, ...] = ()  # files that are said to be made, without a recorded effect
-    outputs: tuple[str, ...] = ()  # what is said to be made
-    fallen: tuple[str, ...] = ()  # why what it was made from no longer stands
+    outputs: tuple[str, ...] = ()  # the outputs that are claimed
+    fallen: tuple[str, ...] = ()  # why its inputs no longer stand
     source: Carried | None = None
 
     @property
@@ -174,7 +174,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
     in_flight: tuple[InFlight, ...] = ()
     caches: tuple[CachedResult, ...] = ()
     checks: tuple[OpenCheck, ...] = ()  # work that nobody has verified
-    contradictions: tuple[Contradiction, ...] = ()  # in what is inherited, the newest side first
+    contradictions: tuple[Contradiction, ...] = ()  # among inherited items, the newest side first
     bytes: int = 0  # size of everything inherited, as it is recorded
 
     @property

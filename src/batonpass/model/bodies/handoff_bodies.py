@@ -77,7 +77,7 @@ class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on, and that are neither verified nor waived
     fates: tuple[CarriedFate, ...] = ()  # of carried items whose result no longer stands
     replaces: HandoffId | None = None  # an earlier offer of the same task, whose inputs have changed since
-    flags: tuple[str, ...] = ()  # such as `would_hold.RULE`: what would have stopped it if it were enforced
+    flags: tuple[str, ...] = ()  # such as `would_hold.RULE`: it would have stopped it if it were enforced
     rule: str | None = None  # the rule that holds it
     gate: Gate | None = None  # who must approve
     until: datetime | None = None  # denied then, if nobody has approved

@@ -66,7 +66,7 @@ class ToolRequested(Struct, frozen=True, kw_only=True, omit_defaults=True):
     idempotent: bool = False  # declared: made twice with the same key, it has one effect
     reversible: bool = False
     reads: bool = False  # declared to change nothing
-    flags: tuple[str, ...] = ()  # such as `would_deny.RULE`: what would have stopped it if it were enforced
+    flags: tuple[str, ...] = ()  # such as `would_deny.RULE`: it would have stopped it if it were enforced
     tiers: tuple[str, ...] = ()  # how much harm it can do, as its tool declares
     credential: Digest | None = None  # of the secret that it uses, keyed with the tree's secret
     charges: tuple[Charge, ...] = ()  # to the limits that apply, counted before the call

@@ -159,7 +159,7 @@ class Like(Struct, frozen=True):
             require_readable("matches", require_instance("matches", part, str))
         if sum(map(len, self.parts)) > LONGEST:
             raise InvalidValueError("matches", f"has more than {LONGEST:,} characters")
-        # Two `*` side by side mean what one means.
+        # Two `*` side by side mean the same as one.
         first, *middle, last = self.parts
         force_setattr(self, "parts", (first, *filter(None, middle), last))
 

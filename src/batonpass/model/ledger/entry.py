@@ -43,7 +43,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     touches: tuple[Touch, ...] = ()
     within: tuple[Within, ...] = ()  # limits that must hold after its charges are counted; else it is not written
     token: int | None = None  # of the lease under which a worker takes a handoff; None if no lease is needed
-    premise: Premise | None = None  # what its writer knew
+    premise: Premise | None = None  # the knowledge of its writer, which the commit checks
     after: Mark | None = None  # acknowledged before: a store without this receipt was rewound, and takes nothing
 
     def __post_init__(self) -> None:

@@ -23,8 +23,8 @@ class RemarkKind(StrEnum):
     COMMITTED = "committed"  # a recorded call made this commit, or brought it in; the name is git's
     REFUTED = "refuted"  # a result in this tree was refuted; the name is the root run
     ACKNOWLEDGED = "acknowledged"  # a person acknowledged a finding in this tree; the name is the root run
-    PRUNED = "pruned"  # a person took things out of what this root leaves to the next session; the name is the root run
-    RULED = "ruled"  # somebody ruled on what was held; the name is who
+    PRUNED = "pruned"  # a person took items out of the remains of a root; the name is the root run
+    RULED = "ruled"  # somebody ruled on a hold; the name is theirs
     ALARM = "alarm"  # an alarm about an agent was raised, acknowledged or cleared; the name is the agent
     TOKEN = "token"  # noqa: S105 - a token was added or revoked; the name is its id
 

@@ -21,7 +21,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     require: Mapping[Relation, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # else refused
     verified_only: bool = False  # nobody may build on a result that is neither verified nor waived
     asks: bool = False  # a receiver with a doubtful baton asks; otherwise only `would_ask` is recorded
-    questions: int = 1  # the most for one handoff about what is only doubtful; what blocks is asked until it is settled
+    questions: int = 1  # the most for one handoff about doubts; blocking problems are asked about until settled
     hops_between_questions: int = 5
     oldest: timedelta | None = None  # the greatest age of a claim
     max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
@@ -31,7 +31,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     allowed_agents: Collection[str] | None = None  # ids of possible receivers; None: everybody, (): nobody
     known_agents: bool = False  # refuse work for workers to an agent that nobody registered, introduced or ran
     refuse_loops: bool = False  # refuse a task that its receiver already got further up, and waits for
-    sanitize_context: bool = True  # scan free text; what looks like an injection is quarantined
+    sanitize_context: bool = True  # scan free text, and quarantine text that looks like an injection
     trust_degradation: bool = True  # a sender's words have a model's label, even if they repeat the human's
 
     def __post_init__(self) -> None:

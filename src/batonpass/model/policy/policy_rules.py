@@ -263,7 +263,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     approvers: Mapping[PrincipalId, ApproverScope] = field(
         default_factory=lambda: MappingProxyType({})
     )  # what each approver may approve; empty: every person may approve everything
-    commit_endorses: bool = True  # whoever commits what a tainted run wrote endorses it
+    commit_endorses: bool = True  # a person who commits files of a tainted run endorses them
     renew_every: int | None = None  # after every so many hops a person must renew the grant
     renewal: Gate = Gate.APPROVE  # `approve`: a person renews; `deny`: the chain ends there
     allowed_agents: tuple[str, ...] | None = None  # patterns; None: all

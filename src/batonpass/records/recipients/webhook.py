@@ -19,7 +19,7 @@ class WebhookRecord(Struct, frozen=True, kw_only=True):
     id: WebhookId
     relay: RelayId  # the relay that has its secret, and delivers
     receipt: ReceiptId  # that added it
-    position: int | None  # of that receipt: it is told of what comes after
+    position: int | None  # of that receipt: it gets those after it
     url: str | None  # None: somebody erased it
     kinds: tuple[str, ...]
     added_by: PrincipalId

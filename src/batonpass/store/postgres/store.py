@@ -200,7 +200,7 @@ class PostgresStore:
             raise StoreShutError("this ledger was closed; open it again")
 
     def _require_current(self) -> None:
-        # Asked before every act: what is right is found right without a call.
+        # Asked before every act, so the usual answer costs no call.
         if self._shut or getpid() != self._process.pid:
             self._require_usable()
         if self._missing:

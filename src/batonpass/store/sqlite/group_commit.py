@@ -87,7 +87,7 @@ class _Command(Struct, eq=False):
     caller: threading.Lock  # held while its caller is in `run`; free, and still in the queue: its caller is gone
     alone: Callable[[apsw.Connection], object] | None = None
     lasting: bool = True  # its caller relies on it after a power failure
-    entries: Sequence[Entry] = ()  # what it appends, if it does nothing else
+    entries: Sequence[Entry] = ()  # the entries that it appends, if it does nothing else
     error: BaseException | None = None
     batch: _Batch | None = None  # the transaction that contains it
     leading: _Batch | None = None  # the transaction that its caller leads

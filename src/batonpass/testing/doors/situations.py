@@ -18,7 +18,7 @@ from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
 class Made:
     """The act is made: requested, then completed."""
 
-    flags: tuple[str, ...] = ()  # what would have stopped it
+    flags: tuple[str, ...] = ()  # of the rules that would have stopped it
     reason: str | None = None  # the same as a sentence, if it is recorded
     outside: bool = False  # its run is tainted
     gap: bool = False  # a gap is recorded right before it

@@ -86,7 +86,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     nested: bool = False  # the events of sub-agents look like those of the main conversation
     started_agent: Callable[[HookEvent], str | None] = no_agent  # the sub-agent that the result of a call names
     report: Callable[[HookEvent], str] = report_like_claude  # the sub-agent's last words in the result of its call
-    cannot: tuple[str, ...] = ()  # what it cannot do, for people
+    cannot: tuple[str, ...] = ()  # its limits, for people
 
     def answer_denied(self, sentence: str) -> dict[str, Any]:
         """Return the answer that denies a call; if the agent takes no such answer, the one that allows it."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from batonpass.adapters.mcp.messages.json_text import UnfitNumber, write_json
 
-# The protocol's names for what a request says about its sender, from revision 2026-07-28 on.
+# The protocol's names for a request's facts about its sender, from revision 2026-07-28 on.
 META: Final = "_meta"
 _PREFIX: Final = "io.modelcontextprotocol/"
 VERSION: Final = f"{_PREFIX}protocolVersion"
@@ -42,7 +42,7 @@ class Message(Struct, frozen=True):
     line: bytes
     body: Mapping[str, Any] | None
     fault: str | None = None  # why an enforcing proxy does not pass it on
-    flags: tuple[str, ...] = ()  # what is odd about the way it arrived
+    flags: tuple[str, ...] = ()  # oddities in the way it arrived
 
     @property
     def method(self) -> str | None:

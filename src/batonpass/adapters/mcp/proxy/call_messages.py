@@ -30,7 +30,7 @@ _READINGS: Final = {
     "prompts/get": PROMPT,
     "completion/complete": COMPLETION,
 }
-# Fields that continue a request about which the server had a question. They are not part of what is asked for.
+# Fields that continue a request about which the server had a question. They are not part of the request itself.
 _PLUMBING: Final = frozenset({META, "inputResponses", "requestState"})
 _NAMED_BY: Final = {
     CALL: "name",

@@ -85,7 +85,7 @@ class HttpBackend:
             message = jsonrpc_message_adapter.validate_json(found.line, by_name=False)
         except ValueError:
             message = None
-        # The SDK sends null for a number that no double holds, and rounds others. That would not be what was judged.
+        # The SDK sends null for a number that no double holds, and rounds others. That would not be the judged call.
         if message is None or not fits_doubles(found.body):
             self._found.put(failure(found.id, CONNECTION_CLOSED, "this is no message that can be sent by HTTP"))
             return

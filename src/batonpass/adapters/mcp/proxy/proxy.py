@@ -87,7 +87,7 @@ class Proxy:
         self._outcomes = Outcomes(recorder)
         self._waiting: dict[Key, WaitingRequest] = {}
         self._asked: dict[str, _Asked] = {}  # by the id of our question, or by the state that the answer brings back
-        self._passed: list[bytes] = []  # from the client's current line: what goes on to the server
+        self._passed: list[bytes] = []  # from the client's current line: messages for the server
         self._lock = threading.Lock()
 
     def from_client(self, line: bytes) -> None:

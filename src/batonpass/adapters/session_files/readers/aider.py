@@ -62,7 +62,7 @@ class AiderSessions(SessionReader):
         root = find_repository(project.resolve())
         for folder in dict.fromkeys((project.resolve(), root or project.resolve())):
             main = folder / _HISTORY
-            # A link may lead anywhere, and what is committed may be anybody's: a repository can be hostile.
+            # A link may lead anywhere, and a commit may be anybody's: a repository can be hostile.
             if main.is_file() and not main.is_symlink() and not _is_committed(main):
                 yield SessionFiles(session=f"chat-{sha256(bytes(main)).hexdigest()[:12]}", main=main)
 

@@ -128,7 +128,7 @@ class _Thread(Struct, kw_only=True):
     model: str | None = None
     cwd: str | None = None
     uses: dict[str, ToolUse] = field(default_factory=dict)  # by call
-    items: dict[str, dict[str, Any]] = field(default_factory=dict)  # what was done, by call
+    items: dict[str, dict[str, Any]] = field(default_factory=dict)  # the outcomes, by call
     tells_changes: bool = False  # there are diffs in this file
     last_prompt: str | None = None
 

@@ -181,7 +181,7 @@ def _hunks(lines: list[dict[str, Any]]) -> tuple[PatchHunk, ...] | None:
         sign, content, numbers = _SIGNS.get(str(line.get("type"))), line.get("content"), line.get("lineNumber")
         if sign is None or not isinstance(content, str) or not isinstance(numbers, dict):
             return None
-        # What is not shown is unchanged, so both sides go on by as many lines.
+        # Lines that are not shown are unchanged, so both sides go on by as many lines.
         gap = _number(numbers.get("new")) - new if sign == "+" else _number(numbers.get("old")) - old
         if gap < 0:
             return None

@@ -92,7 +92,7 @@ class _GeminiChat(Struct, kw_only=True):
 
     def take(self, line: Mapping[str, Any], place: str) -> Iterator[Record]:
         told = as_mapping(line.get("$set"))
-        # A whole session in one object is what older versions kept.
+        # Older versions kept a whole session in one object.
         for number, message in enumerate((*as_objects(told.get("messages")), *as_objects(line.get("messages")), line)):
             yield from self._message(message, f"{place}.{number}")
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from batonpass.model.base.value import Value
 
-# One bit for each sign: what a text has is one number, and what several texts have is their union.
+# One bit for each sign: the signs of a text are one number, and those of several texts are the union.
 ANNOUNCES: Final = 1 << 0  # an attachment, a list
 PROMISES: Final = 1 << 1
 BLANKS: Final = 1 << 2

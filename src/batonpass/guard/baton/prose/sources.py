@@ -38,7 +38,7 @@ _KINDS: Final = (
     "|sketches|slides|spec|specification|spreadsheet|statement|style guide|survey|table|template|transcript"
     "|wish ?list"
 )
-# "as shown in the plan", "in line with our brand guide": it is what the work goes by.
+# "as shown in the plan", "in line with our brand guide": the work follows it.
 _MATERIAL: Final = (
     "article|attachment|document|drawing|e-?mail|essay|extract|interview|letter|message|minutes|notes|paragraph"
     "|photos?"
@@ -46,7 +46,7 @@ _MATERIAL: Final = (
     "|survey|text"
     "|transcript|video"
 )
-# "describe the screenshot": what the work is done to.
+# "describe the screenshot": the object of the work.
 _WORKED_ON: Final = re.compile(
     r"(?:^|[.!?]\s|\band |\bthen |\bplease )(?:describe|analy[sz]e|edit|shorten|rewrite|cluster|annotate|label"
     r"|caption|classify|grade"
