@@ -4,21 +4,32 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from tests.house.tree import PACKAGE, parsed
+from tests.house.tree import PACKAGE, nodes, parsed
 
 READER: Final = "src/batonpass/wire/documents.py"
 
 
 def worked_out_late(tree: ast.Module) -> Iterator[str]:
     """Yield what a file says inside of functions that makes msgspec work out how a type is read."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    for call in (node for function in functions for node in ast.walk(function) if isinstance(node, ast.Call)):
-        said = ast.unparse(call.func)
-        typed = said.endswith(".decode") and any(keyword.arg == "type" for keyword in call.keywords)
-        if said == "DocumentReader" or (
-            said.startswith("msgspec.") and (typed or said.endswith((".Decoder", ".convert")))
-        ):
-            yield said
+    working_out = {id(call): said for call in nodes(tree, ast.Call) if (said := _works_out(call))}
+    if not working_out:
+        return
+    functions = nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef)
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    yield from (said for call, said in working_out.items() if call in inside)
+
+
+def _works_out(call: ast.Call) -> str | None:
+    match call.func:
+        case ast.Name(id="DocumentReader"):
+            return "DocumentReader"
+        case ast.Attribute(attr="decode") if any(keyword.arg == "type" for keyword in call.keywords):
+            said = ast.unparse(call.func)
+        case ast.Attribute(attr="Decoder" | "convert"):
+            said = ast.unparse(call.func)
+        case _:
+            return None
+    return said if said.startswith("msgspec.") else None
 
 
 def test_no_decoder_is_made_by_whoever_reads_first() -> None:

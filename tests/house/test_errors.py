@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from tests.framework_modules import FRAMEWORK_MODULES
 from tests.house.tree import PACKAGE, document, files, module
@@ -16,6 +17,7 @@ def family(error: type[Exception]) -> Iterator[type[Exception]]:
         yield from family(child)
 
 
+@cache
 def our_errors() -> list[type[Exception]]:
     """Return our errors after every module had its chance to define one."""
     base: type[Exception] = module("batonpass.errors").BatonpassError

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.house.tree import PACKAGE, ROOT, SOURCES, TESTS, files, parsed, shown
+from tests.house.tree import PACKAGE, ROOT, SOURCES, TESTS, files, nodes, parsed, shown
 
 SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE FROM|CREATE (?:TABLE|INDEX)|ALTER TABLE|DROP TABLE)\s")
 SENTENCE = re.compile(r"\S+\s.*[.!?]", re.DOTALL)
@@ -29,7 +29,7 @@ OUTSIDE = tuple(
 
 def documentation(tree: ast.AST) -> Iterator[ast.Constant]:
     """Yield the docstrings of a file, which may talk about SQL."""
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef):
         match node:
             case (
                 ast.Module(body=[ast.Expr(value=ast.Constant() as text), *_])
@@ -45,17 +45,15 @@ def sql_in(tree: ast.AST) -> list[int]:
     spoken = set(documentation(tree))
     return [
         node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node not in spoken
-        if isinstance(node.value, str) and SQL.search(node.value)
+        for node in nodes(tree, ast.Constant)
+        if isinstance(node.value, str) and SQL.search(node.value) and node not in spoken
     ]
 
 
 def every_test_in(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield the test functions of a file, those inside classes too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            yield node
+    functions: Iterator[ast.FunctionDef | ast.AsyncFunctionDef] = nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef)
+    yield from (function for function in functions if function.name.startswith("test_"))
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -101,8 +99,9 @@ def test_the_repository_names_nothing_outside_itself() -> None:
     named = [
         f"{shown(path)}: {outside}"
         for path in files(ROOT)
+        for text in (path.read_bytes().lower(),)
         for outside in OUTSIDE
-        if outside.encode() in path.read_bytes().lower()
+        if outside.encode() in text
     ]
 
     assert [] == named

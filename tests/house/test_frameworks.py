@@ -12,11 +12,11 @@ PLAY_IT = "run `make frameworks COLUMN=…`, which plays a column and writes the
 def test_every_column_came_out_as_it_declares() -> None:
     """A column that the Makefile lists was played, and each scene passed unless the column says why it cannot."""
     played = results()
-    wanted = {
-        column: {scene: declared(column).get(scene, (PASSED, ""))[0] for scene in scenes()} for column in columns()
-    }
+    every = scenes()
+    said = {column: declared(column) for column in columns()}
+    wanted = {column: {scene: told.get(scene, (PASSED, ""))[0] for scene in every} for column, told in said.items()}
 
-    found = {column: {scene: played.get(column, {}).get(scene) for scene in scenes()} for column in columns()}
+    found = {column: {scene: played.get(column, {}).get(scene) for scene in every} for column in said}
     assert wanted == found, PLAY_IT
 
 

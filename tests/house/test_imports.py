@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.house.tree import PACKAGE, ROOT, document, parsed
+from tests.house.tree import PACKAGE, ROOT, document, nodes, parsed
 
 STANDARD: Final = sys.stdlib_module_names | {"batonpass"}
 ALLOWED: Final = {"model": STANDARD | {"msgspec"}, "guard": STANDARD, "drift": STANDARD}
@@ -17,7 +17,7 @@ ALLOWED: Final = {"model": STANDARD | {"msgspec"}, "guard": STANDARD, "drift": S
 
 def imported(tree: ast.Module) -> Iterator[str]:
     """Yield the top-level name of everything a file imports, at its head, in a function or for types only."""
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Import, ast.ImportFrom):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name.partition(".")[0] for alias in names)
@@ -77,7 +77,7 @@ def test_a_cycle_of_packages_is_found_though_no_module_is_in_one() -> None:
 
 def leads_to(tree: ast.Module, modules: Mapping[str, object]) -> Iterator[str]:
     """Yield those of our modules that a file imports, wherever the import stands."""
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Import, ast.ImportFrom):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names if alias.name in modules)

@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, get_args
 
-from tests.house.tree import SOURCES, module, parsed
+from tests.house.tree import SOURCES, module, nodes, parsed
 
 # Where live receipts of calls and handoffs are made; what people rule about either of them is made in one module.
 WAYS: Final = (
@@ -16,6 +17,7 @@ WAYS: Final = (
 EXCEPTIONS: Final = ("src/batonpass/adapters/importer/session_drafts.py", "src/batonpass/testing/")
 
 
+@cache
 def bodies() -> frozenset[str]:
     """Return the names of the bodies of receipts about calls and handoffs."""
     kinds = module("batonpass.model.bodies.body")
@@ -25,17 +27,16 @@ def bodies() -> frozenset[str]:
 
 def built_in(tree: ast.AST, names: frozenset[str]) -> Iterator[str]:
     """Yield which of these classes a file makes instances of; patterns only look at them."""
-    patterns = {id(node.cls) for node in ast.walk(tree) if isinstance(node, ast.MatchClass)}
     known = {
         alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("batonpass")
+        for node in nodes(tree, ast.ImportFrom)
+        if (node.module or "").startswith("batonpass")
         for alias in node.names
         if alias.name in names
     }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or id(node.func) in patterns:
-            continue
+    if not known and not any(node.attr in names for node in nodes(tree, ast.Attribute)):
+        return
+    for node in nodes(tree, ast.Call):
         # `Body(...)`, `module.Body(...)`, and `(One if so else Other)(...)`.
         for part in ast.walk(node.func):
             if isinstance(part, ast.Name) and part.id in known:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from tests.house.tree import PACKAGE, document, module, parsed
+from tests.house.tree import PACKAGE, document, module, nodes, parsed
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 SETTING = re.compile(r"BATONPASS_[A-Z0-9_]+")
@@ -84,8 +84,8 @@ def test_every_setting_is_documented() -> None:
     read = {
         node.value
         for _, tree in parsed(PACKAGE)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SETTING.fullmatch(node.value)
+        for node in nodes(tree, ast.Constant)
+        if isinstance(node.value, str) and SETTING.fullmatch(node.value)
     }
     documented = set(SETTING.findall(document("reference/settings.md"))) if read else set()
 

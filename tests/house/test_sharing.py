@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from typing import Final
 
-from tests.house.tree import TESTS, parsed
+from tests.house.tree import TESTS, files, nodes, parsed
 from tests.sharing import LONG, TOGETHER
 
 ROOT: Final = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def test_what_shares_a_set_up_is_kept_together() -> None:
     """A file with a fixture for all of it stands in the list, and nothing stands there that is not a place."""
     sharing = {
         str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").rglob("*.py")
+        for path in files(TESTS, ".py")
         if path != Path(__file__) and any(scope in path.read_text(encoding="utf-8") for scope in SHARED)
     }
 
@@ -40,8 +40,8 @@ def test_every_process_finds_the_tests_in_the_same_order() -> None:
     tables = (
         (name, node.args[1])
         for name, tree in parsed(TESTS)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize") and len(node.args) > 1
+        for node in nodes(tree, ast.Call)
+        if len(node.args) > 1 and isinstance(node.func, ast.Attribute) and node.func.attr == "parametrize"
     )
 
     assert [] == [f"{name}: {ast.unparse(table)}" for name, table in tables if _is_set(table)]

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.house.tree import SOURCES, parsed
+from tests.house.tree import SOURCES, nodes, parsed
 
 # Each makes values of others that were checked: a receipt of a draft, a row of a receipt. Nobody who reads input, a row
 # or a file is here, and nobody who does belongs here.
@@ -31,10 +31,10 @@ def made_unchecked(tree: ast.AST) -> Iterator[str]:
     """Yield what a file makes unchecked, as it names it; `?` for a use that is no plain call."""
     calls = {
         id(node.func): node.args[0].id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)
+        for node in nodes(tree, ast.Call)
+        if node.args and isinstance(node.args[0], ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Name, ast.Attribute, ast.ImportFrom):
         match node:
             case ast.Name(id="unchecked_maker") | ast.Attribute(attr="unchecked_maker"):
                 yield calls.get(id(node), "?")
@@ -69,9 +69,11 @@ def test_frozen_values_are_changed_by_nobody_else() -> None:
     users = {
         name
         for name, tree in parsed(SOURCES)
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.ImportFrom) and any(one.name == "force_setattr" for one in node.names))
-        or (isinstance(node, ast.Attribute) and node.attr == "force_setattr")
+        for said in (
+            *(alias.name for alias in nodes(tree, ast.alias)),
+            *(node.attr for node in nodes(tree, ast.Attribute)),
+        )
+        if said == "force_setattr"
     }
 
     assert set() == {name for name in users if not name.startswith("src/batonpass/model/")}

@@ -1,6 +1,7 @@
 """The repository as the house tests see it: its files, its modules, its documents."""
 
 import ast
+import gc
 import importlib
 import os
 import re
@@ -8,13 +9,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ROOT / "src"
 PACKAGE: Final = SOURCES / "batonpass"
 TESTS: Final = ROOT / "tests"
 DOCS: Final = ROOT / "docs"
+
+Node = TypeVar("Node", bound=ast.AST)  # of kinds that have no kinds below them
 
 # What tools leave behind, and what the product itself writes.
 _NOT_OURS: Final = frozenset({".git", ".venv", ".batonpass", ".hypothesis", "dist", "htmlcov", "__pycache__"})
@@ -48,7 +51,24 @@ def parsed(*folders: Path) -> Iterator[tuple[str, ast.Module]]:
 
 @cache
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    gc.freeze()  # every tree stays, and all of them together are two million objects to go through again and again
+    return tree
+
+
+def nodes(tree: ast.AST, *kinds: type[Node]) -> Iterator[Node]:
+    """Yield the nodes of these kinds of a syntax tree, kind by kind; of a kind, what stands further out comes first."""
+    by_kind = _by_kind(tree)
+    for kind in kinds:
+        yield from by_kind.get(kind, ())  # type: ignore[misc]  # a list of nodes of this kind
+
+
+@cache
+def _by_kind(tree: ast.AST) -> dict[type[ast.AST], list[ast.AST]]:
+    found: dict[type[ast.AST], list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        found.setdefault(type(node), []).append(node)
+    return found
 
 
 def shown(path: Path) -> str:
