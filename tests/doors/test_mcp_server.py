@@ -1,9 +1,13 @@
 """The door of MCP clients: a model has each call judged with a tool, and makes it with tools of its own."""
 
+from contextlib import ExitStack
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
+import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp import types
 
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
@@ -32,26 +36,44 @@ from batonpass.testing.doors import (
 )
 from tests.doors.test_python import PythonDoor
 from tests.doors.tools import NAMES, arguments_of, tools_on
-from tests.unit.server.mcp.talk import by_token, code_of, data_of, run, talking, text_of
+from tests.unit.server.mcp.talk import by_token, code_of, data_of, talking, text_of
+
+PATIENCE: Final = 60.0  # seconds
+
+
+class Conversation:
+    """A client with a token, which stays connected: a new one for each call would list all tools again."""
+
+    def __init__(self, plane: ControlPlane, token: str) -> None:
+        self._open = ExitStack()
+        self._portal = self._open.enter_context(start_blocking_portal())
+        talk = self._portal.wrap_async_context_manager(talking(by_token(plane, token)))
+        self._talk = self._open.enter_context(talk)
+
+    def call(self, tool: str, arguments: dict[str, object]) -> types.CallToolResult:
+        """Call a tool."""
+        return self._portal.call(partial(self._bounded, tool, arguments))
+
+    async def _bounded(self, tool: str, arguments: dict[str, object]) -> types.CallToolResult:
+        with anyio.fail_after(PATIENCE):
+            return await self._talk.call(tool, **arguments)
+
+    def close(self) -> None:
+        """Say goodbye."""
+        self._open.close()
 
 
 class McpAgent:
-    """A client with a token, whose model keeps the handle of one run."""
+    """A model behind a client, which keeps the handle of one run."""
 
-    def __init__(self, plane: ControlPlane, token: str, handle: str) -> None:
-        self.plane = plane
-        self.token = token
+    def __init__(self, conversation: Conversation, handle: str) -> None:
+        self.conversation = conversation
         self.handle = handle
 
     def call(self, tool: str, /, **arguments: Any) -> types.CallToolResult:  # noqa: ANN401 - any JSON
         """Call a tool for the run."""
-
-        async def talk() -> types.CallToolResult:
-            async with talking(by_token(self.plane, self.token)) as own:
-                given = {name: value for name, value in arguments.items() if value is not None}
-                return await own.call(tool, run=self.handle, **given)
-
-        return run(talk)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return self.conversation.call(tool, {"run": self.handle, **given})
 
 
 class OpenedOverMcp(Opened):
@@ -60,6 +82,7 @@ class OpenedOverMcp(Opened):
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._tools = tools_on(stage)
+        self._conversations = ExitStack()
         self._run: McpAgent | None = None
         self._lead: McpAgent | None = None
 
@@ -113,9 +136,10 @@ class OpenedOverMcp(Opened):
         self._run = None
 
     def close(self) -> None:
-        """Close the run."""
-        if self._run is not None:
-            self._run.call("close")
+        """Close the run, and all conversations."""
+        with self._conversations:
+            if self._run is not None:
+                self._run.call("close")
 
     def _open(self) -> McpAgent:
         if self._run is None:
@@ -133,14 +157,16 @@ class OpenedOverMcp(Opened):
         self._lead = lead
         taken = lead.call("accept", handoff=handoff.id)
         assert not taken.is_error, text_of(taken)
-        return McpAgent(lead.plane, lead.token, data_of(taken)["run"])
+        return McpAgent(lead.conversation, data_of(taken)["run"])
 
     def _let_in(self, relay: Relay, named: RunId, live: LiveRun | None) -> McpAgent:
         plane = ControlPlane.over(relay, clock=self._stage.clock)
         token = relay.admin.add_token(PERSON, "agent", by=PERSON, lasts=timedelta(days=30), may=["read:**"])
         if live is not None:
             plane.runs.add(live)
-        return McpAgent(plane, token.text, handle_of(make_proof(plane.runs.signer_of(named), named, token.id)))
+        conversation = Conversation(plane, token.text)
+        self._conversations.callback(conversation.close)
+        return McpAgent(conversation, handle_of(make_proof(plane.runs.signer_of(named), named, token.id)))
 
 
 def _refused(result: types.CallToolResult) -> Told:
