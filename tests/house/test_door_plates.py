@@ -58,6 +58,7 @@ PLACES: Final = {
     "where is noted that calls went unrecorded while the store was away?": "handoff/runtime/record_gaps.py",
     "where are the transcripts of Claude Code read?": "adapters/claude_code/transcripts/transcript_reader.py",
     "where does the doctor look at the ledger?": "cli/doctor/ledger_checks.py",
+    "where is noticed that a date in a task does not exist?": "guard/baton/prose/dates.py",
     "where is a token of an HTTP client looked up?": "server/access.py",
     "where is the same request over HTTP answered twice, and done once?": "server/idempotency.py",
 }

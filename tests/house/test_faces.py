@@ -83,6 +83,16 @@ def test_the_rule_is_written_down(text: str) -> None:
     assert [] == [name for names in AT_ONCE.values() for name in sorted(names) if f"`{name}`" not in text]
 
 
+# Words of the inside, and words that tell a newcomer nothing.
+NOT_PUBLIC: Final = {"desk", "recording", "holding", "give", "given", "said", "say", "look", "counts", "take_in"}
+
+
+@pytest.mark.parametrize(("sync", "other"), PAIRS)
+def test_public_names_are_words_of_the_domain(sync: type[Any], other: type[Any]) -> None:
+    """Nothing that lies below the faces can be reached through them, and no name has to be explained."""
+    assert set() == NOT_PUBLIC & (public(sync).keys() | public(other).keys())
+
+
 def test_a_difference_is_seen() -> None:
     """Another default, another kind or another name is another signature."""
 

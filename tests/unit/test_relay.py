@@ -99,13 +99,15 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
         known = relay.handoff(handoff.id)
         relay.register("editor", lambda _: None)
         printed = [repr(lead), repr(handoff), repr(again), repr(relay), repr(AsyncRelay(relay)), repr(made.result())]
-        others = [known, relay.admin, known.baton(), relay.trail(), Worker(relay, name="one")]
+        others = [known, relay.admin, known.baton(), relay.trail(), Worker(relay, name="one"), lead.grant()]
+        with lead.hand_off("fixer", "mend it", may=["write:src/**"]) as fixer:
+            others.append(fixer.grant())
         printed += [repr(one) for one in others]
 
     assert [
         f"<Run {lead.id} of lead for user:ana, observed>",
         f"<Handoff {handoff.id} to editor>",
-        f"<NextAttempt at {handoff.id} to editor: 0 calls kept, 0 in doubt>",
+        f"<NextAttempt at {handoff.id} to editor, calls kept: 0, in doubt: 0>",
         "<Relay of memory:>",
         "<AsyncRelay of memory:>",
         f"<Result of {made.id}: completed in attempt 1, '{'done ' * 15}don…>",
@@ -114,6 +116,8 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
         f"<Baton of {handoff.id} from lead to editor, revision 0: 'make it so', items: 1>",
         f"<Trail of {lead.id} for user:ana, runs: 3, handoffs: 2, receipts: 8>",
         "<Worker one for editor, on <Relay of memory:>>",
+        "<EffectiveGrant of lead: none, observed>",
+        "<EffectiveGrant of fixer: may write:src/**, enforced, in force>",
     ] == printed
 
 

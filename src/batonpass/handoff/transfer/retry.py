@@ -27,7 +27,7 @@ class NextAttempt(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         kept, doubts = len(self.kept.finished), len(self.kept.in_doubt)
-        return f"<NextAttempt at {self.handoff.id} to {self.handoff.to}: {kept} calls kept, {doubts} in doubt>"
+        return f"<NextAttempt at {self.handoff.id} to {self.handoff.to}, calls kept: {kept}, in doubt: {doubts}>"
 
 
 def retry(

@@ -64,6 +64,13 @@ class EffectiveGrant(Struct, frozen=True, kw_only=True):
     chain: tuple[GrantStep, ...] = ()  # from the principal down
     policy_stops: bool = False  # rules and tiers are enforced, even if the run is observed
 
+    def __repr__(self) -> str:
+        if self.may is None:
+            return f"<EffectiveGrant of {self.agent}: none, {self.mode}>"
+        may = ", ".join(permit.text for permit in self.may) or "nothing"
+        left = "".join(f", {limit.left} {limit.unit} left" for limit in self.limits)
+        return f"<EffectiveGrant of {self.agent}: may {may}{left}, {self.mode}, {self.standing}>"
+
     @property
     def is_observed(self) -> bool:
         """Return whether nothing is stopped: calls beyond the grant are recorded and flagged."""

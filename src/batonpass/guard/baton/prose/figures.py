@@ -1,4 +1,4 @@
-"""Figures in prose that cannot be right: dates that do not exist, sums and shares and counts that do not add up.
+"""Figures in prose that cannot be right: sums, shares and counts that do not add up; `dates` looks at dates.
 
 Like all checks of prose these ask and never block, and read a text in linear time.
 """
@@ -6,13 +6,13 @@ Like all checks of prose these ask and never block, and read a text in linear ti
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import date
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations
 from operator import methodcaller
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
+from batonpass.guard.baton.prose.dates import MONTH_WORDS, find_wrong_dates, may_have_date
+from batonpass.guard.baton.prose.prose import Prose, words_of, wrong_figure
 from batonpass.guard.baton.prose.signs import (
     COUNTS,
     DATES,
@@ -23,50 +23,9 @@ from batonpass.guard.baton.prose.signs import (
     SHARES,
     SUMS,
     TextForms,
-    mark_figures,
 )
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Decision
-
-_MONTHS: Final[Mapping[str, int]] = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sep sept",
-            "october oct",
-            "november nov",
-            "december dec",
-        ),
-        1,
-    )
-    for name in names.split()
-}
-_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_LONG_MONTHS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-# Only ASCII letters: a pattern that ignores capitals takes a long s for an s, and then we do not know the name.
-_MONTH: Final = f"(?a:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
-_DATE: Final = re.compile(
-    rf"(?:\b(?P<weekday>{'|'.join(_DAYS)}),? (?:the )?)?"
-    rf"(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}})\b)?"
-    rf"|\b(?P<month2>{_MONTH})\.? (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<year2>\d{{4}})\b)?"
-    r"|(?<![\d-])(?P<year3>\d{4})-(?P<month3>\d{2})-(?P<day3>\d{2})(?![\d-]))",
-    re.IGNORECASE,
-)
-# What every date has, found from its digits: these are rare in prose, and the whole pattern is slow to fail.
-_SHORT_MONTH: Final = b"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_DAY_FIRST: Final = re.compile(rb"0(?:(?:st|nd|rd|th)? (?:of )?(?:%b)|-00-0)" % _SHORT_MONTH)
-_MONTH_BEFORE: Final = re.compile(rb"(?:%b)[a-z]{0,6}\.?$" % _SHORT_MONTH)
-_LONGEST_MONTH: Final = 10  # characters, with a full stop
-_BETWEEN: Final = re.compile(r"\s{0,3}(?:to|until|till|–|-)\s{0,3}(?:the )?", re.IGNORECASE)
 
 _AMOUNT: Final = re.compile(
     r"(?:(?P<sign>[€$£])\s?)?(?<![\w.,])(?P<number>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,2})?|\d{1,12}(?:\.\d{1,2})?)"
@@ -101,23 +60,6 @@ _BOUNDED_FIGURES: Final = (
     re.compile(rb"lat(?:itude|\.)?(?: of| is|:|=)? ?-?0"),
     re.compile(rb"lon(?:g|gitude)?\.?(?: of| is|:|=)? ?-?0"),
     re.compile(rb"probability (?:of |is )?0"),
-)
-# What is first and what is last, in words before two dates.
-_FIRST_LAST: Final = (
-    (re.compile(r"\bcheck-?in\b", re.IGNORECASE), re.compile(r"\bcheck-?out\b", re.IGNORECASE)),
-    (
-        re.compile(r"\b(?:start|begin)(?:s|ning|ing)?\b", re.IGNORECASE),
-        re.compile(r"\bend(?:s|ing)?\b|\bfinish", re.IGNORECASE),
-    ),
-    (
-        re.compile(r"\b(?:depart|leav|outbound|there on)", re.IGNORECASE),
-        re.compile(r"\b(?:return|back|inbound)", re.IGNORECASE),
-    ),
-    (re.compile(r"\bopen", re.IGNORECASE), re.compile(r"\bclos", re.IGNORECASE)),
-    (
-        re.compile(r"\b(?:issued|signed|ordered)", re.IGNORECASE),
-        re.compile(r"\b(?:due|expires|delivered)", re.IGNORECASE),
-    ),
 )
 _WEIGHTS: Final = re.compile(
     r"\b[\w-]{2,25} \(\d{1,3}(?:\.\d)?\s?%\)(?:(?:, | and |, and )(?:[\w-]{2,25} ){1,3}\(\d{1,3}(?:\.\d)?\s?%\)){1,9}"
@@ -194,9 +136,8 @@ _MONEY_SIGNS: Final = ("\u20ac", "\u00a3", "\u00a5")  # and the dollar, which is
 
 
 _ANY_FIGURE: Final = DATES | SUMS | SHARES | COUNTS | HOURS | IMPOSSIBLE
-_MONTH_WORDS: Final = frozenset(name.encode() for name in _MONTHS)
 _NUMBER_WORDS: Final = frozenset(word.encode() for word in NUMBERS)
-SIGN_WORDS: Final = frozenset({b"from", b"hour", b"hours"}).union(_SUMS, _BOUNDED, _MONTH_WORDS, _NUMBER_WORDS)
+SIGN_WORDS: Final = frozenset({b"from", b"hour", b"hours"}).union(_SUMS, _BOUNDED, MONTH_WORDS, _NUMBER_WORDS)
 
 
 def find_signs(forms: TextForms) -> int:
@@ -208,7 +149,7 @@ def find_signs(forms: TextForms) -> int:
     if b"0" not in figures:
         return signs  # only a count can be spelled
     signs |= DIGITS
-    if (b"-00-0" in figures or not words.isdisjoint(_MONTH_WORDS)) and may_have_date(figures):
+    if (b"-00-0" in figures or not words.isdisjoint(MONTH_WORDS)) and may_have_date(figures):
         signs |= DATES
     if not words.isdisjoint(_SUMS) and _may_have_sum(figures, words):
         signs |= SUMS
@@ -232,18 +173,6 @@ def _may_have_sum(figures: bytes, words: AbstractSet[bytes]) -> bool:
     return any(word in words and pattern.search(figures) is not None for word, pattern in _SUM_AND_FIGURE)
 
 
-def may_have_date(figures: bytes | None) -> bool:
-    """Return False if a text surely has no date."""
-    if figures is None or _DAY_FIRST.search(figures) is not None:
-        return True
-    place = figures.find(b" 0")
-    while place >= 0:
-        if _MONTH_BEFORE.search(figures, max(0, place - _LONGEST_MONTH), place) is not None:
-            return True
-        place = figures.find(b" 0", place + 1)
-    return False
-
-
 def _may_have_count(figures: bytes, words: AbstractSet[bytes]) -> bool:
     """Return False if a text surely announces no number of things before a list."""
     spelled = words & _NUMBER_WORDS
@@ -260,68 +189,6 @@ def _may_have_count(figures: bytes, words: AbstractSet[bytes]) -> bool:
                 return True
             place = figures.find(mark, place + 1)
     return False
-
-
-def find_dates(text: str) -> Iterator[tuple[int, str, tuple[int, int, int]]]:
-    """Yield the dates in a text: where each begins, its words, and year, month and day; the year is 0 if not said."""
-    if not may_have_date(mark_figures(text.lower())):
-        return
-    for found in _DATE.finditer(text):
-        yield found.start(), found.group().strip(), _read_date(found.groupdict())
-
-
-def _read_date(part: Mapping[str, str | None]) -> tuple[int, int, int]:
-    """Return year, month and day of a date as it is written, which may be none; the year is 0 if it is not said."""
-    month = part["month"] or part["month2"]
-    number = _MONTHS[month.lower()] if month else int(part["month3"] or 0)
-    year = part["year"] or part["year2"] or part["year3"] or 0
-    return int(year), number, int(part["day"] or part["day2"] or part["day3"] or 0)
-
-
-def _wrong_dates(text: str) -> Iterator[Problem]:
-    yield from _wrong_days(text)
-    yield from _wrong_order(text)
-
-
-def _wrong_days(text: str) -> Iterator[Problem]:
-    earlier: tuple[int, date] | None = None
-    for found in _DATE.finditer(text):
-        if text[max(0, found.start() - 1) : found.start()] in _MARKS_OF_A_QUOTE:
-            continue  # it is spoken of, and not used
-        part = found.groupdict()
-        year, number, day = _read_date(part)
-        shown = found.group().strip()
-        if not 1 <= number <= len(_DAYS) + 5 or not 1 <= day <= _LONG_MONTHS[number]:
-            yield _wrong(
-                "signal-corruption.date", f"{quote(shown)} is no date.", f"Which date is meant by {quote(shown)}?"
-            )
-            return
-        if not year:
-            continue
-        try:
-            when = date(year, number, day)
-        except ValueError:
-            yield _wrong(
-                "signal-corruption.date", f"{quote(shown)} is no date.", f"Which date is meant by {quote(shown)}?"
-            )
-            return
-        if part["weekday"] and _DAYS[when.weekday()] != part["weekday"].lower():
-            really = _DAYS[when.weekday()].capitalize()
-            yield _wrong(
-                "signal-corruption.weekday",
-                f"{quote(shown)} is a {really}.",
-                f"Is the date in {quote(shown)} right, or the weekday?",
-            )
-        if earlier is not None and when < earlier[1] and _BETWEEN.fullmatch(text, earlier[0], found.start()):
-            yield _wrong(
-                "signal-corruption.interval",
-                f"It ends on {quote(shown)}, before it begins.",
-                f"When does it end, if not on {quote(shown)}?",
-            )
-        earlier = found.end(), when
-
-
-_MARKS_OF_A_QUOTE: Final = frozenset("\"'`“”«")
 
 
 def _number(text: str) -> float:
@@ -347,7 +214,7 @@ def _wrong_sums_of_money(text: str) -> Iterator[Problem]:
             amounts.append(amount)
             continue
         if len(amounts) > 1 and abs(sum(amounts) - amount) >= 0.01 and amount > max(amounts):  # noqa: PLR2004 - a cent
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.sum",
                 f"The amounts make {sum(amounts):,.2f} and not {amount:,.2f}.",
                 f"Is the total {sum(amounts):,.2f} or {amount:,.2f}?",
@@ -364,7 +231,7 @@ def _wrong_sums_of_things(text: str) -> Iterator[Problem]:
         if _TOTAL.search(text, max(0, found.start() - 24), found.start()) is None:
             before.append(amount)
         elif len(before) > 1 and amount > max(before) and abs(sum(before) - amount) >= 0.01:  # noqa: PLR2004 - rounding
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.sum",
                 f"The figures make {sum(before):g} and not {amount:g}.",
                 f"Is the total {sum(before):g} or {amount:g}?",
@@ -375,25 +242,11 @@ def _wrong_sums_of_things(text: str) -> Iterator[Problem]:
 def _impossible_values(text: str) -> Iterator[Problem]:
     """Yield a value that nothing can have, such as a latitude of 147."""
     if (found := _IMPOSSIBLE.search(text)) is not None:
-        yield _wrong(
+        yield wrong_figure(
             "signal-corruption.impossible",
             f"{quote(found.group())} cannot be.",
             f"What is meant by {quote(found.group())}?",
         )
-
-
-def _wrong_order(text: str) -> Iterator[Problem]:
-    """Yield two dates of which the last is before the first, by the words before them."""
-    dates = [(text[max(0, begin - 30) : begin], shown, day) for begin, shown, day in find_dates(text)]
-    for (before, _, one), (after, shown, other) in pairwise(dates):
-        ordered = any(first.search(before) and last.search(after) for first, last in _FIRST_LAST)
-        if ordered and other < one and (one[0] or not other[0]):
-            yield _wrong(
-                "signal-corruption.interval",
-                f"It ends on {quote(shown)}, before it begins.",
-                f"When does it end, if not on {quote(shown)}?",
-            )
-            return
 
 
 def _wrong_hours(text: str) -> Iterator[Problem]:
@@ -402,7 +255,7 @@ def _wrong_hours(text: str) -> Iterator[Problem]:
         begin, begun, end, ended, said = (int(one) for one in found.groups() if one is not None)
         minutes = (60 * (end - begin) + ended - begun) % _DAY
         if minutes != 60 * said:
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.duration",
                 f"{quote(found.group(), words=12)} is {minutes / 60:g} hours.",
                 f"Are it {said} hours, or {minutes / 60:g}?",
@@ -415,7 +268,7 @@ _DAY: Final = 24 * 60
 def _wrong_shares(text: str) -> Iterator[Problem]:
     for found in _OF_ALL.finditer(text):
         if float(found[1]) > _WHOLE:
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.shares",
                 f"{quote(found.group())} is more than everything.",
                 f"What is the right share, if not {found[1]} %?",
@@ -423,7 +276,7 @@ def _wrong_shares(text: str) -> Iterator[Problem]:
     for found in chain(_SHARES.finditer(text), _WEIGHTS.finditer(text)):
         shares = [float(share) for share in _PERCENT.findall(found.group())]
         if sum(shares) > _WHOLE + 1:
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.shares",
                 f"The shares in {quote(found.group())} make {sum(shares):g} %.",
                 f"Which share is wrong in {quote(found.group(), words=8)}?",
@@ -439,7 +292,7 @@ def _wrong_counts(text: str) -> Iterator[Problem]:
             continue  # "6 laptops (ThinkPad, 32 GB)" describes them
         listed = [one for one in _SEPARATOR.split(found["list"] or found["listed"]) if one.strip()]
         if 1 < len(listed) != said and max(len(one.split()) for one in listed) <= _FEW_WORDS:
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.count",
                 f"{quote(found.group())} announces {said} and lists {len(listed)}.",
                 f"Are there {said} or {len(listed)} {quote(found['what'])}?",
@@ -457,7 +310,7 @@ def _wrong_rows(text: str, rows: Mapping[str, int]) -> Iterator[Problem]:
         said = NUMBERS.get(found["number"].lower()) or int(found["number"])
         there = rows.get(found["file"])
         if there is not None and there != said:
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.count",
                 f"{quote(found['file'])} has {there} rows, and {quote(found.group(), words=8)} are announced.",
                 f"Should {quote(found['file'])} have {said} rows or {there}?",
@@ -471,7 +324,7 @@ def _two_figures(claims: Sequence[str]) -> Iterator[Problem]:
         words = _ANY_NUMBER.sub("#", claim.casefold()).strip(" .")
         other = by_words.setdefault(words, claim)
         if "#" in words and _of_one_thing(other, claim):
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.two-figures",
                 f"Two claims give two figures: {quote(other, words=12)} and {quote(claim, words=12)}.",
                 f"Which is right: {quote(other, words=9)} or {quote(claim, words=9)}?",
@@ -498,7 +351,7 @@ def _two_quantities(orders: Sequence[str], claims: Sequence[str]) -> Iterator[Pr
     for (one, _), (other, _) in combinations(said[:_FEW_QUANTITIES], 2):
         same = one["after"].casefold().split()[:2] == other["after"].casefold().split()[:2]
         if same and (one["number"], one["unit"]) != (other["number"], other["unit"]):
-            yield _wrong(
+            yield wrong_figure(
                 "signal-corruption.two-quantities",
                 f"{quote(one.group())} and {quote(other.group())} do not agree.",
                 f"Is it {quote(one.group(), words=6)} or {quote(other.group(), words=6)}?",
@@ -509,14 +362,10 @@ _FEW_QUANTITIES: Final = 40  # compared with each other
 
 # Each check of one text, and its sign.
 _CHECKS: Final = (
-    (DATES, _wrong_dates),
+    (DATES, find_wrong_dates),
     (SUMS, _wrong_sums),
     (SHARES, _wrong_shares),
     (COUNTS, _wrong_counts),
     (HOURS, _wrong_hours),
     (IMPOSSIBLE, _impossible_values),
 )
-
-
-def _wrong(check: str, about: str, question: str) -> Problem:
-    return a_doubt(ErrorType.SIGNAL_CORRUPTION, check, about, question)

@@ -37,6 +37,11 @@ def a_doubt(error: ErrorType, check: str, about: str, question: str) -> Problem:
     )
 
 
+def wrong_figure(check: str, about: str, question: str) -> Problem:
+    """Return a doubt about a number, an amount or a date."""
+    return a_doubt(ErrorType.SIGNAL_CORRUPTION, check, about, question)
+
+
 def words_of(*lines: str) -> frozenset[str]:
     """Return the words in lines as a set."""
     return frozenset(word for line in lines for word in line.split())

@@ -10,7 +10,8 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.figures import NUMBERS, find_dates
+from batonpass.guard.baton.prose.dates import find_dates
+from batonpass.guard.baton.prose.figures import NUMBERS
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, sentence_at, words_of
 from batonpass.guard.baton.prose.signs import (
     DATES,
