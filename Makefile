@@ -225,7 +225,7 @@ lock-claude: $(UV)
 # is beside our environment.
 CHROMIUM := /usr/bin/chromium
 $(CHROMIUM):
-	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends chromium
 
 PAGE_READY := .venv/page/.installed
 $(PAGE_READY): tests/page/package-lock.json | $(READY)

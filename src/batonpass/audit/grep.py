@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 import re2
@@ -76,6 +76,11 @@ class SearchPattern:
             problem = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
             raise InvalidValueError("pattern", f"is not a regular expression of RE2: {problem}") from None
 
+    @classmethod
+    def of_words(cls, words: str) -> Self:
+        """Return the pattern of words as they are, in upper or lower case."""
+        return cls(re2.escape(words), ignore_case=True)
+
     def find(self, text: str) -> tuple[int, int] | None:
         """Return the start and end of the first match."""
         found = self._compiled.search(text)
@@ -86,25 +91,30 @@ def find_matches(view: LedgerView, pattern: SearchPattern, query: ReceiptQuery) 
     """Yield every match in the receipts of a query, in order, one at a time."""
 
     @lru_cache(_STREAMS_KEPT)
-    def agent_of(stream: StreamId) -> str:
-        return _agent_of(view, stream)
+    def known_agent(stream: StreamId) -> str:
+        return agent_of(view, stream)
 
     for stored in view.find_receipts(query):
-        receipt = read_receipt(stored)
-        for field, line, text, (start, end) in _places(view, pattern, stored, receipt):
-            yield Match(
-                receipt=stored.id,
-                stream=stored.stream,
-                seq=stored.seq,
-                kind=stored.kind,
-                at=receipt.at,
-                agent=agent_of(stored.stream),
-                field=field,
-                line=line,
-                before=text[max(0, start - _AROUND) : start],
-                found=text[start:end],
-                after=text[end : end + _AROUND],
-            )
+        yield from find_in_receipt(view, pattern, stored, known_agent(stored.stream))
+
+
+def find_in_receipt(view: LedgerView, pattern: SearchPattern, stored: StoredReceipt, agent: str) -> Iterator[Match]:
+    """Yield every match in one receipt of an agent: in its signed fields, then in the contents that it names."""
+    receipt = read_receipt(stored)
+    for field, line, text, (start, end) in _places(view, pattern, stored, receipt):
+        yield Match(
+            receipt=stored.id,
+            stream=stored.stream,
+            seq=stored.seq,
+            kind=stored.kind,
+            at=receipt.at,
+            agent=agent,
+            field=field,
+            line=line,
+            before=text[max(0, start - _AROUND) : start],
+            found=text[start:end],
+            after=text[end : end + _AROUND],
+        )
 
 
 def _places(
@@ -156,7 +166,8 @@ def _leaves(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN40
             yield place, str(value)
 
 
-def _agent_of(view: LedgerView, stream: StreamId) -> str:
+def agent_of(view: LedgerView, stream: StreamId) -> str:
+    """Return the agent whose stream it is: the one that runs, or to which something was handed off."""
     kind = stream.partition("_")[0]
     try:
         if kind == RUN:

@@ -90,7 +90,6 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     key = _Field[Digest | None]("asked", None)  # the same for the same tool, arguments, and number among such calls
     target = _Field[Digest | None]("asked", None)  # keyed digest of its target
     idempotent = _Field[bool]("asked", default=False)  # repeating it with the same key has a single effect
-    reversible = _Field[bool]("asked", default=False)  # as its tool declares
     tiers = _Field[tuple[str, ...]]("asked", ())  # as its tool declares
     label = _Field[Label | None]("asked", None)  # of everything its run knew when it was requested
     untrusted = _Field[tuple[Source, ...]]("asked", ())  # sources whose words appear in its arguments
@@ -120,6 +119,11 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     def tool(self) -> str:
         """Return the name of its tool."""
         return self.asked.tool
+
+    @property
+    def reversible(self) -> bool:
+        """Return whether its tool declares that it can be undone. The receipt of a hold says so by its tiers alone."""
+        return getattr(self.asked, "reversible", False) or "reversible" in self.tiers
 
     @property
     def mode(self) -> Mode:

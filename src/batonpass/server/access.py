@@ -42,7 +42,7 @@ class AccessLimits(Struct, frozen=True, kw_only=True):
 
 
 class AccessCaller(Struct, frozen=True, kw_only=True):
-    """Whoever sent a request: the token says who they are and what they may do."""
+    """The sender of a request: the token says who they are and which role they have."""
 
     token: TokenRecord
 

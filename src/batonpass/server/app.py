@@ -94,7 +94,7 @@ def make_app(
 
 
 class _Doors:
-    """All routes. What fails in one is left to the boundary, which says nothing of it to the client."""
+    """All routes. Failures are left to the boundary, which tells the client nothing of them."""
 
     def __init__(self, routes: Sequence[BaseRoute], lifespans: Sequence[Lifespan]) -> None:
         @asynccontextmanager

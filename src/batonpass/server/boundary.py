@@ -36,7 +36,7 @@ _TRANSPORT_SECURITY: Final = "max-age=31536000"
 
 
 class Boundary:
-    """Passes on what is meant for this server, and answers everything else itself."""
+    """Passes on requests that are meant for this server, and answers everything else itself."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str]) -> None:
         self._app = app

@@ -40,7 +40,7 @@ class ControlPlane(Struct, frozen=True, kw_only=True, eq=False):
         egress: Egress | None = None,
         home: Path | None = None,
     ) -> "ControlPlane":
-        """Return the control plane of a relay. With a `home`, what its metrics add up to outlives the process."""
+        """Return the control plane of a relay. With a `home`, the sums of its metrics outlive the process."""
         let_keys_be_elsewhere(relay)
         at, most = clock or SystemClock(), limits or AccessLimits()
         return cls(

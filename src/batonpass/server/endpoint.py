@@ -1,4 +1,4 @@
-"""One way into the HTTP interface: its path, who may use it, what it takes and what it answers.
+"""One way into the HTTP interface: its path, its roles, its request and its answer.
 
 The table of endpoints is the only place where these are said. The routes, the OpenAPI document and the tests that go
 through every endpoint and every role are made from it.

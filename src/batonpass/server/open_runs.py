@@ -90,7 +90,7 @@ class OpenRuns:
             return act(found)
 
     def find(self, run: RunId) -> OpenRun:
-        """Return an open run, only to read what it knows. Raises as `turn_of` does."""
+        """Return an open run, only to read from it. Raises as `turn_of` does."""
         return self._find(run)
 
     def _find(self, run: RunId) -> OpenRun:

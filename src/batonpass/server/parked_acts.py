@@ -37,7 +37,7 @@ _LONGEST_ACT: Final = 120.0  # seconds that a request waits for the server itsel
 
 
 class SignatureQuestion(Struct, frozen=True, kw_only=True):
-    """What a client is asked to sign, with everything that it names by digest."""
+    """The bytes that a client is asked to sign, with everything that they name by digest."""
 
     number: int  # of the question within its act, from 1
     key: PublicKey
@@ -121,7 +121,7 @@ class ParkedAct:
             self._changed.notify_all()
 
     def next_step(self) -> GivenAnswer:
-        """Return the answer to the client: the next thing to sign, or that of the act. Raises what the act raised."""
+        """Return the answer to the client: the next thing to sign, or that of the act. Raises the errors of the act."""
         with self._changed:
             self._changed.wait_for(lambda: self._waits or self.is_over, _LONGEST_ACT)
             if self._error is not None:

@@ -1,4 +1,4 @@
-"""What a caller reaches: people reach the whole ledger, an agent only a run that it proves, and what is below that."""
+"""The reach of a caller: people reach the whole ledger, an agent only a run that it proves, and everything below it."""
 
 from base64 import urlsafe_b64decode
 from binascii import Error as NotBase64Error
@@ -47,7 +47,7 @@ def claimable(view: LedgerView, caller: AccessCaller, proof: str | None, given: 
 
 
 class CallerReach:
-    """What one request reaches, at one moment of the ledger.
+    """The reach of one request, at one moment of the ledger.
 
     An agent is told the same of what it may not see and of what there is not.
     """

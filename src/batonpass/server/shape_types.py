@@ -100,7 +100,7 @@ class HandoffDetailShape(HandoffShape, frozen=True, kw_only=True):
 
 
 class BriefingShape(Struct, frozen=True, kw_only=True):
-    """What the receiver of a handoff is told: instructions, and apart from them what came from outside."""
+    """The briefing of a handoff's receiver: instructions, and apart from them the data from outside."""
 
     handoff: str
     instructions: str
@@ -289,7 +289,7 @@ class IssuedWebhookShape(Struct, frozen=True, kw_only=True):
 
 
 class WebhookAnswerShape(Struct, frozen=True, kw_only=True):
-    """What a webhook answered to an event that says nothing."""
+    """The answer of a webhook to an event that says nothing."""
 
     status: int
     taken: bool
@@ -380,7 +380,7 @@ class ShownContentShape(Struct, frozen=True, kw_only=True):
 
 
 class ToSignShape(Struct, frozen=True, kw_only=True):
-    """What an act needs to have signed before anything is written: `message`, in base64, by `key`."""
+    """The bytes that an act needs to have signed before anything is written: `message`, in base64, by `key`."""
 
     act: str
     number: int
@@ -413,7 +413,7 @@ class ClosedShape(Struct, frozen=True, kw_only=True):
 
 
 class ResultShape(Struct, frozen=True, kw_only=True):
-    """The state of a handoff: what it delivered, or why it delivered nothing."""
+    """The state of a handoff: its result, or the reason why there is none."""
 
     handoff: str
     state: State
@@ -429,7 +429,7 @@ class ResultShape(Struct, frozen=True, kw_only=True):
 
 
 class SheetShape(Struct, frozen=True, kw_only=True):
-    """What an approver has to read first, and what the ruling has to name."""
+    """The sheet that an approver has to read first, and the digest that the ruling has to name."""
 
     id: str
     text: str
@@ -450,7 +450,7 @@ class PreparedShape(Struct, frozen=True, kw_only=True):
 
 
 class VerifiedShape(Struct, frozen=True, kw_only=True):
-    """What was verified."""
+    """The counts of a verification."""
 
     receipts: int
     position: int
@@ -464,6 +464,6 @@ class ErrorShape(Struct, frozen=True, kw_only=True):
 
 
 class RefusalShape(Struct, frozen=True, kw_only=True):
-    """What every failed request is answered with."""
+    """The answer to every failed request."""
 
     error: ErrorShape

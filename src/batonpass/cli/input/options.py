@@ -1,11 +1,10 @@
 """Options that many commands share, and how their values are read."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -13,13 +12,12 @@ import click
 
 from batonpass.cli.output.exits import answer_in_json
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.durations import moment_before
 from batonpass.model.base.ids import require_principal
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _LEDGER: Final = "batonpass.ledger"
-_AGO: Final = re.compile(r"(\d{1,6})([smhdw])")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def _keep_ledger(context: click.Context, _: click.Parameter, given: str | None) -> None:
@@ -116,13 +114,9 @@ def read_moment(_: click.Context, __: click.Parameter, given: str | None) -> dat
     if given is None:
         return None
     try:
-        if ago := _AGO.fullmatch(given):
-            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        return datetime.fromisoformat(given).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(
-            f"{given!r} is neither an age such as 30m, 12h, 2d or 1w nor a date such as 2026-11-15",
-        ) from None
+        return moment_before("since", given, datetime.now(UTC))
+    except InvalidValueError as error:
+        raise click.BadParameter(error.problem) from None
 
 
 @contextmanager

@@ -33,13 +33,13 @@ class VisitCaller(Struct, frozen=True, kw_only=True):
         return self.token is None or not self.token.agents or agent in self.token.agents
 
     def grant_for(self, card: Card, limits: str) -> GrantRequest:
-        """Return what their runs may delegate at most: the token's ceiling, or that of a public card, within limits."""
+        """Return the most that their runs may delegate: the ceiling of the token or of a public card, within limits."""
         if self.token is None:
             return GrantRequest(may_delegate=card.ceiling or (), limits=limits)
         return GrantRequest(may=self.token.may, may_delegate=self.token.may_delegate)
 
     def share_of(self, card: Card) -> tuple[str, ...]:
-        """Return what the agent that is asked gets of it: what the caller may delegate, within the agent's ceiling."""
+        """Return the part that the asked agent gets: the caller's scope, within the agent's ceiling."""
         if self.token is None:
             return card.ceiling or ()
         held = read_scope(self.token.may_delegate)

@@ -110,5 +110,5 @@ def name_of(agent: AgentId) -> str:
 
 
 def described(card: Card) -> str:
-    """Return what an agent is for."""
+    """Return the purpose of an agent."""
     return card.description or name_of(card.agent)

@@ -25,7 +25,7 @@ def sign_card(card: CardDocument, signer: Signer) -> CardDocument:
 
 
 def card_bytes(card: CardDocument) -> bytes:
-    """Return what is signed of a card: everything but the signatures and what is empty."""
+    """Return the signed part of a card: everything but the signatures and empty fields."""
     document = MessageToDict(card)
     document.pop("signatures", None)
     return canonical_bytes(_without_empty(document))

@@ -101,7 +101,7 @@ class GrpcDoor:
 
 
 class _Service(a2a_pb2_grpc.A2AServiceServicer):
-    """The methods of the service. Each finds out who asks whom, and then does what the SDK does."""
+    """The methods of the service. Each finds out who asks whom, and leaves the rest to the SDK."""
 
     def __init__(self, plane: ControlPlane, settings: A2aSettings, requests: A2aRequests) -> None:
         self._plane = plane
@@ -140,7 +140,7 @@ class _Service(a2a_pb2_grpc.A2AServiceServicer):
     async def _next(
         self, events: AsyncIterator[Any], stopping: "asyncio.Future[Any]", context: "grpc.aio.ServicerContext"
     ) -> Any | None:  # noqa: ANN401 - any message
-        """Return what happens next; None at the end. A server that stops ends the stream, and the client may resume."""
+        """Return the next event; None at the end. A server that stops ends the stream, and the client may resume."""
         following = asyncio.ensure_future(anext(events, None))
         try:
             await asyncio.wait({following, stopping}, return_when=asyncio.FIRST_COMPLETED)

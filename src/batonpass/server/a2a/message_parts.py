@@ -24,7 +24,7 @@ def document_of(message: Message) -> str:
 
 
 def fingerprint_of(message: Message) -> str:
-    """Return a digest of what a message says, and in which context. What others add on the way is left out."""
+    """Return a digest of a message's parts and context. Fields that others add on the way are left out."""
     said = [message.context_id, *(MessageToDict(part) for part in message.parts)]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -75,6 +75,6 @@ def _named(part: Part, otherwise: str) -> str:
 
 
 def extension_of(message: Message, uri: str) -> Mapping[str, Any] | None:
-    """Return what a message says in an extension; None if it says nothing."""
+    """Return the value of an extension in a message; None if there is none."""
     found = MessageToDict(message.metadata).get(uri) if message.HasField("metadata") else None
     return found if isinstance(found, dict) else None

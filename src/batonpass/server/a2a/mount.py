@@ -46,7 +46,7 @@ class A2aDoor:
             self._beginning = asyncio.get_running_loop().create_task(self._open())
 
     async def end(self, drain_seconds: float) -> None:
-        """Let what is under way over gRPC finish for so long. Over HTTP, the server does."""
+        """Let requests that are under way over gRPC finish for so long. Over HTTP, the server does."""
         if self._opened is not None:
             await self._opened.end(drain_seconds)
 

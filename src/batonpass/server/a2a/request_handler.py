@@ -1,4 +1,4 @@
-"""What A2A asks for, whichever way it came: each method calls the use case that every other door calls.
+"""The requests of A2A, whichever way they came: each method calls the use case that every other door calls.
 
 The SDK reads requests and writes answers, for JSON-RPC, HTTP+JSON and gRPC. It keeps no task: the ledger does.
 """
@@ -127,7 +127,7 @@ class A2aRequests(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[TaskEvent]:
-        """Take a message, and tell what happens to its task."""
+        """Take a message, and tell the events of its task."""
         asked = asked_of(context)
         validate_history_length(params.configuration)
         told = await self._run(partial(self._send, asked, params))
@@ -138,7 +138,7 @@ class A2aRequests(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[TaskEvent]:
-        """Tell what happens to a task from now on."""
+        """Tell the events of a task from now on."""
         asked = asked_of(context)
         task = await self._run(partial(self._read, asked, params.id))
         if task.status.state in OVER:

@@ -1,4 +1,4 @@
-"""What a person says about the A2A door of a server."""
+"""The settings of the A2A door of a server."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ class GrpcPlace(Struct, frozen=True, kw_only=True):
 
 
 class A2aSettings(Struct, frozen=True, kw_only=True):
-    """What a person says about the A2A door of a server."""
+    """The settings of the A2A door of a server."""
 
     address: str  # under which clients reach the server, such as https://agents.example.com
     primary: AgentId | None = None  # whose card is at the well-known address; None: the first

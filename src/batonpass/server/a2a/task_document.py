@@ -1,4 +1,4 @@
-"""A handoff as a task of A2A: its state, the question or the reason in words, and what came of it."""
+"""A handoff as a task of A2A: its state, the question or the reason in words, and its results."""
 
 import json
 import re
@@ -58,7 +58,7 @@ _CLOSED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED, Stat
 
 
 def task_document(view: LedgerView, task: VisitedTask, *, whole: bool = True) -> Task:
-    """Return a task as A2A tells it. Without `whole`, its messages and what came of it are left out."""
+    """Return a task as A2A tells it. Without `whole`, its messages and results are left out."""
     messages = list(_messages(view, task.root.id)) if whole else []
     first = messages[0] if messages else next(_messages(view, task.root.id), None)
     told = Task(id=task.id, context_id="" if first is None else first.context_id)
@@ -135,7 +135,7 @@ def _said(task: str, context: str, words: str, which: str) -> Message:
 
 
 def _changed_at(view: LedgerView, handoff: Handoff) -> datetime:
-    """Return when the state became what it is."""
+    """Return when the present state began."""
     if handoff.run is not None and handoff.state is State.RUNNING:
         return read_receipt(view.get_receipt_at(StreamId(handoff.run), 1)).at
     found = [_last_of(view, StreamId(handoff.id))]
@@ -153,7 +153,7 @@ def _last_of(view: LedgerView, stream: StreamId) -> datetime | None:
 
 
 def _artifacts(view: LedgerView, handoff: Handoff, result: Result) -> Iterator[TaskArtifact]:
-    """Yield what came of a task: the report, and the files that the agent gives back."""
+    """Yield the results of a task: the report, and the files that the agent gives back."""
     report = result.report
     if report is not None and (report.result or report.value is not None):
         told = TaskArtifact(artifact_id=f"{handoff.id}-result", name="result")

@@ -1,4 +1,4 @@
-"""What happens to a task, as it happens: read from the ledger, so that whoever comes later or again misses nothing."""
+"""The events of a task, as they happen: read from the ledger, so that whoever comes later or again misses nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -49,7 +49,7 @@ async def _read(
 
 
 def changes(before: Task, now: Task, began: TaskStatus | None) -> list[TaskEvent]:
-    """Return what happened to a task between two looks. What came of it is told before it is over."""
+    """Return the events of a task between two looks. Its artifacts are told before it is over."""
     if before.status == now.status:
         return []
     told: list[TaskEvent] = []

@@ -1,4 +1,4 @@
-"""Looks after the tasks that are not over: tells their callers what happens, and ends their roots when they are over.
+"""Looks after the tasks that are not over: tells their callers the news, and ends their roots when they are over.
 
 The open roots in the ledger are what has to be looked after, so a restart forgets nothing. A root is ended after its
 caller was told, so whoever was not told before a crash is told after it: at least once.
@@ -153,7 +153,7 @@ class TaskKeeper:
 
 
 def headers_of(config: TaskPushNotificationConfig) -> Mapping[str, str]:
-    """Return the headers of a notification: what the caller gave to recognise it by."""
+    """Return the headers of a notification: the token that the caller gave to recognise it by."""
     told = {"Content-Type": A2A_JSON_MEDIA_TYPE}
     if config.token:
         told["X-A2A-Notification-Token"] = config.token

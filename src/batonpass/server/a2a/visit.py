@@ -238,7 +238,7 @@ def session_of(caller: VisitCaller, context: str) -> SessionId:
 
 
 def task_for(card: Card, names: Sequence[str]) -> str:
-    """Return what the agent is told to do. Nothing of it is the caller's."""
+    """Return the directive for the agent. Nothing of it is the caller's."""
     what = f" {card.description}" if card.description else ""
     listed = ", ".join(names) or MESSAGE
     return (

@@ -1,1 +1,1 @@
-"""What can be done over HTTP, each by the use case that every other door calls."""
+"""Acting over HTTP, each by the use case that every other door calls."""

@@ -1,4 +1,4 @@
-"""What an administrator does: tokens and webhooks; and findings and alarms that a person leaves as they are."""
+"""The acts of an administrator: tokens and webhooks; and findings and alarms that a person leaves as they are."""
 
 from typing import Annotated, Final
 
@@ -50,7 +50,7 @@ class AcknowledgeMessage(Struct, frozen=True, kw_only=True):
 
 
 class WebhookMessageBody(Struct, frozen=True, kw_only=True):
-    """Where to tell what is recorded, and which kinds of receipts; all if there are none."""
+    """The address that is told of receipts, and their kinds; all if there are none."""
 
     url: Annotated[str, Meta(min_length=1, max_length=2048)]
     kinds: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ _CREATED: Final = 201
 
 
 class CallMessage(Struct, frozen=True, kw_only=True):
-    """A call that a run wants to make, and what is declared about its tool. The defaults assume nothing good."""
+    """A call that a run wants to make, and the declaration of its tool. The defaults assume nothing good."""
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -197,7 +197,7 @@ def _restored(asked: ApiRequest, run: OpenRun, wanted: CallId, *, external: bool
 
 
 def recall_begin(asked: ApiRequest, receipt: Receipt) -> Shape | None:
-    """Return what `begin` answered: the call may be made. A denial is judged again."""
+    """Return the earlier answer of `begin`: the call may be made. A denial is judged again."""
     for call in _calls(asked).values():
         if call.receipt.id == receipt.id and call.is_made:
             return {"call": call.id, "key": call.key, "replayed": False, "value": None}
@@ -205,7 +205,7 @@ def recall_begin(asked: ApiRequest, receipt: Receipt) -> Shape | None:
 
 
 def recall_finish(asked: ApiRequest, receipt: Receipt) -> Shape | None:
-    """Return what `finish` answered."""
+    """Return the earlier answer of `finish`."""
     call = _calls(asked).get(CallId(asked.names["call"]))
     ended = call is not None and call.ending is not None and call.ending.id == receipt.id
     return {"done": True} if ended else None

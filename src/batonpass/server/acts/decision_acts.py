@@ -1,4 +1,4 @@
-"""What people decide: approvals, revocations, seals, and whether the ledger holds."""
+"""Decisions of people: approvals, revocations, seals, and whether the ledger holds."""
 
 from datetime import datetime
 from typing import Final
@@ -28,7 +28,7 @@ _CREATED: Final = 201
 
 
 class PasskeyMessage(Struct, frozen=True, kw_only=True):
-    """What a passkey answered when it was asked to sign a ruling."""
+    """The answer of a passkey that was asked to sign a ruling."""
 
     at: datetime  # when it was asked, as the answer to `prepareRuling` says
     client_data: str  # the browser's JSON, as it made it
@@ -73,7 +73,7 @@ def _held(asked: ApiRequest) -> LiveHandoff | LiveCall:
 
 
 def show_sheet(asked: ApiRequest) -> Shape:
-    """Return what an approver has to read first."""
+    """Return the sheet that an approver has to read first."""
     held = _held(asked)
     sheet = held.material()
     return {
@@ -147,7 +147,7 @@ def _ruler(asked: ApiRequest, said: RulingMessage) -> str | Approver:
 
 
 def _by_passkey(asked: ApiRequest, name: PrincipalId, said: PasskeyMessage) -> Approver:
-    """Return somebody with what their passkey has signed. Whether it signed this ruling is checked with the ruling."""
+    """Return somebody with the signature of their passkey. Whether it signed this ruling is checked with the ruling."""
     with asked.plane.relay.store.view() as view:
         own = find_own_passkey(view, name)
     if own is None:

@@ -1,4 +1,4 @@
-"""What is done with a handoff: by the run that made it, or by a person who decides."""
+"""The acts on a handoff: of the run that made it, or of a person who decides."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -52,7 +52,7 @@ class DeclineMessage(Struct, frozen=True, kw_only=True):
 
 
 class RetryMessage(Struct, frozen=True, kw_only=True):
-    """Why a handoff is tried again, and what is to be done about calls in doubt."""
+    """The reason for trying a handoff again, and the settlement of calls in doubt."""
 
     reason: str | None = None
     repeat: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def accept(asked: ApiRequest) -> Shape:
 
 
 def recall_accept(asked: ApiRequest, receipt: Receipt) -> Shape | None:
-    """Return what `accept` answered: the attempt that was begun."""
+    """Return the earlier answer of `accept`: the attempt that was begun."""
     body = receipt.body
     said: AcceptMessage = asked.body
     wanted = asked.names["handoff"] if said.lease is not None else own_handoff(asked).id

@@ -1,4 +1,4 @@
-"""What a person decides after a failure: another agent for a handoff, and what to do about a call in doubt."""
+"""Decisions after a failure: another agent for a handoff, and the settlement of a call in doubt."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ from batonpass.server.shape_types import HandoffShape
 
 
 class ReplaceMessage(Struct, frozen=True, kw_only=True):
-    """Which agent takes a handoff over, why, and what is to be done about calls in doubt."""
+    """The agent that takes a handoff over, the reason, and the settlement of calls in doubt."""
 
     to: str
     reason: str | None = None
@@ -26,7 +26,7 @@ class ReplaceMessage(Struct, frozen=True, kw_only=True):
 
 
 class SettleMessage(Struct, frozen=True, kw_only=True):
-    """What is to be done about a call in doubt."""
+    """The settlement of a call in doubt."""
 
     settlement: Settlement
     reason: str | None = None

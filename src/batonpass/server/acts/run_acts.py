@@ -1,4 +1,4 @@
-"""What a run does: it begins, writes down, attaches, hands off, reports and closes."""
+"""The acts of a run: it begins, writes down, attaches, hands off, reports and closes."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -46,7 +46,7 @@ _CREATED: Final = 201
 
 
 class StartMessage(Struct, frozen=True, kw_only=True):
-    """A root run to start: what its principal wants, in their own words, and what it may use and delegate.
+    """A root run to start: the intent of its principal, in their own words, and the scope that it may use and delegate.
 
     Without `may` and `may_delegate` the run gets all of the token's ceiling.
     """
@@ -156,13 +156,13 @@ def attach(asked: ApiRequest) -> Shape:
 
 
 def read_attached(asked: ApiRequest) -> RawAnswer:
-    """Return the bytes of what the run or somebody above it attached, by its name."""
+    """Return the bytes of a file that the run or somebody above it attached, by its name."""
     found = asked.plane.runs.find(own_run(asked)).live.read(asked.names["name"])
     return RawAnswer(body=found, media_type="application/octet-stream")
 
 
 def checkpoint(asked: ApiRequest) -> Shape:
-    """Save what the next attempt needs to go on from here."""
+    """Save the state from which the next attempt goes on."""
     asked.plane.runs.act(own_run(asked), lambda run: run.live.checkpoint(asked.body.messages))
     return {"done": True}
 
@@ -203,7 +203,7 @@ def _own(asked: ApiRequest, receipt: Receipt, *kinds: type[Body]) -> Any:  # noq
 
 
 def recall_record(asked: ApiRequest, receipt: Receipt) -> Shape | None:
-    """Return what `record` or `attach` answered."""
+    """Return the earlier answer of `record` or `attach`."""
     body = _own(asked, receipt, RunRecorded)
     if body is None:
         return None
@@ -212,12 +212,12 @@ def recall_record(asked: ApiRequest, receipt: Receipt) -> Shape | None:
 
 
 def recall_checkpoint(asked: ApiRequest, receipt: Receipt) -> Shape | None:
-    """Return what `checkpoint` answered."""
+    """Return the earlier answer of `checkpoint`."""
     return None if _own(asked, receipt, CheckpointSaved) is None else {"done": True}
 
 
 def recall_close(asked: ApiRequest, receipt: Receipt) -> Shape | None:
-    """Return what `close` answered."""
+    """Return the earlier answer of `close`."""
     body = _own(asked, receipt, RunClosed, RunSuspended, HandoffCompleted, HandoffFailed)
     return None if body is None else _closed(asked, body.run)
 

@@ -1,4 +1,4 @@
-"""Workers elsewhere: they claim what waits for their agents, renew their leases, and give them back.
+"""Workers elsewhere: they claim handoffs that wait for their agents, renew their leases, and give them back.
 
 A token that names agents may claim for those agents, whoever's tree the handoff is in: whoever issued it said that its
 holder works as these. The name of its token is part of the holder of a lease, so nobody renews or takes what another
@@ -111,7 +111,7 @@ def renew(asked: ApiRequest) -> Shape:
 
 
 def release(asked: ApiRequest) -> Shape:
-    """Give a lease back; what was not begun can be claimed again."""
+    """Give a lease back; a handoff that was not begun can be claimed again."""
     asked.plane.relay.release(held_lease(asked, HandoffId(asked.names["handoff"]), asked.body))
     return {"done": True}
 

@@ -26,7 +26,7 @@ def docs_policy() -> str:
 
 @cache
 def docs_page() -> str:
-    """Return the interface as a page: every operation with what it takes."""
+    """Return the interface as a page: every operation with its parameters."""
     document = make_document()
     parts = [
         _operation(path, method, said)

@@ -1,4 +1,4 @@
-"""Logins under way: what was asked, for which browser, and only once."""
+"""Logins under way: the question, for which browser, and only once."""
 
 import base64
 import hmac
@@ -31,7 +31,7 @@ class LoginAttempt(Struct, frozen=True, kw_only=True):
 
     @property
     def challenge(self) -> str:
-        """Return what the provider is told of the verifier."""
+        """Return the challenge for the provider, made from the verifier."""
         return base64.urlsafe_b64encode(sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
 
 

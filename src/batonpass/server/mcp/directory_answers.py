@@ -1,4 +1,4 @@
-"""What is asked about the files of this machine: the command line answers, because it knows where they are."""
+"""Questions about the files of this machine: the command line answers, because it knows where they are."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from batonpass.records.shape import Shape
 
 
 class DirectoryAnswer(Struct, frozen=True, kw_only=True):
-    """An answer: facts for programs, and lines for whoever reads. Both quote what others wrote."""
+    """An answer: facts for programs, and lines for whoever reads. Both quote others' texts."""
 
     facts: Shape
     lines: tuple[str, ...]
@@ -21,7 +21,7 @@ class DirectoryAnswers(Protocol):
         """Return who wrote a file, lines of it, or the hunks of a diff. Raises `InvalidValueError`, `NotFoundError`."""
 
     def review(self, of: str | None) -> DirectoryAnswer:
-        """Return what to look at after a run, a handoff or a session; by default after the latest tree."""
+        """Return the things to look at after a run, a handoff or a session; by default after the latest tree."""
 
     def review_diff(self, span: str) -> DirectoryAnswer:
         """Return whose work each hunk of a pull request is, and the findings of the runs behind it."""

@@ -1,4 +1,4 @@
-"""What is read as a resource or taken as a prompt: batons, handoffs, runs and receipts, and the review of a diff."""
+"""Resources and prompts: batons, handoffs, runs and receipts, and the review of a diff."""
 
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
@@ -68,7 +68,7 @@ TEMPLATES: Final = (
 
 
 def read_document(seat: McpSeat, uri: str) -> LedgerDocument:
-    """Return what is behind an address. Raises `NotFoundError`, `OutOfReachError` and `RunProofError`."""
+    """Return the document behind an address. Raises `NotFoundError`, `OutOfReachError` and `RunProofError`."""
     place, name, handle = _parsed(uri)
     if place == _BATONS:
         return LedgerDocument(text="\n\n".join(_briefing(seat, name, handle)), media_type="text/plain")
@@ -101,12 +101,12 @@ def _latest(seat: McpSeat) -> list[dict[str, Any]]:
 
 
 def briefing_prompt(seat: McpSeat, arguments: dict[str, str]) -> list[str]:
-    """Return the briefing of a handoff: the instructions, and apart from them what came from outside."""
+    """Return the briefing of a handoff: the instructions, and apart from them the data from outside."""
     return _briefing(seat, required(arguments, "handoff"), arguments.get("run") or None)
 
 
 def review_prompt(seat: McpSeat, answers: DirectoryAnswers | None, arguments: dict[str, str]) -> list[str]:
-    """Return what to do with the review of a pull request, and the review as data."""
+    """Return the instructions for the review of a pull request, and the review as data."""
     seat_role = seat.reader.role
     if seat_role not in PEOPLE:
         raise RoleRefusedError(seat_role, tuple(sorted(PEOPLE)))

@@ -1,4 +1,4 @@
-"""What the person at a client is asked: whether something that is held may go on, or what a receiver wants to know.
+"""Questions for the person at a client: whether something that is held may go on, or the question of a receiver.
 
 Only an answer that the client brought from its person counts. A model has no tool with which it could give one.
 """

@@ -87,7 +87,7 @@ class _StoppedError(Exception):
 
 
 class _Question(msgspec.Struct, frozen=True):
-    """What was asked, sealed and given to the client, which brings it back with the answer."""
+    """A question, sealed and given to the client, which brings it back with the answer."""
 
     question: PersonQuestion
     asked_at: float  # of this process's clock: the seal is of this process too
@@ -199,7 +199,7 @@ class ProtocolServer:
         return types.CompleteResult(completion=types.Completion(values=found[:100], total=len(found), has_more=False))
 
     async def _answered(self, act: Callable[[], Told], uri: str | None = None) -> Told:
-        """Return what an act returns; what it refuses is an error of the protocol, with our code in it."""
+        """Return the result of an act; a refusal is an error of the protocol, with our code in it."""
         try:
             return await self.in_thread(act)
         except BatonpassError as error:
@@ -258,7 +258,7 @@ class _ToolVisit:
         self._arguments = dict(params.arguments or {})
 
     async def serve(self) -> types.CallToolResult | types.InputRequiredResult:
-        """Return the result. Raises what the tool raises, unless a person can be asked about it."""
+        """Return the result. Raises the errors of the tool, unless a person can be asked about it."""
         carried = _carried(self._params)
         if carried is not None:
             return await self._after(*carried)
@@ -352,7 +352,7 @@ _UNDECIDED: Final = ToolAnswer(
 
 
 def _carried(params: types.CallToolRequestParams) -> tuple[_Question, types.ElicitResult | None] | None:
-    """Return what was asked before, and the answer that a repeated call brings; None if it is not repeated."""
+    """Return the question of before, and the answer that a repeated call brings; None if it is not repeated."""
     if params.request_state is None:
         return None
     reply = (params.input_responses or {}).get(ASKED)

@@ -48,7 +48,7 @@ def _asked(plane: ControlPlane, caller: AccessCaller, said: dict[str, object], p
 
 
 def token_seat(plane: ControlPlane, caller: AccessCaller, proof: str | None) -> McpSeat:
-    """Return the seat of somebody who was let in: the token says what they may do, and nothing here adds to it."""
+    """Return the seat of somebody who was let in: the token gives them their rights, and nothing here adds to them."""
     decides = caller if caller.role in DECIDERS else None
     return McpSeat(plane=plane, worker=caller, reader=caller, person=decides, proof=proof)
 

@@ -1,4 +1,4 @@
-"""One tool of the MCP server: what it takes, who may use it, and the act of the HTTP interface behind it."""
+"""One tool of the MCP server: its arguments, its roles, and the act of the HTTP interface behind it."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -82,7 +82,7 @@ class McpTool(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return frozenset({seat.worker.role, seat.reader.role})
 
     def call(self, call: McpCall) -> ToolAnswer:
-        """Do it. Raises `RoleRefusedError`, `InvalidValueError` for an unknown argument, and what its act raises.
+        """Do it. Raises `RoleRefusedError`, `InvalidValueError` for an unknown argument, and the errors of its act.
 
         The endpoint behind it looks at the role and the reach again; what has no endpoint is looked at only here.
         """

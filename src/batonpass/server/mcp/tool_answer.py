@@ -42,7 +42,7 @@ class ToolAnswer(Struct, frozen=True, kw_only=True):
         return told
 
     def structure(self) -> Shape:
-        """Return the answer for programs. What is too large for a model is left to the HTTP interface."""
+        """Return the answer for programs. Parts that are too large for a model are left to the HTTP interface."""
         text = as_text(self.data)
         if self.failed or not self.quotes:
             return dict(json.loads(text))

@@ -104,7 +104,7 @@ def _with_handle(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def accept(call: McpCall) -> ToolAnswer:
-    """Take a handoff, and return its briefing: instructions in one text, what came from outside in another."""
+    """Take a handoff, and return its briefing: instructions in one text, data from outside in another."""
     told = _with_handle(_ACCEPT.act(call))
     plane = call.seat.plane
     with plane.runs.turn_of(RunId(told["id"])) as opened:
@@ -161,7 +161,7 @@ def search(call: McpCall) -> ToolAnswer:
 
 
 def waiting(call: McpCall) -> ToolAnswer:
-    """Return what waits for a person: approvals and questions."""
+    """Return the approvals and questions that wait for a person."""
     return ToolAnswer(data={"approvals": _listed(call, "listApprovals"), "questions": _listed(call, "listQuestions")})
 
 
@@ -172,7 +172,7 @@ def _listed(call: McpCall, name: str) -> list[dict[str, Any]]:
 
 
 def decide(call: McpCall) -> ToolAnswer:
-    """Return what waits under an id. The person at the client is asked, and nobody else."""
+    """Return the hold or question under an id. The person at the client is asked, and nobody else."""
     given = required(call.arguments, "id")
     asked = next((one for one in _listed(call, "listQuestions") if one["handoff"] == given), None)
     if asked is not None:
@@ -196,7 +196,7 @@ def blame(call: McpCall) -> ToolAnswer:
 
 
 def review(call: McpCall) -> ToolAnswer:
-    """Return what a person should look at after a run, or in a pull request."""
+    """Return the findings for a person to look at after a run, or in a pull request."""
     if call.answers is None:
         raise NotFoundError("directory with files", "here")
     if "diff" in call.arguments:

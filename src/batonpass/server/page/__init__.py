@@ -1,1 +1,1 @@
-"""The page: what people look at and decide on in a browser. It asks `records` and `accounts`, and decides nothing."""
+"""The page, where people look and decide in a browser. It asks `records` and `accounts`, and decides nothing."""

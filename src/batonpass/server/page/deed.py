@@ -1,4 +1,4 @@
-"""What people do on the page. Each form becomes an act of the HTTP interface, with its roles and its receipts."""
+"""The deeds of people on the page. Each form becomes an act of the HTTP interface, with its roles and its receipts."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from batonpass.audit.short_ids import ending
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies.body import Settlement
 from batonpass.model.policy.offer_options import ChangedInputs
@@ -15,9 +16,10 @@ from batonpass.server.acts.decision_acts import PasskeyMessage, PrepareMessage, 
 from batonpass.server.acts.handoff_acts import AnswerMessage, CancelMessage, NoMessage, RetryMessage, VerdictMessage
 from batonpass.server.acts.recovery_acts import ReplaceMessage, SettleMessage
 from batonpass.server.answer import json_bytes
-from batonpass.server.endpoint import DECIDERS, Endpoint
+from batonpass.server.endpoint import DECIDERS, Endpoint, RawAnswer
 from batonpass.server.idempotency import GivenAnswer
 from batonpass.server.page.request import PageRequest
+from batonpass.server.resources.findings import ExportQuery
 from batonpass.server.routes import ENDPOINTS
 
 Fields = Mapping[str, str]
@@ -78,7 +80,7 @@ def _looked(fields: Fields) -> int | None:
 
 
 def _passkey(fields: Fields) -> PasskeyMessage | None:
-    """Return what a passkey answered; None if none was asked."""
+    """Return the answer of a passkey; None if none was asked."""
     if not fields.get("passkey_signature"):
         return None
     try:
@@ -200,7 +202,7 @@ _BY_NAME: Final = {deed.name: deed for deed in DEEDS}
 
 
 def perform(name: str, asked: PageRequest, fields: Fields) -> str:
-    """Do what a form says, once, and return the address that shows it. Raises what the act raises.
+    """Do the deed of a form, once, and return the address that shows it. Raises the errors of the act.
 
     A form that is sent twice, because somebody pressed twice, has the same key: then the first answer counts.
     """
@@ -222,7 +224,7 @@ def perform(name: str, asked: PageRequest, fields: Fields) -> str:
 
 
 def prepare(asked: PageRequest, fields: Fields) -> bytes:
-    """Return the ruling that the visitor's passkey has to sign, for the script of the page. Raises what the act raises.
+    """Return the ruling that the visitor's passkey has to sign, for the page's script. Raises the errors of the act.
 
     Nothing is recorded. The page has checked that what stands on the screen is the sheet, and so does the act.
     """
@@ -232,6 +234,14 @@ def prepare(asked: PageRequest, fields: Fields) -> bytes:
         approved=fields.get("decision") == "approved", shown=_required(fields, "shown"), looked_ms=_looked(fields)
     )
     return json_bytes(operation.act(asked.as_api(body=said)))
+
+
+def export(asked: PageRequest) -> tuple[str, bytes, str]:
+    """Return the bundle of a task: a name for the file, its bytes and their type. Raises the errors of the act."""
+    operation = _OPERATIONS["exportTree"]
+    asked.visitor.caller.require_role(operation.roles)
+    made: RawAnswer = operation.act(asked.as_api(query=ExportQuery()))
+    return f"batonpass-{ending(asked.names['run'])}.jsonl", made.body, made.media_type
 
 
 def _settled(fields: Fields, settlement: Settlement) -> tuple[str, ...]:

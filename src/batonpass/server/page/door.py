@@ -1,4 +1,4 @@
-"""The routes of the page: who looks, what they see, what they send, and how they come in and leave."""
+"""The routes of the page: its views, its forms, and how people come in and leave."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from batonpass.server.app import in_thread
 from batonpass.server.boundary import refused
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.event_stream import LAST_EVENT, resumed_after
-from batonpass.server.page.deed import DEEDS, perform, prepare
+from batonpass.server.page.deed import DEEDS, export, perform, prepare
 from batonpass.server.page.fleet_counts import FleetCounts
 from batonpass.server.page.form import read_form, require_own
 from batonpass.server.page.frame import policy, render, static_files
@@ -57,6 +57,7 @@ def _routes(door: "PageDoor") -> Sequence[BaseRoute]:
         Route("/events", door.stream),
         Route("/passkey", door.make_passkey, methods=["POST"]),
         Route("/approvals/{held}/ruling", door.prepare_ruling, methods=["POST"]),
+        Route("/tasks/{run}/export", door.send_tree),
         *(Route(view.path, door.look_at(view)) for view in VIEWS),
         *(Route(view.path, door.ask_with_form(view), methods=["POST"]) for view in VIEWS if view.takes_form),
         *(Route(deed.path, door.do(deed.name), methods=["POST"]) for deed in DEEDS),
@@ -83,7 +84,7 @@ class PageDoor:
         return _routes(self)
 
     def ask_again(self, request: Request, error: BatonpassError) -> Response:
-        """Show the way in, with what went wrong."""
+        """Show the way in, with the error."""
         return self._send(request, "enter.html", {"to": "/", "error": told_error(error)}, status_of(error))
 
     def keep_session(self, request: Request, answer: Response, cookie: str) -> None:
@@ -91,7 +92,7 @@ class PageDoor:
         self._set_cookie(request, answer, cookie, int(LASTS.total_seconds()))
 
     def look_at(self, view: PageView) -> Handler:
-        """Return what answers requests for a view."""
+        """Return the handler of requests for a view."""
 
         async def handle(request: Request) -> Response:
             answered: Response = await in_thread(self._threads, partial(self._look, view, request))
@@ -100,7 +101,7 @@ class PageDoor:
         return handle
 
     def ask_with_form(self, view: PageView) -> Handler:
-        """Return what answers a form that asks something, and changes nothing."""
+        """Return the handler of a form that asks something, and changes nothing."""
 
         async def handle(request: Request) -> Response:
             try:
@@ -130,7 +131,7 @@ class PageDoor:
             return self._refuse(request, visitor, error)
 
     def do(self, name: str) -> Handler:
-        """Return what answers a form that changes something."""
+        """Return the handler of a form that changes something."""
 
         async def handle(request: Request) -> Response:
             try:
@@ -192,7 +193,7 @@ class PageDoor:
         return Response(made, media_type=JSON)
 
     async def stream(self, request: Request) -> Response:
-        """Tell a page that something changed, without saying what."""
+        """Tell a page that something changed, without any content."""
         try:
             visitor: PageVisitor = await in_thread(self._threads, partial(self._visitor, request))
             root, after = request.query_params.get("root"), request.query_params.get("after")
@@ -200,6 +201,24 @@ class PageDoor:
             return self._news.stream(visitor.caller.token.id, root, last, self._threads)
         except BatonpassError as error:
             return Response(told_error(error)["message"], status_of(error), media_type="text/plain")
+
+    async def send_tree(self, request: Request) -> Response:
+        """Send the tree of a task as a file, which verifies offline: the bundle of the HTTP interface."""
+        answered: Response = await in_thread(self._threads, partial(self._export, request))
+        return answered
+
+    def _export(self, request: Request) -> Response:
+        try:
+            visitor = self._visitor(request)
+        except BatonpassError as error:
+            return self._ask_in(request, error)
+        try:
+            name, body, media_type = export(self._asked(request, visitor))
+        except BatonpassError as error:
+            return self._refuse(request, visitor, error)
+        # The words of others are in it: a browser keeps it, and shows nothing of it.
+        kept = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": "sandbox"}
+        return Response(body, headers=kept, media_type=media_type)
 
     async def send_file(self, request: Request) -> Response:
         """Send a style, a script or a picture of ours. Its address changes with it, so it is kept for good."""

@@ -1,4 +1,4 @@
-"""What the fleet's handoffs add up to, kept up to date while nobody waits: the roll-ups that drift and recall read.
+"""The roll-ups of the fleet's handoffs, which drift and recall read. They are kept up to date while nobody waits.
 
 A page that asks for them for the first time in a large ledger would wait for minutes. So a thread brings them up to
 date, and the page shows what there is, with how far that goes.
@@ -57,7 +57,7 @@ class FleetCounts:
         return state
 
     def report(self, view: LedgerView, question: DriftQuestion) -> DriftReport:
-        """Return what changed in the days that are asked about, as far as it is counted."""
+        """Return the drift of the days that are asked about, as far as it is counted."""
         key = (view.rolled().position, question)
         if (known := self._reports.get(key)) is not None:
             return known

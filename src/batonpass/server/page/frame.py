@@ -1,4 +1,4 @@
-"""What every page has: its templates, its policy, its files, and how it says times and numbers."""
+"""The frame of every page: its templates, its policy, its files, and how it says times and numbers."""
 
 import json
 import re

@@ -32,7 +32,7 @@ def boxed(text: object) -> Markup:
 
 
 def finalized(value: object) -> object:
-    """Return a value as a template writes it: what is markup already, or plain text."""
+    """Return a value as a template writes it: markup as it is, anything else as plain text."""
     if value is None:
         return ""
     return value if hasattr(value, "__html__") else plain(str(value))

@@ -14,7 +14,7 @@ from batonpass.server.control_plane import ControlPlane
 
 
 class CheckState(Struct, frozen=True, kw_only=True):
-    """How far a verification is, or what it found."""
+    """How far a verification is, or its result."""
 
     by: PrincipalId
     began_at: datetime

@@ -1,4 +1,4 @@
-"""Live pages: a stream that says that something changed, and never what. The page asks for that itself.
+"""Live pages: a stream that says that something changed, and has no content. The page asks for that itself.
 
 Names only: whoever may look is decided where the page is made, and nowhere else.
 """

@@ -75,7 +75,7 @@ def _named(origin: str) -> str:
 
 
 def _challenge(asked: PageRequest) -> bytes:
-    """Return what a new passkey answers: it belongs to this session and this person, so nothing is kept of it."""
+    """Return the challenge of a new passkey: it belongs to this session and this person, so nothing is kept of it."""
     said = f"passkey {asked.visitor.caller.principal}"
     return hmac.digest(asked.visitor.session.form_secret.encode(), said.encode(), "sha256")
 

@@ -1,4 +1,4 @@
-"""A request for a view of the page, and a view: its address, its template, and what makes the values for it."""
+"""A request for a view of the page, and a view: its address, its template, and the function that makes its values."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -63,7 +63,7 @@ class PageRequest(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class PageView(Struct, frozen=True, kw_only=True):
-    """One view: who may look, and what makes its values."""
+    """One view: who may look, and the function that makes its values."""
 
     path: str
     name: str  # of the entry in the menu that is marked
@@ -74,7 +74,7 @@ class PageView(Struct, frozen=True, kw_only=True):
 
 
 class PageMoved(Exception):  # noqa: N818 - it is no error
-    """What was asked for has another address."""
+    """The thing that was asked for has another address."""
 
     def __init__(self, to: str) -> None:
         super().__init__(to)

@@ -47,7 +47,7 @@ class ShownFiles(Protocol):
         """Return whether a path is a directory that may be looked at. Raises `InvalidValueError`."""
 
     def entries(self, view: LedgerView, path: str) -> Sequence[FileEntry]:
-        """Return what is in a directory, as far as git or the ledger knows it. Raises `InvalidValueError`."""
+        """Return the entries of a directory that git or the ledger knows. Raises `InvalidValueError`."""
 
     def blame(self, view: LedgerView, path: str, first: int, most: int, at: str | None) -> ShownFile:
         """Return so many lines of a file, in the work tree or in a commit. Raises `InvalidValueError`."""

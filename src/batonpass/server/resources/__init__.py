@@ -1,1 +1,1 @@
-"""What can be read over HTTP, each through `records`, `accounts` and `Relay`, which every other door reads through."""
+"""Reading over HTTP, all of it through `records`, `accounts` and `Relay`, which every other door reads through."""

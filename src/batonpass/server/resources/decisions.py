@@ -1,4 +1,4 @@
-"""What waits for somebody: approvals and questions."""
+"""Approvals and questions that wait for somebody."""
 
 from typing import Final
 

@@ -63,7 +63,7 @@ def read_events(asked: ApiRequest, after: int) -> EventsRead:
 
 
 def read_from(asked: ApiRequest) -> EventsRead:
-    """Return what a stream begins with."""
+    """Return the first bytes of a stream."""
     query: EventsQuery = asked.query
     with asked.plane.relay.store.view() as view:
         first = view.last_position() if query.after is None else query.after

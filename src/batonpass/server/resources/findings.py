@@ -1,4 +1,4 @@
-"""What a person should look at, and a whole tree to take away."""
+"""Findings for a person to look at, and a whole tree to take away."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ class ExportQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def list_findings(asked: ApiRequest) -> Shape:
-    """Return what a person should look at, with what somebody has acknowledged."""
+    """Return the findings for a person to look at, and the acknowledged ones."""
     query: FindingsQuery = asked.query
     now = asked.plane.clock.now()
     with asked.looking() as (view, reach):

@@ -101,7 +101,7 @@ class TextQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def show_briefing(asked: ApiRequest) -> Shape:
-    """Return what the receiver of a handoff is told: the instructions, and apart from them what came from outside."""
+    """Return the briefing of a handoff's receiver: the instructions, and apart from them the data from outside."""
     with asked.looking() as (view, reach):
         handoff = reach.readable_handoff(asked.names["handoff"])
         briefing, _ = brief_handoff(view, handoff, asked.plane.clock.now(), can_ask=False)

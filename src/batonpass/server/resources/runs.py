@@ -1,4 +1,4 @@
-"""Runs, and what they attached."""
+"""Runs, and their attachments."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final

@@ -19,7 +19,7 @@ _MOST_OF_ONE: Final = 20  # matches in one receipt, which may have a file of a m
 
 
 class SearchQuery(PageQuery, frozen=True, kw_only=True):
-    """What is searched for, and where."""
+    """The pattern of a search, and the part of the ledger."""
 
     pattern: Annotated[str, Meta(min_length=1, max_length=500, description="A regular expression of RE2.")]
     kind: Annotated[str, Meta(description="A kind, such as tool.failed, or a family, such as handoff.")] | None = None

@@ -1,12 +1,12 @@
 """Durations as people write them, and moments that are said by how long it is until then."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.durations import moment_after, read_duration
+from batonpass.model.base.durations import moment_after, moment_before, read_duration
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SAID = {
@@ -60,3 +60,27 @@ def test_no_moment_is_over_or_beyond_the_calendar(given: timedelta) -> None:
     """Who says that something ends before it begins is told so."""
     with pytest.raises(InvalidValueError, match="deadline"):
         moment_after("deadline", given, NOW)
+
+
+def test_a_moment_that_is_past_is_said_by_its_age_or_its_date() -> None:
+    """A date without a zone is one of the zone that is asked for; with one, it is what it says."""
+    now, east = datetime(2026, 11, 18, 12, tzinfo=UTC), timezone(timedelta(hours=2))
+
+    assert [
+        datetime(2026, 11, 16, 12, tzinfo=UTC),
+        datetime(2026, 11, 15, tzinfo=UTC),
+        datetime(2026, 11, 14, 22, tzinfo=UTC),
+        datetime(2026, 11, 15, 6, tzinfo=UTC),
+    ] == [
+        moment_before("since", "2d", now, UTC),
+        moment_before("since", "2026-11-15", now, UTC),
+        moment_before("since", "2026-11-15", now, east),
+        moment_before("since", "2026-11-15T08:00+02:00", now, UTC),
+    ]
+
+
+@pytest.mark.parametrize("given", ["soon", "2y", "999999w", ""])
+def test_no_other_words_are_a_moment(given: str) -> None:
+    """The error names the field, and what can be written."""
+    with pytest.raises(InvalidValueError, match=r"since: .* is neither an age such as 30m"):
+        moment_before("since", given, datetime(2026, 11, 18, tzinfo=UTC))

@@ -1,1 +1,1 @@
-"""The views of the page: each turns records into what one template shows."""
+"""The views of the page: each turns records into the values of one template."""

@@ -38,7 +38,7 @@ def list_agents(asked: PageRequest) -> Shown:
 
 
 def show_agent(asked: PageRequest) -> Shown:
-    """Return one agent: what it may ever hold, what its work came to by kind of task, and why.
+    """Return one agent: its ceiling, and the outcomes of its work by kind of task, with reasons.
 
     Raises `NotFoundError` if nobody has heard of it.
     """

@@ -1,4 +1,4 @@
-"""Approvals and questions: what waits for a decision, and the sheet that somebody reads before they decide.
+"""Approvals and questions: everything that waits for a decision, and the sheet to read before deciding.
 
 The sheet is the text that the ruling names by its digest. It is shown line by line as it is, so that the script of the
 page can make the same digest of what stands on the screen.
@@ -16,13 +16,17 @@ from batonpass.errors import HandoffEndedError, NotFoundError
 from batonpass.handoff.approvals.decision_sheet import Material, material_of_call, material_of_handoff
 from batonpass.handoff.approvals.passkey_request import find_own_passkey
 from batonpass.handoff.history.holds import approvers_of
-from batonpass.model.base.ids import CALL, HANDOFF, CallId, HandoffId
+from batonpass.model.base.content_names import TARGET
+from batonpass.model.base.ids import CALL, CONTENT, HANDOFF, CallId, ContentId, HandoffId
 from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import Artifact
 from batonpass.model.ledger.key import KeyStatus
-from batonpass.records.call import CallRecord, call_asked
+from batonpass.records.call import CallRecord, call_asked, find_call
 from batonpass.records.hold import HoldRecord, find_call_hold, find_handoff_holds, find_held_receipt
+from batonpass.records.item import find_value, name_of_item
 from batonpass.records.lineage import read_task
+from batonpass.records.text import read_texts
 from batonpass.relay import desk_of
 from batonpass.server.endpoint import DECIDERS
 from batonpass.server.page.passkey import site_of
@@ -36,6 +40,8 @@ _SECTIONS: Final = (
     ("What follows", frozenset({"if yes", "if no", "undo"})),
     ("What was agreed", frozenset({"bound by", "excluded", "may", "changes", "budget", "rationale", "outside"})),
 )
+_DIFFERENCE: Final = {"+": "plus", "-": "minus", "@": "mark"}
+_EXACT: Final = frozenset({"with", "on", "may"})  # as they are given to a tool or a grant
 
 
 class SheetRow(Struct, frozen=True, kw_only=True):
@@ -43,6 +49,7 @@ class SheetRow(Struct, frozen=True, kw_only=True):
 
     label: str  # empty if it goes on
     text: str
+    look: str  # how it is drawn: `plus` and `minus` for lines of a difference, `same` for the others; `code` or nothing
 
 
 class SheetPart(Struct, frozen=True, kw_only=True):
@@ -64,7 +71,7 @@ def list_approvals(asked: PageRequest) -> Shown:
 
 
 def decide(asked: PageRequest) -> Shown:
-    """Return the sheet of something that is held, or what was decided about it."""
+    """Return the sheet of something that is held, or the decision about it."""
     given = asked.names["held"]
     desk = desk_of(asked.plane.relay)
     with asked.looking() as view:
@@ -100,6 +107,7 @@ def decide(asked: PageRequest) -> Shown:
             "call": call,
             "danger": None if call is None else _danger(call),
             "is_tainted": call is not None and _has_read(call),
+            "sources": [] if call is None else [*_sources(view, call)],
             "place": queue.index(held) + 1 if held in queue else None,
             "queue": len(queue),
             "next": next((one for one in queue if one != held), None),
@@ -112,7 +120,7 @@ def decide(asked: PageRequest) -> Shown:
 
 
 def _own_key(view: LedgerView, asked: PageRequest) -> str:
-    """Return how the visitor can prove what they decide: `here` by a passkey, `elsewhere`, in a `file`, or `none`."""
+    """Return how the visitor can prove a decision: `here` by a passkey, `elsewhere`, in a `file`, or `none`."""
     principal = asked.visitor.caller.principal
     own = find_own_passkey(view, principal)
     if own is not None:
@@ -169,7 +177,7 @@ def _root(view: LedgerView, held: str, call: CallRecord | None) -> str:
 
 
 def _title(view: LedgerView, held: str, call: CallRecord | None) -> str:
-    """Return who wants what, by declared fields alone: no word of a model stands in a title."""
+    """Return the agent and its wish, by declared fields alone: no word of a model stands in a title."""
     if call is not None:
         return f"{view.get_run(call.run).agent} wants to call {call.tool}"
     return f"{view.get_handoff(HandoffId(held)).to} wants to begin"
@@ -187,12 +195,34 @@ def _has_read(call: CallRecord) -> bool:
     return bool(call.untrusted) or (call.label is not None and call.label.integrity is SourceType.EXTERNAL)
 
 
+def _sources(view: LedgerView, call: CallRecord) -> Iterator[tuple[str, str]]:
+    """Yield where the words from outside in a call came from, each with the id by which `batonpass taint` knows it."""
+    for source in call.untrusted:
+        told = source
+        if source.startswith(f"{CALL}_"):
+            made = find_call(view, CallId(source))
+            target = None if made is None else read_texts(view, made.receipt).get(TARGET)
+            words = "" if target is None else target.words or str(target.found)
+            told = "a call" if made is None else f"{made.tool} {words}".strip()
+        elif source.startswith(f"{CONTENT}_"):
+            item = ContentId(source)
+            value = find_value(view, item)
+            told = f"{value.name} from {value.source}" if isinstance(value, Artifact) else name_of_item(view, item)
+        yield told, source
+
+
+def _rows(sheet: Material) -> Iterator[SheetRow]:
+    label = ""
+    for line in sheet.text.split("\n")[1:-2]:
+        own, text = line[2 : 2 + LABEL_WIDTH].rstrip(), line[2 + LABEL_WIDTH :]
+        label = own or label
+        look = _DIFFERENCE.get(text[:1], "same") if label == "diff" else "code" if label in _EXACT else ""
+        yield SheetRow(label=own, text=text, look=look)
+
+
 def _parts(sheet: Material) -> Iterator[SheetPart]:
     """Yield the lines between the first and the last of a sheet, under headings, in their order."""
-    rows = [
-        SheetRow(label=line[2 : 2 + LABEL_WIDTH].rstrip(), text=line[2 + LABEL_WIDTH :])
-        for line in sheet.text.split("\n")[1:-2]
-    ]
+    rows = [*_rows(sheet)]
     title, found = "", list[SheetRow]()
     for row in rows:
         here = title if not row.label else next((name for name, labels in _SECTIONS if row.label in labels), "Also")

@@ -1,4 +1,4 @@
-"""Drift: how like its baseline each agent works, week by week, what is different in words, and who is in alarm."""
+"""Drift: how like its baseline each agent works, week by week, the differences in words, and who is in alarm."""
 
 from collections.abc import Sequence
 from datetime import timedelta

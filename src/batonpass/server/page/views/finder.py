@@ -1,4 +1,4 @@
-"""Find: one box for an id, words, a path or a digest. It goes there, or lists what it may be."""
+"""Find: one box for an id, words, a path or a digest. It goes there, or lists the candidates."""
 
 import re
 from typing import Final
@@ -18,7 +18,7 @@ _LOOKED_AT: Final = 400
 
 
 def find(asked: PageRequest) -> Shown:
-    """Return what the words in the box may mean, or lead there."""
+    """Return the possible meanings of the words in the box, or lead to the only one."""
     query = asked.asked("q")
     shown: Shown = {"q": query, "ids": [], "tasks": [], "handoffs": [], "signs": all_signs()}
     if not query:
@@ -44,6 +44,6 @@ def find(asked: PageRequest) -> Shown:
 
 
 def show_keys(asked: PageRequest) -> Shown:
-    """Return the keys of the page, and what its signs mean."""
+    """Return the keys of the page, and the meanings of its signs."""
     del asked
     return {"signs": all_signs()}

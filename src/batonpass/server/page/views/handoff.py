@@ -1,4 +1,4 @@
-"""A handoff: its baton as a document, what changed from the hop before, its attempts, calls and receipts."""
+"""A handoff: its baton as a document, the changes since the hop before, its attempts, calls and receipts."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,13 +7,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.accounts.handoff.account import Account, CallInWords, read_account
+from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, read_account
+from batonpass.accounts.trail.first_lines import first_line
 from batonpass.audit.meant_ids import get_handoff
 from batonpass.briefing.baton_difference import compare
 from batonpass.briefing.render import LIMIT, brief
 from batonpass.errors import BatonpassError, GrantError, InvalidValueError, NotFoundError
 from batonpass.handoff.grants.effective_grant import read_grant_of
 from batonpass.handoff.history.offers import read_offer
+from batonpass.model.base.content_names import ARGUMENTS, MESSAGE
 from batonpass.model.base.ids import CallId, ContentId, StreamId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
@@ -21,7 +23,7 @@ from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.hold import find_leave
 from batonpass.records.text import read_receipt
-from batonpass.server.endpoint import DECIDERS
+from batonpass.server.endpoint import AUDITORS, DECIDERS
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -67,10 +69,12 @@ def show_handoff(asked: PageRequest) -> Shown:
             "children": account.children,
             "calls": account.calls,
             "acts": _acts(asked, account),
+            "may_export": asked.visitor.may(AUDITORS),
             "is_enforced": account.offered.mode,
             "live_root": handoff.root,
             "hop": _neighbours(account),
             "state": "in doubt" if account.doubts else str(handoff.state),
+            "reasons": {one.run.id: reason for one in account.attempts if (reason := _reason(one))},
             "kept": None if account.latest is None or account.latest.closed is None else account.latest.closed.kept,
         }
         shown |= _of_part(view, asked, part, account)
@@ -86,7 +90,10 @@ def _of_part(view: LedgerView, asked: PageRequest, part: str, account: Account) 
         case "attempts":
             return {"aligned": _aligned(account)}
         case "calls":
-            return {"leaves": {call.record.id: find_leave(view, call.record) for call in account.calls[:_RECEIPTS]}}
+            return {
+                "abouts": {call.record.id: _about(call) for call in account.calls},
+                "leaves": {call.record.id: find_leave(view, call.record) for call in account.calls[:_RECEIPTS]},
+            }
         case "receipts":
             return _receipts(view, asked, account)
         case _:
@@ -118,13 +125,19 @@ def _neighbours(account: Account) -> Mapping[str, str | None]:
     }
 
 
+def _reason(attempt: Attempt) -> str:
+    """Return why an attempt failed, in the line of its message that says so: of a traceback the last."""
+    text = attempt.texts.get(MESSAGE)
+    return "" if text is None or text.body is None else first_line(MESSAGE, text.ref.id, text.body).bare
+
+
 def _problems(account: Account) -> tuple[str, ...]:
     accepted = None if account.latest is None else account.latest.acceptance
     return () if accepted is None else accepted.problems
 
 
 def _acts(asked: PageRequest, account: Account) -> list[tuple[str, str]]:
-    """Return what somebody in this role can do with it now."""
+    """Return the actions that are open to somebody in this role now."""
     if not asked.visitor.may(DECIDERS):
         return []
     state, found = account.handoff.state, list[tuple[str, str]]()
@@ -181,14 +194,13 @@ def _briefing(view: LedgerView, handoff: Handoff, baton: Baton, now: datetime) -
 
 
 def _aligned(account: Account) -> list[tuple[str, str, list[str]]]:
-    """Return the calls of all attempts side by side, by tool and key: what became of each in each attempt."""
+    """Return the calls of all attempts side by side, by tool and key, with the outcome of each in each attempt."""
     rows: dict[str, tuple[str, str, list[str]]] = {}
     for column, attempt in enumerate(account.attempts):
         for call in attempt.calls:
             record = call.record
             name = str(record.key or record.id)
-            target = "" if call.target is None else call.target.words or str(call.target.found)
-            row = rows.setdefault(name, (record.tool, target, [""] * len(account.attempts)))
+            row = rows.setdefault(name, (record.tool, _about(call), [""] * len(account.attempts)))
             row[2][column] = _outcome(call)
         closed = attempt.closed
         for kept in () if closed is None else closed.keeps:
@@ -200,6 +212,14 @@ def _aligned(account: Account) -> list[tuple[str, str, list[str]]]:
 
 def _has_id(account: Account, call: CallId, name: str) -> bool:
     return any(one.record.id == call and str(one.record.key or one.record.id) == name for one in account.calls)
+
+
+def _about(call: CallInWords) -> str:
+    """Return the target of a call, else its arguments: the same tool may be called many times."""
+    if call.target is not None:
+        return call.target.words or str(call.target.found)
+    given = call.arguments
+    return "" if given is None or given.body is None else first_line(ARGUMENTS, given.ref.id, given.body).bare
 
 
 def _outcome(call: CallInWords) -> str:
@@ -243,7 +263,7 @@ def _task_difference(account: Account, before: Baton | None) -> list[tuple[str, 
 
 
 def show_action(asked: PageRequest) -> Shown:
-    """Return what an action will do, and the form for it."""
+    """Return the consequences of an action, and the form for it."""
     action = asked.path.rpartition("/")[2]
     with asked.looking() as view:
         handoff = _meant(view, asked)

@@ -1,17 +1,21 @@
-"""The ledger: receipts by kind, agent, time and words; one of them step by step; seals; and whether all of it holds."""
+"""The ledger: receipts by kind, agent, time and words; one of them step by step; seals; and whether all of it holds.
+
+The filters are those of `batonpass receipt grep`, and so is the search; it goes backwards, a part at a time.
+"""
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC
 from typing import Final
 from urllib.parse import urlencode
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.accounts.overview.receipt_steps import find_steps
 from batonpass.accounts.trail.first_lines import first_line
+from batonpass.audit.grep import Match, SearchPattern, agent_of, find_in_receipt
 from batonpass.audit.meant_ids import get_receipt
-from batonpass.errors import InvalidValueError
 from batonpass.model.base.content_names import (
     ANSWER,
     COMMAND,
@@ -24,8 +28,9 @@ from batonpass.model.base.content_names import (
     TARGET,
     TASK,
 )
-from batonpass.model.base.ids import RUN, RunId
-from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.base.durations import moment_before
+from batonpass.model.base.ids import RUN, StreamId
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.receipt_shape import receipt_shape
 from batonpass.records.shape import in_json
 from batonpass.records.text import read_receipt, read_texts
@@ -37,6 +42,7 @@ from batonpass.wire.codec import encode_envelope
 PAGE: Final = 50
 _WINDOW: Final = 400  # positions that are looked at together
 _MOST_SCANNED: Final = 4_000  # for one page; whoever filters goes on with the next
+_MOST_SEARCHED: Final = 1_200  # the same if their words are read, too
 _LONGEST_FILTER: Final = 128
 # Which of its contents says best what a receipt is about.
 _TELLING: Final = (TASK, INTENT, TARGET, REASON, QUESTION, ANSWER, REPORT, MESSAGE, COMMAND, ITEM)
@@ -55,10 +61,27 @@ FAMILIES: Final = (
 )
 
 
+_Found = tuple[StoredReceipt, Match | None]
+
+
+class LedgerRow(Struct, frozen=True, kw_only=True):
+    """One receipt in the list."""
+
+    stored: StoredReceipt
+    receipt: Receipt
+    agent: str  # whose stream it is in
+    line: str  # the words that say best what it is about; empty if there is a match
+    match: Match | None  # the first, if words are looked for
+
+
 def list_receipts(asked: PageRequest) -> Shown:
     """Return receipts, the newest first, in pages by position."""
     kind, agent, words = (asked.asked(name)[:_LONGEST_FILTER] for name in ("kind", "agent", "q"))
-    since = _moment(asked.asked("since"))
+    given, is_pattern = asked.asked("since")[:_LONGEST_FILTER], asked.asked("pattern") == "yes"
+    since = moment_before("since", given, asked.now, UTC) if given else None
+    pattern = (
+        None if not words else SearchPattern(words, ignore_case=True) if is_pattern else SearchPattern.of_words(words)
+    )
     with asked.looking() as view:
         last = view.last_position()
         before = asked.asked("before")
@@ -66,17 +89,26 @@ def list_receipts(asked: PageRequest) -> Shown:
             min(last, int(before) - 1) if before.isascii() and before.isdecimal() and len(before) <= _DIGITS else last
         )
         wanted = ReceiptQuery(kind=kind or None, since=since)
-        found, reached = _newest(view, start, wanted, _Filter(view, agent, words.casefold()))
-        rows = [(stored, read_receipt(stored)) for stored in found]
-        lines = {receipt.id: _line(view, stored) for stored, receipt in rows}
+        looked_for = _Filter(view, agent, pattern)
+        found, reached = _newest(view, start, wanted, looked_for)
+        rows = [
+            LedgerRow(
+                stored=stored,
+                receipt=read_receipt(stored),
+                agent=looked_for.agent_of(stored),
+                line="" if match is not None else _line(view, stored),
+                match=match,
+            )
+            for stored, match in found
+        ]
         seal = max((one.size for one in view.find_seals()), default=0)
     return {
         "rows": rows,
-        "lines": lines,
         "kind": kind,
         "agent": agent,
         "q": words,
-        "since": asked.asked("since"),
+        "since": given,
+        "is_pattern": is_pattern,
         "families": FAMILIES,
         "next": f"/ledger?{urlencode({**asked.query, 'before': str(reached)})}" if reached > 1 else None,
         "is_first": not before,
@@ -88,48 +120,51 @@ def list_receipts(asked: PageRequest) -> Shown:
     }
 
 
+def _pattern(words: str, *, is_regular: bool) -> SearchPattern:
+    return SearchPattern(words, ignore_case=True) if is_regular else SearchPattern.of_words(words)
+
+
 class _Filter:
-    """What somebody looks for besides the kind and the day.
+    """The agent and the words that somebody looks for, besides the kind and the time.
 
     A store finds all receipts of an agent, by its runs. In a window of positions there are few, so each is looked at.
     """
 
-    def __init__(self, view: LedgerView, agent: str, words: str) -> None:
-        self._view, self._agent, self._words = view, agent, words
-        self._agents: dict[str, str] = {}
+    def __init__(self, view: LedgerView, agent: str, pattern: SearchPattern | None) -> None:
+        self._view, self._agent, self._pattern = view, agent, pattern
+        self._agents: dict[StreamId, str] = {}
+        self.most = _MOST_SCANNED if pattern is None else _MOST_SEARCHED
 
     @property
     def is_empty(self) -> bool:
-        return not self._agent and not self._words
+        return not self._agent and self._pattern is None
 
-    def passes(self, stored: StoredReceipt) -> bool:
-        if self._agent and self._of(stored.stream) != self._agent:
-            return False
-        return not self._words or self._words in _text(self._view, stored)
+    def agent_of(self, stored: StoredReceipt) -> str:
+        if stored.stream not in self._agents:
+            self._agents[stored.stream] = agent_of(self._view, stored.stream)
+        return self._agents[stored.stream]
 
-    def _of(self, stream: str) -> str:
-        if stream not in self._agents:
-            is_run = stream.startswith(f"{RUN}_")
-            self._agents[stream] = self._view.get_run(RunId(stream)).agent if is_run else ""
-        return self._agents[stream]
+    def find(self, stored: StoredReceipt) -> "_Found | None":
+        """Return a receipt with the first match in it; None if it is not looked for."""
+        if self._agent and not (stored.stream.startswith(f"{RUN}_") and self.agent_of(stored) == self._agent):
+            return None
+        if self._pattern is None:
+            return stored, None
+        match = next(find_in_receipt(self._view, self._pattern, stored, self.agent_of(stored)), None)
+        return None if match is None else (stored, match)
 
 
-def _newest(view: LedgerView, start: int, wanted: ReceiptQuery, looked_for: _Filter) -> tuple[list[StoredReceipt], int]:
+def _newest(view: LedgerView, start: int, wanted: ReceiptQuery, looked_for: _Filter) -> tuple[list[_Found], int]:
     """Return receipts from a position backwards, and the position down to which was looked."""
-    found: list[StoredReceipt] = []
+    found: list[_Found] = []
     upper, window = start, PAGE if looked_for.is_empty and not wanted.kind else _WINDOW
-    while upper > 0 and len(found) < PAGE and start - upper < _MOST_SCANNED:
+    while upper > 0 and len(found) < PAGE and start - upper < looked_for.most:
         lower = max(1, upper - window + 1)
         query = replace(wanted, first=lower, last=upper)
-        found += [one for one in view.find_receipts(query) if looked_for.passes(one)][::-1]
+        found += [one for one in map(looked_for.find, view.find_receipts(query)) if one is not None][::-1]
         upper = lower - 1
     shown = found[:PAGE]
-    return shown, (shown[-1].position or 1) if len(found) > PAGE else upper + 1
-
-
-def _text(view: LedgerView, stored: StoredReceipt) -> str:
-    texts = read_texts(view, read_receipt(stored)).values()
-    return " ".join([stored.id, stored.kind, *(text.words or "" for text in texts)]).casefold()
+    return shown, (shown[-1][0].position or 1) if len(found) > PAGE else upper + 1
 
 
 def _line(view: LedgerView, stored: StoredReceipt) -> str:
@@ -138,15 +173,6 @@ def _line(view: LedgerView, stored: StoredReceipt) -> str:
         if (text := texts.get(name)) is not None:
             return str(text.found) if text.body is None else first_line(name, text.ref.id, text.body).bare
     return ""
-
-
-def _moment(given: str) -> datetime | None:
-    if not given:
-        return None
-    try:
-        return datetime.fromisoformat(f"{given}T00:00:00+00:00")
-    except ValueError:
-        raise InvalidValueError("since", "is a day, such as 2026-11-18") from None
 
 
 def show_receipt(asked: PageRequest) -> Shown:
@@ -186,7 +212,7 @@ def show_seals(asked: PageRequest) -> Shown:
 
 
 def show_check(asked: PageRequest) -> Shown:
-    """Return how far the verification is, or what it found."""
+    """Return how far the verification is, or its result."""
     with asked.looking() as view:
         return {
             "check": asked.check.state,

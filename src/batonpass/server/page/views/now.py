@@ -1,4 +1,4 @@
-"""Now: what needs somebody, what runs and waits, who works, and how the last day went."""
+"""Now: open needs, running and waiting handoffs, workers, and how the last day went."""
 
 from datetime import datetime, timedelta
 from itertools import islice
@@ -50,7 +50,7 @@ class HandoffRow(Struct, frozen=True, kw_only=True):
 
 
 def show_now(asked: PageRequest) -> Shown:
-    """Return what is to be seen now."""
+    """Return the needs, the latest handoffs by state, the workers and the last day."""
     now = asked.now
     with asked.looking() as view:
         needs = find_needs(view)

@@ -1,4 +1,4 @@
-"""The policy: what it says, and what another one would have done with what is recorded. Nothing here writes a file."""
+"""The policy: its rules, and the effect of another one on the recorded calls. Nothing here writes a file."""
 
 from typing import Final
 
@@ -38,7 +38,7 @@ def show_policy(asked: PageRequest) -> Shown:
 
 
 def try_policy(asked: PageRequest) -> Shown:
-    """Return what a policy that somebody wrote would have done with the latest handoffs and calls."""
+    """Return the effect that a policy in a form would have had on the latest handoffs and calls."""
     text = asked.fields.get("text", "")
     given = asked.fields.get("last", str(LAST[1]))
     if given not in {str(number) for number in LAST}:

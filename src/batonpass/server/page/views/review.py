@@ -1,4 +1,4 @@
-"""Review: what a person should look at, with the receipts that prove it; and the checklist for printing."""
+"""Review: findings with the receipts that prove them, and the checklist for printing."""
 
 from datetime import timedelta
 from typing import Final

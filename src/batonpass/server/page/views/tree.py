@@ -66,7 +66,7 @@ class GroupNode(Struct, frozen=True, kw_only=True):
 
 
 class TreeNode(Struct, kw_only=True):
-    """One card: a handoff or a group, and what hangs below it."""
+    """One card: a handoff or a group, and the cards below it."""
 
     handoff: OutlinedHandoff | None = None
     group: GroupNode | None = None
@@ -198,7 +198,7 @@ def _words(one: OutlinedHandoff) -> str:
 def _nodes(
     asked: PageRequest, outline: TreeOutline, handoffs: Sequence[OutlinedHandoff], depth: int = 1
 ) -> list[TreeNode]:
-    """Return the cards of siblings, with what hangs below each. Siblings stay in the order in which they began."""
+    """Return the cards of siblings, with the cards below each. Siblings stay in the order in which they began."""
     query, only, opened = asked.asked("q").casefold(), asked.asked("only") == "needs", asked.asked("open")
     groups = [*_alike(handoffs)] if not query and not only else [(one,) for one in handoffs]
     found: list[TreeNode] = []
@@ -407,6 +407,8 @@ def _length(duration: timedelta) -> str:
     seconds = duration.total_seconds()
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:  # noqa: PLR2004 - two marks of an axis within a second would be called the same
+        return f"{seconds:.1f} s"
     if seconds < 120:  # noqa: PLR2004 - two minutes are still counted in seconds
         return f"{seconds:.0f} s"
     minutes = seconds / 60
