@@ -54,6 +54,9 @@ TOGETHER: Final = (
     "tests/unit/review/test_reviewed_diff.py",
     "tests/unit/server/page/test_blame_view.py",
     "tests/unit/server/page/test_fleet_views.py",
+    "tests/unit/server/page/test_handoff_view.py",
+    "tests/unit/server/page/test_ledger_view.py",
+    "tests/unit/server/page/test_tree_view.py",
     "tests/unit/server/page/test_views.py",
 )
 

@@ -16,10 +16,10 @@ from batonpass.server.acts.decision_acts import PasskeyMessage, PrepareMessage, 
 from batonpass.server.acts.handoff_acts import AnswerMessage, CancelMessage, NoMessage, RetryMessage, VerdictMessage
 from batonpass.server.acts.recovery_acts import ReplaceMessage, SettleMessage
 from batonpass.server.answer import json_bytes
-from batonpass.server.endpoint import DECIDERS, Endpoint, RawAnswer
+from batonpass.server.endpoint import DECIDERS, Endpoint
 from batonpass.server.idempotency import GivenAnswer
 from batonpass.server.page.request import PageRequest
-from batonpass.server.resources.findings import ExportQuery
+from batonpass.server.resources.findings import ExportQuery, export_tree
 from batonpass.server.routes import ENDPOINTS
 
 Fields = Mapping[str, str]
@@ -238,9 +238,8 @@ def prepare(asked: PageRequest, fields: Fields) -> bytes:
 
 def export(asked: PageRequest) -> tuple[str, bytes, str]:
     """Return the bundle of a task: a name for the file, its bytes and their type. Raises the errors of the act."""
-    operation = _OPERATIONS["exportTree"]
-    asked.visitor.caller.require_role(operation.roles)
-    made: RawAnswer = operation.act(asked.as_api(query=ExportQuery()))
+    asked.visitor.caller.require_role(_OPERATIONS["exportTree"].roles)
+    made = export_tree(asked.as_api(query=ExportQuery()))
     return f"batonpass-{ending(asked.names['run'])}.jsonl", made.body, made.media_type
 
 

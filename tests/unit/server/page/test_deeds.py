@@ -282,6 +282,7 @@ def test_the_ledger_is_sealed_and_verified(stage: Stage) -> None:
 
     assert (303, 1) == (sealed.status, browser.get("/ledger/seals").body.decode().count('aria-label="The seal over'))
     assert "It is whole" in shown
+    assert b"whole, as verified" in browser.get("/tasks").body  # every page says so, below
 
 
 def test_a_finding_is_acknowledged(stage: Stage) -> None:

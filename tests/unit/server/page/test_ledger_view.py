@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -120,20 +119,3 @@ def test_a_receipt_has_its_raw_form_and_its_verification_step_by_step(house: Hou
     assert {"payload", "payloadType", "signatures"} <= json.loads(raw[1]).keys()
     assert {"holds", "cannot be told here"} == {*steps}
     assert steps.count("holds") > len(steps) / 2
-
-
-def test_the_verification_goes_on_when_it_is_left(tmp_path: Path) -> None:
-    """It is begun once, whoever looks at it; afterwards every page says below when the ledger was found whole."""
-    play(tmp_path, stores=2)
-    home = tmp_path / ".batonpass"
-    with Relay.open(home / "ledger.db", home=home, work_tree=tmp_path, keys_in_files=True) as relay:
-        browser = a_browser(a_house(relay), "auditor")
-        before = browser.get("/").body
-        browser.submit("/ledger/verify", "/ledger/verify")
-        for _ in range(200):
-            if b"It is whole" in (shown := browser.get("/ledger/verify").body):
-                break
-        after = browser.get("/").body
-
-    assert b"It is whole" in shown
-    assert (b"whole, as verified" in before, b"whole, as verified" in after) == (False, True)

@@ -12,6 +12,7 @@ import pytest
 from batonpass.accounts.trail.trail import read_trail
 from batonpass.accounts.trail.trail_text import render_text
 from batonpass.errors import BatonpassError
+from batonpass.model.base.ids import RunId
 from batonpass.relay import Relay
 from batonpass.testing.clock import FrozenClock
 from tests.unit.server.conftest import House, a_house
@@ -123,8 +124,9 @@ def test_the_trail_is_the_one_of_the_command_line(task: Task) -> None:
     lines = re.search(r'<div class="card trail"[^>]*>(.*?)\n', shown)
     with task.house.relay.store.view() as view:
         told = [
-            row.prefix + "".join(part.text for part in row.parts) for row in render_text(read_trail(view, task.root))
-        ]  # type: ignore[arg-type]
+            row.prefix + "".join(part.text for part in row.parts)
+            for row in render_text(read_trail(view, RunId(task.root)))
+        ]
 
     assert lines
     assert told == [re.sub("<[^>]+>", "", line) for line in re.findall(r"<div>(.*?)</div>", lines[1])]

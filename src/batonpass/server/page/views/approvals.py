@@ -198,7 +198,7 @@ def _has_read(call: CallRecord) -> bool:
 def _sources(view: LedgerView, call: CallRecord) -> Iterator[tuple[str, str]]:
     """Yield where the words from outside in a call came from, each with the id by which `batonpass taint` knows it."""
     for source in call.untrusted:
-        told = source
+        told = str(source)
         if source.startswith(f"{CALL}_"):
             made = find_call(view, CallId(source))
             target = None if made is None else read_texts(view, made.receipt).get(TARGET)

@@ -14,13 +14,13 @@ from batonpass.server.page.views.now import line_of
 _ID: Final = re.compile(r"(?:(?:run|handoff|receipt|call)_)?[0-9a-hjkmnp-tv-z]{4,26}")
 _MOST: Final = 20
 _ADDRESSES: Final = {RUN: "/tasks/", HANDOFF: "/handoffs/", RECEIPT: "/ledger/receipts/"}
-_LOOKED_AT: Final = 400
+_LOOKED_AT: Final = 250
 
 
 def find(asked: PageRequest) -> Shown:
     """Return the possible meanings of the words in the box, or lead to the only one."""
     query = asked.asked("q")
-    shown: Shown = {"q": query, "ids": [], "tasks": [], "handoffs": [], "signs": all_signs()}
+    shown: Shown = {"q": query, "ids": [], "tasks": [], "handoffs": [], "signs": all_signs(), "looked_at": _LOOKED_AT}
     if not query:
         return shown
     if (address := address_of_code(asked, query)) is not None:

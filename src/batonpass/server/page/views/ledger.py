@@ -42,7 +42,7 @@ from batonpass.wire.codec import encode_envelope
 PAGE: Final = 50
 _WINDOW: Final = 400  # positions that are looked at together
 _MOST_SCANNED: Final = 4_000  # for one page; whoever filters goes on with the next
-_MOST_SEARCHED: Final = 1_200  # the same if their words are read, too
+_MOST_SEARCHED: Final = 800  # the same if their words are read, too
 _LONGEST_FILTER: Final = 128
 # Which of its contents says best what a receipt is about.
 _TELLING: Final = (TASK, INTENT, TARGET, REASON, QUESTION, ANSWER, REPORT, MESSAGE, COMMAND, ITEM)
