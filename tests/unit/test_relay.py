@@ -100,7 +100,8 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
         relay.register("editor", lambda _: None)
         printed = [repr(lead), repr(handoff), repr(again), repr(relay), repr(AsyncRelay(relay)), repr(made.result())]
         others = [known, relay.admin, known.baton(), relay.trail(), Worker(relay, name="one"), lead.grant()]
-        with lead.hand_off("fixer", "mend it", may=["write:src/**"]) as fixer:
+        given = Grant(may=["write:src/**"], may_delegate=["read:**"], limits="at most 5 calls")
+        with lead.hand_off("fixer", "mend it", grant=given) as fixer:
             others.append(fixer.grant())
         printed += [repr(one) for one in others]
 
@@ -117,7 +118,7 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
         f"<Trail of {lead.id} for user:ana, runs: 3, handoffs: 2, receipts: 8>",
         "<Worker one for editor, on <Relay of memory:>>",
         "<EffectiveGrant of lead: none, observed>",
-        "<EffectiveGrant of fixer: may write:src/**, enforced, in force>",
+        "<EffectiveGrant of fixer: may write:src/**, may delegate read:**, 5 calls left, enforced, in force>",
     ] == printed
 
 

@@ -68,8 +68,9 @@ class EffectiveGrant(Struct, frozen=True, kw_only=True):
         if self.may is None:
             return f"<EffectiveGrant of {self.agent}: none, {self.mode}>"
         may = ", ".join(permit.text for permit in self.may) or "nothing"
+        passed = f", may delegate {', '.join(self.may_delegate)}" if self.may_delegate else ""
         left = "".join(f", {limit.left} {limit.unit} left" for limit in self.limits)
-        return f"<EffectiveGrant of {self.agent}: may {may}{left}, {self.mode}, {self.standing}>"
+        return f"<EffectiveGrant of {self.agent}: may {may}{passed}{left}, {self.mode}, {self.standing}>"
 
     @property
     def is_observed(self) -> bool:
