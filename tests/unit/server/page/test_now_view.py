@@ -26,7 +26,8 @@ def look(browser: Browser) -> str:
 
 def test_what_runs_waits_and_failed_who_works_and_the_last_day(tmp_path: Path) -> None:
     """Each in its list; a worker with the rest of its lease; charts whose labels say the numbers by the hour."""
-    clock = FrozenClock(datetime.now(UTC) - timedelta(hours=3, minutes=4))  # leases end by the clock of the store
+    now = datetime.now(UTC).replace(microsecond=0)  # leases end by the clock of the store, and ids know milliseconds
+    clock = FrozenClock(now - timedelta(hours=3, minutes=4))
     home = tmp_path / ".batonpass"
     with Relay.open(home / "ledger.db", home=home, work_tree=tmp_path, keys_in_files=True, clock=clock) as relay:
         lead = relay.start("Do it all", by="user:ana", agent="lead")
