@@ -306,22 +306,14 @@ def decided_call(row: Row) -> DecidedCall:
     return DecidedCall(call=call, run=run_id, receipt=receipt_id, approved=_FLAGS[approved])
 
 
-def rolled_name(query: RolledQuery) -> str:
-    """Return the name of the statement for a query, by the index that fits."""
-    given = (query.agent is not None, query.task_kind is not None)
-    part = {(True, True): "_of_both", (True, False): "_of_agent", (False, True): "_of_kind", (False, False): ""}[given]
-    return f"find_rolled{part}{'_oldest_first' if query.oldest_first else ''}"
-
-
-def rolled_values(query: RolledQuery, *, no_limit: int | None) -> dict[str, object]:
-    """Return the values of a query as the parameters of its statement."""
+def rolled_values(query: RolledQuery) -> dict[str, object]:
+    """Return the values of a query as the parameters of its statement, without its limit."""
     return {
         "agent": query.agent,
         "task_kind": query.task_kind,
         "since": 0 if query.since is None else micros(query.since),
         "until": _NEVER if query.until is None else micros(query.until),
         "holding": query.holding,
-        "limit": no_limit if query.limit is None else query.limit,
     }
 
 

@@ -187,17 +187,17 @@ SELECT
     (SELECT count(*) FROM runs),
     (SELECT count(*) FROM handoffs),
     (SELECT count(*) FROM contents),
-    (SELECT count(*) FROM seals),
-    (
-        SELECT sum(pg_total_relation_size(name))::bigint
-        FROM unnest(
-            '{
-                ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached,standing,charged,held_calls,decided_calls,remarks,postponed,
-                rolled,rolled_handoffs,rolled_days
-            }'::regclass[]
-        ) AS name
-    );
+    (SELECT count(*) FROM seals);
+
+-- name: size
+SELECT sum(pg_total_relation_size(name))::bigint
+FROM unnest(
+    '{
+        ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
+        cached,standing,charged,held_calls,decided_calls,remarks,postponed,
+        rolled,rolled_handoffs,rolled_days
+    }'::regclass[]
+) AS name;
 
 -- name: content_sizes
 SELECT
@@ -358,9 +358,6 @@ LEFT JOIN runs ON runs.id = asked.parent
 LEFT JOIN offer ON true
 LEFT JOIN beginning ON true
 CROSS JOIN words;
-
--- name: find_content_ids
-SELECT id FROM contents ORDER BY id;
 
 -- name: find_touches
 SELECT touches.content, touches.path, receipts.id
@@ -565,7 +562,7 @@ WHERE
     (length(%(ending)s) < 4 OR right(id, 4) = right(%(ending)s, 4)) AND right(id, length(%(ending)s)) = %(ending)s
 ORDER BY id DESC;
 
--- name: find_content_ids_ending
+-- name: find_content_ids
 SELECT id FROM contents WHERE right(id, length(%(ending)s)) = %(ending)s ORDER BY id DESC;
 
 -- name: find_relay_ids
@@ -638,7 +635,8 @@ SELECT version, position FROM rolled;
 SELECT handoff, agent, task_kind, config, closed_at, contents, body
 FROM rolled_handoffs
 WHERE
-    closed_at >= %(since)s AND closed_at < %(until)s
+    (%(agent)s::text IS NULL OR agent = %(agent)s) AND (%(task_kind)s::text IS NULL OR task_kind = %(task_kind)s)
+    AND closed_at >= %(since)s AND closed_at < %(until)s
     AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
 ORDER BY closed_at DESC, handoff DESC
 LIMIT %(limit)s;
@@ -647,61 +645,8 @@ LIMIT %(limit)s;
 SELECT handoff, agent, task_kind, config, closed_at, contents, body
 FROM rolled_handoffs
 WHERE
-    closed_at >= %(since)s AND closed_at < %(until)s
-    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
-ORDER BY closed_at, handoff
-LIMIT %(limit)s;
-
--- name: find_rolled_of_agent
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    agent = %(agent)s AND closed_at >= %(since)s AND closed_at < %(until)s
-    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
-ORDER BY closed_at DESC, handoff DESC
-LIMIT %(limit)s;
-
--- name: find_rolled_of_agent_oldest_first
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    agent = %(agent)s AND closed_at >= %(since)s AND closed_at < %(until)s
-    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
-ORDER BY closed_at, handoff
-LIMIT %(limit)s;
-
--- name: find_rolled_of_kind
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
-    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
-ORDER BY closed_at DESC, handoff DESC
-LIMIT %(limit)s;
-
--- name: find_rolled_of_kind_oldest_first
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
-    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
-ORDER BY closed_at, handoff
-LIMIT %(limit)s;
-
--- name: find_rolled_of_both
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    agent = %(agent)s AND task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
-    AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
-ORDER BY closed_at DESC, handoff DESC
-LIMIT %(limit)s;
-
--- name: find_rolled_of_both_oldest_first
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    agent = %(agent)s AND task_kind = %(task_kind)s AND closed_at >= %(since)s AND closed_at < %(until)s
+    (%(agent)s::text IS NULL OR agent = %(agent)s) AND (%(task_kind)s::text IS NULL OR task_kind = %(task_kind)s)
+    AND closed_at >= %(since)s AND closed_at < %(until)s
     AND (%(holding)s::bytea = ''::bytea OR position(%(holding)s::bytea IN body) > 0)
 ORDER BY closed_at, handoff
 LIMIT %(limit)s;

@@ -159,7 +159,7 @@ SELECT 1 FROM seals WHERE size = ?;
 SELECT id, role, public_key, relay, status, principal FROM keys WHERE id = ?;
 
 -- name: get_stream
-SELECT id, root, seq, head, epoch, open FROM streams WHERE id = ?;
+SELECT id, root, seq, head, epoch, open FROM streams WHERE id = :id;
 
 -- name: find_streams
 SELECT id, root, seq, head, epoch, open FROM streams ORDER BY number;
@@ -170,10 +170,10 @@ SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
     receipts.relay_signature, receipts.cosignature
 FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
-WHERE receipts.id = ?1 AND receipts.position = (
-    SELECT position FROM receipt_names WHERE name = ?1
+WHERE receipts.id = :id AND receipts.position = (
+    SELECT position FROM receipt_names WHERE name = :id
     UNION ALL
-    SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled) AND id = ?1
+    SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled) AND id = :id
     LIMIT 1
 );
 
@@ -182,11 +182,11 @@ SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
     receipts.relay_signature, receipts.cosignature
 FROM streams CROSS JOIN receipts ON receipts.stream = streams.number
-WHERE streams.id = ?1 AND receipts.seq = ?2 AND receipts.position = (
-    SELECT position FROM receipt_places WHERE stream = streams.number AND seq = ?2
+WHERE streams.id = :stream AND receipts.seq = :seq AND receipts.position = (
+    SELECT position FROM receipt_places WHERE stream = streams.number AND seq = :seq
     UNION ALL
     SELECT position FROM receipts AS late
-    WHERE late.position > (SELECT receipt FROM settled) AND late.stream = streams.number AND late.seq = ?2
+    WHERE late.position > (SELECT receipt FROM settled) AND late.stream = streams.number AND late.seq = :seq
     LIMIT 1
 );
 
@@ -294,13 +294,13 @@ SELECT
     receipts.relay_signature, receipts.cosignature
 FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
 WHERE receipts.position IN (
-    SELECT position FROM receipt_names WHERE name = 'call_' || ?1
+    SELECT position FROM receipt_names WHERE name = 'call_' || :ending
     UNION ALL
     SELECT position FROM receipts
     WHERE
         position > (SELECT receipt FROM settled)
         AND kind IN ('tool.requested', 'tool.denied', 'tool.held')
-        AND substr(CAST(payload AS TEXT), instr(CAST(payload AS TEXT), '"call":"call_') + 35, 4) = ?1
+        AND substr(CAST(payload AS TEXT), instr(CAST(payload AS TEXT), '"call":"call_') + 35, 4) = :ending
 )
 ORDER BY receipts.position;
 
@@ -364,9 +364,9 @@ WHERE
 
 -- name: first_position_since
 SELECT coalesce(min(position), 9223372036854775807) FROM (
-    SELECT position FROM receipt_names WHERE name >= ?1 AND name < 'receipt`'
+    SELECT position FROM receipt_names WHERE name >= :since AND name < 'receipt`'
     UNION ALL
-    SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled) AND id >= ?1
+    SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled) AND id >= :since
 );
 
 -- name: last_position
@@ -375,16 +375,16 @@ SELECT coalesce(max(position), 0) FROM receipts;
 -- name: get_content
 SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
 FROM contents LEFT JOIN receipts ON receipts.position = contents.receipt
-WHERE contents.id = ?1 AND contents.number = (
-    SELECT number FROM content_ids WHERE id = ?1
+WHERE contents.id = :id AND contents.number = (
+    SELECT number FROM content_ids WHERE id = :id
     UNION ALL
-    SELECT number FROM contents WHERE number > (SELECT content FROM settled) AND id = ?1
+    SELECT number FROM contents WHERE number > (SELECT content FROM settled) AND id = :id
     LIMIT 1
 );
 
 -- name: find_contents
 SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
-FROM json_each(?) AS wanted
+FROM json_each(:ids) AS wanted
 CROSS JOIN contents ON contents.id = wanted.value AND contents.number = (
     SELECT number FROM content_ids WHERE id = wanted.value
     UNION ALL
@@ -396,7 +396,7 @@ LEFT JOIN receipts ON receipts.position = contents.receipt;
 -- name: find_touches
 SELECT touches.content, touches.path, receipts.id
 FROM touches LEFT JOIN receipts ON receipts.position = touches.receipt
-WHERE touches.path = ?
+WHERE touches.path = :path
 ORDER BY touches.receipt DESC, touches.content DESC;
 
 -- name: find_all_touches
@@ -405,14 +405,14 @@ FROM touches LEFT JOIN receipts ON receipts.position = touches.receipt;
 
 -- name: find_touches_of
 SELECT touches.content, touches.path, receipts.id
-FROM json_each(?) AS wanted
+FROM json_each(:ids) AS wanted
 JOIN touches ON touches.content = wanted.value
 LEFT JOIN receipts ON receipts.position = touches.receipt;
 
 -- Not LIKE: paths may contain its wildcards.
 -- name: find_touched_paths
 SELECT DISTINCT path FROM touches
-WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1
+WHERE path = :ending OR substr(path, -length(:ending) - 1) = '/' || :ending
 ORDER BY path;
 
 -- name: add_cached
@@ -426,13 +426,13 @@ ON CONFLICT (account, unit) DO UPDATE SET used = used + excluded.used;
 SELECT account, unit, used FROM charged WHERE account = ? AND unit = ?;
 
 -- name: find_charged
-SELECT account, unit, used FROM charged WHERE account IN (SELECT value FROM json_each(?)) ORDER BY account, unit;
+SELECT account, unit, used FROM charged WHERE account IN (SELECT value FROM json_each(:accounts)) ORDER BY account, unit;
 
 -- name: find_all_charged
 SELECT account, unit, used FROM charged;
 
 -- name: find_cached
-SELECT call, key, receipt, until FROM cached WHERE key = ? ORDER BY call DESC;
+SELECT call, key, receipt, until FROM cached WHERE key = :key ORDER BY call DESC;
 
 -- name: find_all_cached
 SELECT call, key, receipt, until FROM cached;
@@ -444,7 +444,7 @@ INSERT INTO held_calls (call, run, receipt) VALUES (?, ?, ?);
 SELECT call, run, receipt FROM held_calls ORDER BY call;
 
 -- name: find_held_call
-SELECT call, run, receipt FROM held_calls WHERE call = ?;
+SELECT call, run, receipt FROM held_calls WHERE call = :call;
 
 -- name: find_waiting_calls
 SELECT held_calls.call, held_calls.run, held_calls.receipt
@@ -456,7 +456,7 @@ ORDER BY held_calls.call;
 INSERT INTO decided_calls (call, run, receipt, approved) VALUES (?, ?, ?, ?);
 
 -- name: find_decided_call
-SELECT call, run, receipt, approved FROM decided_calls WHERE call = ?;
+SELECT call, run, receipt, approved FROM decided_calls WHERE call = :call;
 
 -- name: find_decided_calls
 SELECT call, run, receipt, approved FROM decided_calls ORDER BY call;
@@ -465,17 +465,17 @@ SELECT call, run, receipt, approved FROM decided_calls ORDER BY call;
 INSERT INTO remarks (said, name, receipt) VALUES (?, ?, ?);
 
 -- name: find_remarks
-SELECT said, name, receipt FROM remarks WHERE said = ? AND name = ? ORDER BY receipt DESC;
+SELECT said, name, receipt FROM remarks WHERE said = :said AND name = :name ORDER BY receipt DESC;
 
 -- name: find_remarks_of_kind
-SELECT said, name, receipt FROM remarks WHERE said = ? ORDER BY receipt DESC;
+SELECT said, name, receipt FROM remarks WHERE said = :said ORDER BY receipt DESC;
 
 -- name: find_all_remarks
 SELECT said, name, receipt FROM remarks;
 
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
-FROM runs WHERE id = ?;
+FROM runs WHERE id = :id;
 
 -- Lists of runs: each statement starts from the index of its most selective part and filters by the others row by row.
 -- Every id is less than '~', which stands for "no end"; lists of states stand between commas.
@@ -622,11 +622,11 @@ ORDER BY id DESC LIMIT :limit;
 
 -- name: get_handoff
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
-FROM handoffs_seen WHERE id = ?;
+FROM handoffs_seen WHERE id = :id;
 
 -- name: get_offer
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
-FROM handoffs_seen WHERE scope = ? AND key = ?;
+FROM handoffs_seen WHERE scope = :scope AND key = :key;
 
 -- name: find_handoffs
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
@@ -741,10 +741,10 @@ WHERE
     id > (SELECT handoff FROM settled) AND state = 'held'
 ORDER BY id;
 
--- name: find_statements
+-- name: find_all_statements
 SELECT item, root, digest, author, at FROM statements ORDER BY rowid;
 
--- name: find_statements_of_tree
+-- name: find_statements
 SELECT item, root, digest, author, at FROM statements WHERE root = :root ORDER BY rowid;
 
 -- name: find_keys
@@ -774,57 +774,57 @@ SELECT
 FROM contents;
 
 -- name: find_run_ids
-SELECT id FROM runs WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY id DESC;
+SELECT id FROM runs WHERE :ending = '' OR substr(id, -length(:ending)) = :ending ORDER BY id DESC;
 
 -- name: find_run_ids_by_ending
-SELECT id FROM runs WHERE settled = 1 AND substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1
+SELECT id FROM runs WHERE settled = 1 AND substr(id, -4) = substr(:ending, -4) AND substr(id, -length(:ending)) = :ending
 UNION ALL
-SELECT id FROM runs WHERE id > (SELECT run FROM settled) AND substr(id, -length(?1)) = ?1
+SELECT id FROM runs WHERE id > (SELECT run FROM settled) AND substr(id, -length(:ending)) = :ending
 ORDER BY id DESC;
 
 -- name: find_handoff_ids
-SELECT id FROM handoffs WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY id DESC;
+SELECT id FROM handoffs WHERE :ending = '' OR substr(id, -length(:ending)) = :ending ORDER BY id DESC;
 
 -- name: find_handoff_ids_by_ending
-SELECT id FROM handoffs WHERE settled = 1 AND substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1
+SELECT id FROM handoffs WHERE settled = 1 AND substr(id, -4) = substr(:ending, -4) AND substr(id, -length(:ending)) = :ending
 UNION ALL
-SELECT id FROM handoffs WHERE id > (SELECT handoff FROM settled) AND substr(id, -length(?1)) = ?1
+SELECT id FROM handoffs WHERE id > (SELECT handoff FROM settled) AND substr(id, -length(:ending)) = :ending
 ORDER BY id DESC;
 
 -- name: find_receipt_ids
 SELECT name AS id FROM receipt_names
-WHERE name >= 'receipt_' AND name < 'receipt`' AND (?1 = '' OR substr(name, -length(?1)) = ?1)
+WHERE name >= 'receipt_' AND name < 'receipt`' AND (:ending = '' OR substr(name, -length(:ending)) = :ending)
 UNION ALL
-SELECT id FROM receipts WHERE position > (SELECT receipt FROM settled) AND (?1 = '' OR substr(id, -length(?1)) = ?1)
+SELECT id FROM receipts WHERE position > (SELECT receipt FROM settled) AND (:ending = '' OR substr(id, -length(:ending)) = :ending)
 ORDER BY id DESC;
 
 -- name: find_receipt_ids_by_ending
 SELECT id FROM receipts
 WHERE
-    substr(id, -length(?1)) = ?1
+    substr(id, -length(:ending)) = :ending
     AND position IN (
-        SELECT position FROM receipt_names WHERE name = '-' || substr(?1, -4)
+        SELECT position FROM receipt_names WHERE name = '-' || substr(:ending, -4)
         UNION ALL
         SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled)
     )
 ORDER BY id DESC;
 
 -- name: find_content_ids
-SELECT id FROM content_ids WHERE ?1 = '' OR substr(id, -length(?1)) = ?1
+SELECT id FROM content_ids WHERE :ending = '' OR substr(id, -length(:ending)) = :ending
 UNION ALL
 SELECT id FROM contents
-WHERE number > (SELECT content FROM settled) AND (?1 = '' OR substr(id, -length(?1)) = ?1)
+WHERE number > (SELECT content FROM settled) AND (:ending = '' OR substr(id, -length(:ending)) = :ending)
 ORDER BY id DESC;
 
 -- name: find_relay_ids
-SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL AND (?1 = '' OR substr(relay, -length(?1)) = ?1) ORDER BY relay DESC;
+SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL AND (:ending = '' OR substr(relay, -length(:ending)) = :ending) ORDER BY relay DESC;
 
 -- name: find_session_ids
 SELECT session FROM runs
-WHERE settled = 1 AND session IS NOT NULL AND (?1 = '' OR substr(session, -length(?1)) = ?1)
+WHERE settled = 1 AND session IS NOT NULL AND (:ending = '' OR substr(session, -length(:ending)) = :ending)
 UNION
 SELECT session FROM runs
-WHERE id > (SELECT run FROM settled) AND session IS NOT NULL AND (?1 = '' OR substr(session, -length(?1)) = ?1)
+WHERE id > (SELECT run FROM settled) AND session IS NOT NULL AND (:ending = '' OR substr(session, -length(:ending)) = :ending)
 ORDER BY session DESC;
 
 -- name: schema_version
@@ -1073,7 +1073,7 @@ LIMIT :limit;
 SELECT handoff, agent, task_kind, config, closed_at, contents, body
 FROM rolled_handoffs
 WHERE
-    agent = :agent AND closed_at >= :since AND closed_at < :until
+    agent = :agent AND (:task_kind IS NULL OR task_kind = :task_kind) AND closed_at >= :since AND closed_at < :until
     AND (:holding = x'' OR instr(body, :holding) > 0)
 ORDER BY closed_at DESC, handoff DESC
 LIMIT :limit;
@@ -1082,7 +1082,7 @@ LIMIT :limit;
 SELECT handoff, agent, task_kind, config, closed_at, contents, body
 FROM rolled_handoffs
 WHERE
-    agent = :agent AND closed_at >= :since AND closed_at < :until
+    agent = :agent AND (:task_kind IS NULL OR task_kind = :task_kind) AND closed_at >= :since AND closed_at < :until
     AND (:holding = x'' OR instr(body, :holding) > 0)
 ORDER BY closed_at, handoff
 LIMIT :limit;
@@ -1105,39 +1105,21 @@ WHERE
 ORDER BY closed_at, handoff
 LIMIT :limit;
 
--- name: find_rolled_of_both
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    agent = :agent AND task_kind = :task_kind AND closed_at >= :since AND closed_at < :until
-    AND (:holding = x'' OR instr(body, :holding) > 0)
-ORDER BY closed_at DESC, handoff DESC
-LIMIT :limit;
-
--- name: find_rolled_of_both_oldest_first
-SELECT handoff, agent, task_kind, config, closed_at, contents, body
-FROM rolled_handoffs
-WHERE
-    agent = :agent AND task_kind = :task_kind AND closed_at >= :since AND closed_at < :until
-    AND (:holding = x'' OR instr(body, :holding) > 0)
-ORDER BY closed_at, handoff
-LIMIT :limit;
-
 -- name: find_rolled_handoffs
-SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE handoff IN (SELECT value FROM json_each(?)) ORDER BY handoff;
+SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE handoff IN (SELECT value FROM json_each(:handoffs)) ORDER BY handoff;
 
 -- name: find_rolled_with
-SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE instr(contents, value) > 0) ORDER BY handoff;
+SELECT handoff, agent, task_kind, config, closed_at, contents, body FROM rolled_handoffs WHERE EXISTS (SELECT 1 FROM json_each(:contents) WHERE instr(contents, value) > 0) ORDER BY handoff;
 
 -- name: find_rolled_days
-SELECT agent, task_kind, config, day, body FROM rolled_days WHERE day >= ? AND day <= ? ORDER BY agent, task_kind, config, day;
+SELECT agent, task_kind, config, day, body FROM rolled_days WHERE day >= :first AND day <= :last ORDER BY agent, task_kind, config, day;
 
 -- name: find_rolled_days_of_agent
 SELECT agent, task_kind, config, day, body
-FROM rolled_days WHERE agent = ? AND day >= ? AND day <= ? ORDER BY task_kind, config, day;
+FROM rolled_days WHERE agent = :agent AND day >= :first AND day <= :last ORDER BY task_kind, config, day;
 
 -- name: get_rolled_day
-SELECT agent, task_kind, config, day, body FROM rolled_days WHERE agent = ? AND task_kind = ? AND config = ? AND day = ?;
+SELECT agent, task_kind, config, day, body FROM rolled_days WHERE agent = :agent AND task_kind = :task_kind AND config = :config AND day = :day;
 
 -- name: move_rolled
 UPDATE rolled SET version = ?, position = ? WHERE version = ? AND position = ? RETURNING 1;
