@@ -76,13 +76,6 @@ def require_digest(field: str, value: Value) -> Value:
     return value
 
 
-def require_digests(**given: str | None) -> None:
-    """Check each digest that is given; None is skipped. Raises `InvalidValueError` with the name of the field."""
-    for field, digest in given.items():
-        if digest is not None:
-            require_digest(field, digest)
-
-
 def require_code(field: str, value: Value) -> Value:
     """Return value if it is a short lower-case name that a program chose."""
     # The set is asked here too, as in all checks of this kind: most values are known, and this saves a call.

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final, NewType, TypeVar
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import Form, require_instance, require_unique, require_utc
+from batonpass.model.base.checks import Form, require_utc
 
 RunId = NewType("RunId", str)
 HandoffId = NewType("HandoffId", str)
@@ -212,15 +212,6 @@ def require_id(field: str, value: AnyId, prefix: str) -> AnyId:
 def pattern_of(*prefixes: str) -> str:
     """Return a regular expression for ids with one of these prefixes."""
     return f"(?:{'|'.join(prefixes)})_{_BODY}"
-
-
-def require_ids(field: str, values: tuple[AnyId, ...], prefix: str) -> None:
-    """Refuse anything but a tuple of different ids with this prefix."""
-    if type(values) is tuple and not values:
-        return
-    for value in require_instance(field, values, tuple):
-        require_id(field, value, prefix)
-    require_unique(field, values)
 
 
 def require_stream(field: str, value: AnyId) -> AnyId:

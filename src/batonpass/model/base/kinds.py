@@ -1,6 +1,5 @@
 """The kinds of receipt, and small values that several kinds share."""
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -8,11 +7,8 @@ from msgspec import Struct
 from batonpass.model.base.checks import (
     require_code,
     require_digest,
-    require_instance,
     require_integer,
     require_member,
-    require_unique,
-    require_utc,
 )
 from batonpass.model.base.ids import CONTENT, RECEIPT, RUN, ContentId, Digest, ReceiptId, RunId, require_id
 
@@ -221,27 +217,6 @@ class ChildHead(Struct, frozen=True, kw_only=True):
         require_digest("children.head", self.head)
 
 
-def require_children(children: tuple[ChildHead, ...]) -> None:
-    """Refuse a list of child heads that names a run twice."""
-    require_heads("children", children)
-
-
-def require_heads(field: str, heads: tuple[ChildHead, ...]) -> None:
-    """Refuse a list of heads that names a run twice."""
-    require_instance(field, heads, tuple)
-    for head in heads:
-        require_instance(field, head, ChildHead)
-    require_unique(field, [head.run for head in heads])
-
-
-def require_hold(gate: Gate | None, until: datetime | None) -> None:
-    """Refuse a gate or an end of a hold that is not valid; None is allowed for both."""
-    if gate is not None:
-        require_member("gate", gate, Gate)
-    if until is not None:
-        require_utc("until", until)
-
-
 class Carried(Struct, frozen=True, kw_only=True):
     """An item that travels with a handoff. The same id and digest at every hop prove that no byte has changed."""
 
@@ -275,24 +250,6 @@ class CarriedFate(Struct, frozen=True, kw_only=True):
         require_id("fates.item", self.item, CONTENT)
         require_member("fates.fate", self.fate, ItemFate)
         require_id("fates.verdict", self.verdict, RECEIPT)
-
-
-def require_fates(fates: tuple[CarriedFate, ...]) -> None:
-    """Refuse a list with two fates for one item."""
-    require_instance("fates", fates, tuple)
-    if fates:
-        for fate in fates:
-            require_instance("fates", fate, CarriedFate)
-        require_unique("fates", [fate.item for fate in fates])
-
-
-def require_carried(field: str, carried: tuple[Carried, ...]) -> None:
-    """Refuse a list that names an item twice."""
-    require_instance(field, carried, tuple)
-    for item in carried:
-        if type(item) is not Carried:  # the full check is a call for each, and there may be two hundred
-            require_instance(field, item, Carried)
-    require_unique(field, [item.item for item in carried])
 
 
 class Mode(StrEnum):

@@ -110,24 +110,9 @@ class Label(Struct, frozen=True, omit_defaults=True):
 PLAIN: Final[Mapping[SourceType, Label]] = MappingProxyType({integrity: Label(integrity) for integrity in SourceType})
 
 
-def require_label(field: str, label: Label | None) -> None:
-    """Refuse anything but a label or None."""
-    if label is not None:
-        require_instance(field, label, Label)
-
-
 def require_source(field: str, value: AnyId) -> AnyId:
     """Return value if it is the id of a possible source: a call, a content or a run."""
     return _SOURCE.require(field, value)
-
-
-def require_sources(field: str, values: tuple[Source, ...]) -> None:
-    """Refuse anything but a tuple of different sources."""
-    if type(values) is tuple and not values:
-        return
-    for value in require_instance(field, values, tuple):
-        require_source(field, value)
-    require_unique(field, values)
 
 
 def named_sources(run: RunId, sources: Iterable[Source]) -> tuple[Source, ...]:

@@ -6,26 +6,20 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.checked_value import CheckedValue, Code
 from batonpass.model.base.checks import (
-    require_codes,
     require_digest,
     require_instance,
-    require_integer,
     require_utc,
     shorten,
 )
 from batonpass.model.base.ids import (
-    CALL,
-    HANDOFF,
-    RUN,
     CallId,
     Digest,
     HandoffId,
     KeyId,
     PrincipalId,
     RunId,
-    require_id,
-    require_principal,
 )
 from batonpass.model.base.kinds import Kind
 
@@ -77,7 +71,7 @@ class RulingProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
             require_instance("proof.passkey", self.passkey, PasskeyAnswer)
 
 
-class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RecordedDecision(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """Who decided, the sheet that they were shown, and for how long."""
 
     by: PrincipalId
@@ -86,24 +80,8 @@ class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     looked_ms: int | None = None  # how long they looked at it, as the program that asked them claims
     measured_ms: int | None = None  # from showing it to the answer, measured by the relay; None: it did not show it
     proof: RulingProof | None = None  # None: only a name says whose decision it is
-    flags: tuple[str, ...] = ()  # for instance `approval.unproven`
+    flags: tuple[Code, ...] = ()  # for instance `approval.unproven`
     expires: datetime | None = None  # of an approval that lets something go on: it must be used by then
-
-    def __post_init__(self) -> None:
-        require_principal("by", self.by)
-        if self.hold is not None:
-            require_digest("hold", self.hold)
-        if self.shown is not None:
-            require_digest("shown", self.shown)
-        if self.looked_ms is not None:
-            require_integer("looked_ms", self.looked_ms)
-        if self.measured_ms is not None:
-            require_integer("measured_ms", self.measured_ms)
-        require_codes("flags", self.flags)
-        if self.proof is not None:
-            require_instance("proof", self.proof, RulingProof)
-        if self.expires is not None:
-            require_utc("expires", self.expires)
 
     @property
     def proven(self) -> bool:
@@ -113,10 +91,6 @@ class RecordedDecision(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class _OfHandoff(RecordedDecision, frozen=True, kw_only=True):
     handoff: HandoffId
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_id("handoff", self.handoff, HANDOFF)
 
 
 class HandoffBacked(_OfHandoff, frozen=True, kw_only=True):
@@ -140,11 +114,6 @@ class HandoffDenied(_OfHandoff, frozen=True, kw_only=True):
 class _OfCall(RecordedDecision, frozen=True, kw_only=True):
     run: RunId  # the run that wanted to make the call
     call: CallId
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_id("run", self.run, RUN)
-        require_id("call", self.call, CALL)
 
 
 class ToolBacked(_OfCall, frozen=True, kw_only=True):

@@ -6,10 +6,8 @@ from msgspec import Struct
 
 from batonpass.model.base.checks import (
     require_digest,
-    require_instance,
     require_integer,
     require_member,
-    require_unique,
 )
 from batonpass.model.base.ids import CONTENT, ContentId, Digest, require_id
 
@@ -38,12 +36,3 @@ class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
         require_digest("effects.target", self.target)
         if self.count is not None:
             require_integer("effects.count", self.count)
-
-
-def require_effects(effects: tuple[Effect, ...]) -> None:
-    """Refuse a list of effects that names a content twice."""
-    if type(effects) is tuple and not effects:
-        return
-    for effect in require_instance("effects", effects, tuple):
-        require_instance("effects", effect, Effect)
-    require_unique("effects", [effect.effect for effect in effects])

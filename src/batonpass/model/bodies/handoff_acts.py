@@ -3,22 +3,9 @@
 from datetime import datetime
 from typing import ClassVar
 
-from msgspec import Struct
-
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import (
-    require_code,
-    require_codes,
-    require_digest,
-    require_instance,
-    require_integer,
-    require_member,
-)
+from batonpass.model.base.checked_value import CheckedValue, Code, Ordinal
 from batonpass.model.base.ids import (
-    CALL,
-    CONTENT,
-    HANDOFF,
-    RUN,
     AgentId,
     CallId,
     ContentId,
@@ -26,10 +13,6 @@ from batonpass.model.base.ids import (
     HandoffId,
     PrincipalId,
     RunId,
-    require_agent,
-    require_id,
-    require_ids,
-    require_principal,
 )
 from batonpass.model.base.kinds import (
     Carried,
@@ -41,14 +24,11 @@ from batonpass.model.base.kinds import (
     Method,
     Settlement,
     WaitUntil,
-    require_carried,
-    require_fates,
-    require_hold,
 )
-from batonpass.model.base.label import Source, require_source, require_sources
+from batonpass.model.base.label import Source
 
 
-class HandoffHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffHeld(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """An attempt stopped, and the next one goes on from there. Its run is over, and the handoff is held.
 
     It stopped before a call that needs approval (`call`), or it waits for a handoff that it made (`awaits`). In the
@@ -57,70 +37,44 @@ class HandoffHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: ClassVar = Kind.HANDOFF_HELD
     handoff: HandoffId
-    attempt: int
+    attempt: Ordinal
     ended: ChildHead  # the head of the run that is over
-    reason: str  # the rule that holds the call; or the code of the wait
+    reason: Code  # the rule that holds the call; or the code of the wait
     call: CallId | None = None  # the call that is held
     awaits: HandoffId | None = None  # the handoff that it waits for
     wait_until: WaitUntil | None = None  # when that wait is over
     gate: Gate | None = None  # who must approve
     until: datetime | None = None  # denied then, if nobody has approved
     proven: bool = False  # an approval needs the signature of an approver's key
-    approvals: int = 1  # how many people must approve; if more than one, none of them asked for it
+    approvals: Ordinal = 1  # how many people must approve; if more than one, none of them asked for it
 
     def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_integer("attempt", self.attempt, least=1)
-        require_instance("ended", self.ended, ChildHead)
-        require_code("reason", self.reason)
-        require_instance("proven", self.proven, bool)
-        require_integer("approvals", self.approvals, least=1)
-        if self.call is not None:
-            require_id("call", self.call, CALL)
-        require_hold(self.gate, self.until)
-        if self.awaits is not None:
-            require_id("awaits", self.awaits, HANDOFF)
-        if self.wait_until is not None:
-            require_member("wait_until", self.wait_until, WaitUntil)
+        super().__post_init__()
         if (self.awaits is None) is not (self.wait_until is None):
             raise InvalidValueError("awaits", "an attempt that waits for a handoff says until when")
 
 
-class HandoffResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffResumed(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """The handoff that an attempt waited for is decided or has ended. The handoff waits for its next attempt."""
 
     kind: ClassVar = Kind.HANDOFF_RESUMED
     handoff: HandoffId
-    attempt: int  # the one that waited
+    attempt: Ordinal  # the one that waited
     awaits: HandoffId  # the handoff that it waited for
 
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_integer("attempt", self.attempt, least=1)
-        require_id("awaits", self.awaits, HANDOFF)
 
-
-class HandoffParked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffParked(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """No further attempt is made, because of the failures of earlier ones. The handoff has failed."""
 
     kind: ClassVar = Kind.HANDOFF_PARKED
     handoff: HandoffId
     attempt: int  # number of the latest attempt; 0 if none has begun
-    error: str  # the code that says why
-
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_integer("attempt", self.attempt)
-        require_code("error", self.error)
+    error: Code  # the code that says why
 
 
-class _ByWhom(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _ByWhom(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     handoff: HandoffId
     by: PrincipalId
-
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_principal("by", self.by)
 
 
 class HandoffAsked(_ByWhom, frozen=True, kw_only=True):
@@ -128,70 +82,42 @@ class HandoffAsked(_ByWhom, frozen=True, kw_only=True):
 
     kind: ClassVar = Kind.HANDOFF_ASKED
     error: ErrorType
-    check: str  # the check that failed
+    check: Code  # the check that failed
     question: Digest  # of the question's text, keyed with the tree's secret: no question is asked twice
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_member("error", self.error, ErrorType)
-        require_code("check", self.check)
-        require_digest("question", self.question)
 
 
 class HandoffAnswered(_ByWhom, frozen=True, kw_only=True):
     """The question was answered, or waived. This makes the next revision of the baton."""
 
     kind: ClassVar = Kind.HANDOFF_ANSWERED
-    revision: int  # revision number of the baton, from 1
+    revision: Ordinal  # revision number of the baton, from 1
     taint: tuple[Source, ...] = ()  # sources that had reached whoever answered, and that nobody endorsed
-    waives: str | None = None  # the check that is waived: the work goes on without an answer
-    suspect: tuple[str, ...] = ()  # `answer` and items (`PART.ID`) of an agent that look like an injection: only quoted
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_sources("taint", self.taint)
-        require_integer("revision", self.revision, least=1)
-        require_codes("suspect", self.suspect)
-        if self.waives is not None:
-            require_code("waives", self.waives)
+    waives: Code | None = None  # the check that is waived: the work goes on without an answer
+    suspect: tuple[Code, ...] = ()  # `answer` and items (`PART.ID`) of an agent that look injected: only quoted
 
 
 class HandoffDeclined(_ByWhom, frozen=True, kw_only=True):
     """The receiver declined the handoff, with a reason."""
 
     kind: ClassVar = Kind.HANDOFF_DECLINED
-    code: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_code("code", self.code)
+    code: Code
 
 
-class HandoffLapsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffLapsed(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """A worker's lease ran out. Its attempt is over, and the handoff is ready for the next one."""
 
     kind: ClassVar = Kind.HANDOFF_LAPSED
     handoff: HandoffId
-    attempt: int
+    attempt: Ordinal
     ended: ChildHead  # the head of the dead run
 
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_integer("attempt", self.attempt, least=1)
-        require_instance("ended", self.ended, ChildHead)
 
-
-class HandoffExpired(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffExpired(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """The deadline passed. A run that worked on the handoff is over."""
 
     kind: ClassVar = Kind.HANDOFF_EXPIRED
     handoff: HandoffId
     ended: ChildHead | None = None  # the head of that run; None if none was running
-
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        if self.ended is not None:
-            require_instance("ended", self.ended, ChildHead)
 
 
 class HandoffCancelled(_ByWhom, frozen=True, kw_only=True):
@@ -199,11 +125,6 @@ class HandoffCancelled(_ByWhom, frozen=True, kw_only=True):
 
     kind: ClassVar = Kind.HANDOFF_CANCELLED
     ended: ChildHead | None = None  # the head of that run; None if none was running
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.ended is not None:
-            require_instance("ended", self.ended, ChildHead)
 
 
 class HandoffRetried(_ByWhom, frozen=True, kw_only=True):
@@ -216,19 +137,11 @@ class HandoffRevised(_ByWhom, frozen=True, kw_only=True):
     """A revision of the baton: items that no longer stand are dropped, others are added or replace them."""
 
     kind: ClassVar = Kind.HANDOFF_REVISED
-    revision: int  # revision number of the baton, from 1
+    revision: Ordinal  # revision number of the baton, from 1
     drops: tuple[ContentId, ...] = ()  # items that no longer travel
     carries: tuple[Carried, ...] = ()  # items that replace them, or that came with an answer
     fates: tuple[CarriedFate, ...] = ()  # of items that still travel because nothing replaced them
     taint: tuple[Source, ...] = ()  # sources of the new items that nobody endorsed
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_integer("revision", self.revision, least=1)
-        require_ids("drops", self.drops, CONTENT)
-        require_carried("carries", self.carries)
-        require_fates(self.fates)
-        require_sources("taint", self.taint)
 
 
 class HandoffReplaced(_ByWhom, frozen=True, kw_only=True):
@@ -236,10 +149,6 @@ class HandoffReplaced(_ByWhom, frozen=True, kw_only=True):
 
     kind: ClassVar = Kind.HANDOFF_REPLACED
     to: AgentId
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_agent("to", self.to)
 
 
 class HandoffSettled(_ByWhom, frozen=True, kw_only=True):
@@ -249,11 +158,6 @@ class HandoffSettled(_ByWhom, frozen=True, kw_only=True):
     call: CallId
     settlement: Settlement
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_id("call", self.call, CALL)
-        require_member("settlement", self.settlement, Settlement)
-
 
 class HandoffEndorsed(_ByWhom, frozen=True, kw_only=True):
     """Somebody endorsed a source, for every attempt at this handoff from now on."""
@@ -261,12 +165,8 @@ class HandoffEndorsed(_ByWhom, frozen=True, kw_only=True):
     kind: ClassVar = Kind.HANDOFF_ENDORSED
     source: Source
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_source("source", self.source)
 
-
-class HandoffLate(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffLate(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
     """An attempt that was already over learned the outcome of its call. This is evidence, and no result."""
 
     kind: ClassVar = Kind.HANDOFF_LATE
@@ -275,29 +175,13 @@ class HandoffLate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: CallId
     completed: bool  # whether the call returned; else it failed
 
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_id("run", self.run, RUN)
-        require_id("call", self.call, CALL)
-        require_instance("completed", self.completed, bool)
-
 
 class _Verification(_ByWhom, frozen=True, kw_only=True):
-    attempt: int  # attempt number, from 1
+    attempt: Ordinal  # attempt number, from 1
     method: Method
     by_producer: bool  # whoever delivered the result also verified it
     exit_code: int | None = None
     output: Digest | None = None  # sha256 of the command's whole output
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_integer("attempt", self.attempt, least=1)
-        require_member("method", self.method, Method)
-        require_instance("by_producer", self.by_producer, bool)
-        if self.exit_code is not None:
-            require_integer("exit_code", self.exit_code)
-        if self.output is not None:
-            require_digest("output", self.output)
 
 
 class VerificationPassed(_Verification, frozen=True, kw_only=True):
@@ -318,17 +202,9 @@ class VerificationRepeated(_Verification, frozen=True, kw_only=True):
     kind: ClassVar = Kind.VERIFICATION_REPEATED
     passed: bool
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_instance("passed", self.passed, bool)
-
 
 class VerificationWaived(_ByWhom, frozen=True, kw_only=True):
     """The one who asked for a result accepted it without a check, and gave a reason."""
 
     kind: ClassVar = Kind.VERIFICATION_WAIVED
-    attempt: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_integer("attempt", self.attempt, least=1)
+    attempt: Ordinal

@@ -1,11 +1,12 @@
 """Charges: how much of a limit was used, counted where everybody who shares the limit sees it."""
 
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
-from batonpass.model.base.checks import Form, require_instance, require_integer, require_member, require_unique
+from batonpass.model.base.checked_value import FieldCheck, each_by
+from batonpass.model.base.checks import Form, require_instance, require_integer, require_member
 from batonpass.model.base.ids import HANDOFF, RUN, StreamId, require_id
 
 # A revoked grant is an account with a limit of zero that is already charged. Every write under the grant needs room in
@@ -78,6 +79,11 @@ def name_of(account: StreamId, unit: Unit) -> str:
     return f"{account} {unit}"
 
 
+Charges: TypeAlias = Annotated[
+    tuple[Charge, ...], FieldCheck(each_by(Charge, lambda charge: name_of(charge.account, charge.unit)))
+]
+
+
 def part_of(account: StreamId, part: str) -> StreamId:
     """Return the name of a part of an account that is counted separately: one permit, or the revocation."""
     return StreamId(f"{account}{_BETWEEN}{part}")
@@ -100,13 +106,3 @@ def require_account(field: str, account: str) -> StreamId:
     if between:
         _PART.require(field, part)
     return StreamId(account)
-
-
-def require_charges(charges: tuple[Charge, ...]) -> None:
-    """Refuse a list of charges that names the same account and unit twice."""
-    if type(charges) is tuple and not charges:
-        return
-    require_instance("charges", charges, tuple)
-    for charge in charges:
-        require_instance("charges", charge, Charge)
-    require_unique("charges", [name_of(charge.account, charge.unit) for charge in charges])
