@@ -1,11 +1,12 @@
 """Capability gaps: whether this agent can do the task here and now, or another should."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
+from typing import Final
 
 from batonpass.guard.baton.known_facts import KnownFacts
-from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
-from batonpass.model.base.kinds import ErrorType
+from batonpass.guard.baton.problem import Problem, Settles, Whom, problem_of, quote
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.card import Card
 from batonpass.model.policy.handoff_policy import HandoffPolicy
@@ -117,13 +118,5 @@ def _lacking(needed: tuple[str, ...], there: tuple[str, ...] | None) -> Iterator
     return (name for name in dict.fromkeys(needed) if name not in has)
 
 
-def _gap(check: str, about: str, question: str, *, blocking: bool = True, settles: Settles = Settles.YES) -> Problem:
-    return Problem(
-        error=ErrorType.CAPABILITY_GAP,
-        check=check,
-        about=about,
-        blocking=blocking,
-        question=question,
-        whom=Whom.ROUTER,
-        settles=settles,
-    )
+# Only whoever routes work can say where it goes instead.
+_gap: Final = partial(problem_of, whom=Whom.ROUTER, settles=Settles.YES)

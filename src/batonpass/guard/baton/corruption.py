@@ -7,9 +7,8 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
-from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
+from batonpass.guard.baton.problem import Problem, Settles, problem_of, quote
 from batonpass.guard.constraints.comparison import ORDERING, Fit, Reading, compare, read_text
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Operator, Report, WorkItem
 from batonpass.model.policy.handoff_policy import HandoffPolicy
@@ -69,7 +68,7 @@ def find_changed_items(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     for item in baton.items:
         kept = known.contents.get(item.id)
         if kept is not None and not kept.digest_ok:
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.item-digest",
                 f"The bytes of {item.part} {item.id} do not have the digest under which they were recorded.",
                 f"Can you record the {item.part} {item.id} again?",
@@ -81,7 +80,7 @@ def find_changed_bodies(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     """Yield the artifacts whose body no longer has the digest to which its receipt committed."""
     for artifact, kept in _reachable(baton, known):
         if not kept.digest_ok:
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.artifact-digest",
                 f"The bytes of {quote(artifact.name)} do not have the digest under which they were recorded.",
                 f"Can you attach {quote(artifact.name)} again, unchanged?",
@@ -93,7 +92,7 @@ def find_other_sizes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     """Yield the intact artifacts whose size is not the declared one."""
     for artifact, kept in _reachable(baton, known):
         if kept.digest_ok and kept.size != artifact.size:
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.artifact-size",
                 f"{quote(artifact.name)} has {kept.size} bytes and is said to have {artifact.size}.",
                 f"Is {kept.size} the right size of {quote(artifact.name)} in bytes, or is {artifact.size}?",
@@ -106,7 +105,7 @@ def find_other_bytes(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     for artifact, kept in _reachable(baton, known):
         if kept.digest_ok and kept.size == artifact.size and kept.sha256 != artifact.sha256:
             found, said = kept.sha256[:8], artifact.sha256[:8]
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.artifact-sha256",
                 f"The sha256 of {quote(artifact.name)} begins with {found} and is said to begin with {said}.",
                 f"Does the sha256 of {quote(artifact.name)} begin with {found}, or with {said}?",
@@ -119,7 +118,7 @@ def find_other_media_types(baton: Baton, known: KnownFacts) -> Iterator[Problem]
     for artifact, kept in _reachable(baton, known):
         if kept.media_type is not None and not _covers(kept.media_type, artifact.media_type):
             found, said = quote(kept.media_type), quote(artifact.media_type)
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.media-type",
                 f"{quote(artifact.name)} is {found} and is said to be {said}.",
                 f"Is {quote(artifact.name)} of type {found} or {said}?",
@@ -131,7 +130,7 @@ def find_unreadable(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     for artifact, kept in _reachable(baton, known):
         if kept.fault is not None:
             needed = artifact.name in baton.brief.inputs
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.unreadable",
                 f"{quote(artifact.name)} {kept.fault}.",
                 f"Can you attach {quote(artifact.name)} again, complete?",
@@ -146,7 +145,7 @@ def find_other_units(baton: Baton) -> Iterator[Problem]:
     for limit, said in _limited(baton):
         if not _in_one_unit(limit, said):
             wanted, found = quote(str(limit.unit), words=2), quote(str(said.unit), words=2)
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.unit",
                 f"{quote(said.key)} is constrained in {wanted} and claimed in {found}.",
                 f"Is {quote(said.key)} = {quote(said.value, words=2)} in {wanted} or in {found}?",
@@ -195,7 +194,7 @@ def find_unverified_work(baton: Baton, policy: HandoffPolicy) -> Iterator[Proble
     # Results of a child are verified by its parent before it hands on, and refused there: see `unverified_results`.
     for work in (item.value for item in baton.items if isinstance(item.value, WorkItem)):
         if not work.verified:
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.unverified",
                 f"{quote(work.what)} is completed, and nobody has verified it.",
                 f"Has anybody verified {quote(work.what)}?",
@@ -211,7 +210,7 @@ def find_missing_outputs(baton: Baton) -> Iterator[Problem]:
     there = {artifact.name for artifact in _artifacts(baton)} | {claim.key for claim in baton.claims}
     for name in dict.fromkeys(output for work in baton.completed for output in work.outputs):
         if name not in there:
-            yield _corruption(
+            yield problem_of(
                 "signal-corruption.output-missing",
                 f"Completed work names its output {quote(name)}, and no artifact of that name is carried.",
                 f"Should {quote(name)} have been attached?",
@@ -219,31 +218,10 @@ def find_missing_outputs(baton: Baton) -> Iterator[Problem]:
             )
 
 
-def _corruption(
-    check: str,
-    about: str,
-    question: str,
-    *,
-    blocking: bool = True,
-    doubtful: bool = False,
-    settles: Settles = Settles.ANSWER,
-) -> Problem:
-    return Problem(
-        error=ErrorType.SIGNAL_CORRUPTION,
-        check=check,
-        about=about,
-        blocking=blocking,
-        doubtful=doubtful,
-        question=question,
-        whom=Whom.PRODUCER,
-        settles=settles,
-    )
-
-
 def _breaks(check: str, limit: _Limit, said: _Said) -> Problem:
     key, value = quote(said.key), quote(said.value, words=4)
     wanted = f"{limit.operator} {quote(limit.value, words=4)}"
-    return _corruption(
+    return problem_of(
         check,
         f"{key} is claimed to be {value} and must be {wanted}.",
         f"Is {key} really {value}, although it must be {wanted}?",
@@ -259,7 +237,7 @@ def _disagreement(check: str, key: str, saids: list[_Said]) -> Iterator[Problem]
             first.setdefault(read, said)
         if len(first) > 1:
             one, other, *_ = first.values()
-            yield _corruption(
+            yield problem_of(
                 check,
                 f"{quote(key)} is claimed to be {_shown(one)} and to be {_shown(other)}.",
                 f"Which value of {quote(key)} is right: {_shown(one)} or {_shown(other)}?",

@@ -7,8 +7,8 @@ from typing import Final
 from batonpass.errors import IncompleteBatonError
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.placeholder import find_hollow, says_nothing
-from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
-from batonpass.model.base.kinds import ErrorType, Part, Relation
+from batonpass.guard.baton.problem import Problem, Settles, problem_of, quote
+from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.baton import CRITERIA, EXPECTED, RATIONALE, Baton, Brief
 from batonpass.model.baton.items import Artifact, Item, OpenQuestion, Report, parts_of
 from batonpass.model.policy.handoff_policy import HandoffPolicy
@@ -72,7 +72,7 @@ def find_missing_parts(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]
     said = _said(baton)
     for part in required_parts(baton.relation, policy):
         if part in baton.missing or part not in said:
-            yield _gap(
+            yield problem_of(
                 "data-gap.part-missing",
                 f"A {baton.relation} handoff must say its {part}, and this one does not.",
                 f"Which {part} belongs to the task {quote(baton.task)}, or is there none?",
@@ -93,7 +93,7 @@ def find_missing_inputs(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     for name in dict.fromkeys(baton.brief.inputs):
         question = f"Which artifact or claim is the input {quote(name)}?"
         if name not in there and (answer := named.get(question)) not in there and answer not in known.files:
-            yield _gap(
+            yield problem_of(
                 "data-gap.input-missing",
                 f"The task needs {quote(name)}, and no artifact or claim of that name is carried.",
                 question,
@@ -109,14 +109,14 @@ def find_blocking_questions(baton: Baton) -> Iterator[Problem]:
             continue
         question = f"What is the answer to {quote(item.value.text, words=18)}?"
         if answered.isdisjoint({item.value.text, question}):
-            yield _gap("data-gap.question-open", f"{quote(item.value.text)} is open, and it blocks.", question)
+            yield problem_of("data-gap.question-open", f"{quote(item.value.text)} is open, and it blocks.", question)
 
 
 def find_unreachable_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     """Yield the artifacts whose bytes cannot be read."""
     for artifact in chain(baton.artifacts, baton.untrusted):
         if artifact.body not in known.contents:
-            yield _gap(
+            yield problem_of(
                 "data-gap.artifact-unreachable",
                 f"The bytes of {quote(artifact.name)} cannot be reached.",
                 f"Can you attach {quote(artifact.name)} again?",
@@ -129,7 +129,7 @@ def find_empty_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     for artifact in chain(baton.artifacts, baton.untrusted):
         kept = known.contents.get(artifact.body)
         if kept is not None and kept.size == 0:
-            yield _gap(
+            yield problem_of(
                 "data-gap.artifact-empty",
                 f"{quote(artifact.name)} has no bytes.",
                 f"Is {quote(artifact.name)} meant to be empty?",
@@ -142,7 +142,7 @@ def find_erased_items(baton: Baton) -> Iterator[Problem]:
     """Yield the items whose content was erased. That was done on purpose, so it never blocks."""
     for item in baton.items:
         if item.value is None:
-            yield _gap(
+            yield problem_of(
                 "data-gap.item-erased",
                 f"The words of {item.part} {item.id} were erased.",
                 f"Does the task need the erased {item.part} {item.id}?",
@@ -156,33 +156,12 @@ def find_missing_criteria(baton: Baton, policy: HandoffPolicy) -> Iterator[Probl
     if brief.criteria or brief.verify_by or CRITERIA in brief.none or CRITERIA not in EXPECTED[baton.relation]:
         return
     if CRITERIA not in required_parts(baton.relation, policy):  # otherwise it is a missing part, and blocks
-        yield _gap(
+        yield problem_of(
             "data-gap.criteria-missing",
             f"Nothing says when the task {quote(baton.task)} is done well.",
             f"Which one observable result shows that the task {quote(baton.task)} is done?",
             blocking=False,
         )
-
-
-def _gap(
-    check: str,
-    about: str,
-    question: str,
-    *,
-    blocking: bool = True,
-    doubtful: bool = False,
-    settles: Settles = Settles.ANSWER,
-) -> Problem:
-    return Problem(
-        error=ErrorType.DATA_GAP,
-        check=check,
-        about=about,
-        blocking=blocking,
-        doubtful=doubtful,
-        question=question,
-        whom=Whom.PRODUCER,
-        settles=settles,
-    )
 
 
 def _said(baton: Baton) -> set[str]:

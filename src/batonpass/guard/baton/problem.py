@@ -60,6 +60,30 @@ class Problem(Value, frozen=True, kw_only=True):
             raise InvalidValueError("question", f"has {words} words; at most {LONGEST_QUESTION} are asked")
 
 
+def problem_of(
+    check: str,
+    about: str,
+    question: str,
+    *,
+    blocking: bool = True,
+    doubtful: bool = False,
+    whom: Whom = Whom.PRODUCER,
+    settles: Settles = Settles.ANSWER,
+) -> Problem:
+    """Return a problem. The first part of its code says of which type it is."""
+    return Problem(
+        error=_TYPES[check.partition(".")[0]],
+        check=check,
+        about=about,
+        blocking=blocking,
+        doubtful=doubtful,
+        question=question,
+        whom=whom,
+        settles=settles,
+    )
+
+
+_TYPES: Final = {str(member): member for member in ErrorType}
 _LONGEST: Final = 60
 _MARK: Final = 6
 

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Final
 
 from batonpass.guard.baton.known_facts import KnownFacts
-from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
+from batonpass.guard.baton.problem import Problem, Settles, Whom, problem_of, quote
 from batonpass.guard.baton.vague_task import points_only
-from batonpass.model.base.kinds import ErrorType, Part
+from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import (
     Artifact,
@@ -50,7 +50,7 @@ def find_unresolved(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
     for reference, needed in references.items():
         if reference in known.resolves:
             continue
-        yield _drift(
+        yield problem_of(
             "referential-drift.unresolved",
             f"{quote(reference)} is neither in the baton nor in the ledger.",
             f"Which artifact, claim, decision, run or handoff is meant by {quote(reference)}?",
@@ -86,7 +86,7 @@ def find_names_with_two_digests(baton: Baton) -> Iterator[Problem]:
     for name, found in digests.items():
         if len(found) > 1:
             first, *_, last = (digest[:_SHA_SHOWN] for digest in found)
-            yield _drift(
+            yield problem_of(
                 "referential-drift.two-digests",
                 f"{quote(name)} is the name of {len(found)} artifacts with different digests.",
                 f"Which {quote(name)} is meant: the one whose sha256 begins with {first}, or {last}?",
@@ -99,7 +99,7 @@ def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) ->
         return
     for claim in baton.claims:
         if claim.as_of is not None and known.now - claim.as_of > policy.oldest:
-            yield _drift(
+            yield problem_of(
                 "referential-drift.stale",
                 f"{quote(claim.what)} was so on {claim.as_of.strftime(_DATE)}, longer ago than the policy allows.",
                 f"Does this still hold: {quote(claim.what)}, as of {claim.as_of.strftime(_DATE)}?",
@@ -113,31 +113,11 @@ def find_pointing_task(baton: Baton) -> Iterator[Problem]:
     brief = baton.brief
     pointed_at = brief.criteria or brief.inputs or brief.expects or baton.artifacts or baton.untrusted
     if not pointed_at and points_only(baton.task):
-        yield _drift(
+        yield problem_of(
             "referential-drift.pointing-task",
             f"The task {quote(baton.task)} points at something that does not travel with it.",
             f"Which file, artifact or result does the task {quote(baton.task)} mean?",
         )
-
-
-def _drift(
-    check: str,
-    about: str,
-    question: str,
-    *,
-    blocking: bool = True,
-    whom: Whom = Whom.PRODUCER,
-    settles: Settles = Settles.ANSWER,
-) -> Problem:
-    return Problem(
-        error=ErrorType.REFERENTIAL_DRIFT,
-        check=check,
-        about=about,
-        blocking=blocking,
-        question=question,
-        whom=whom,
-        settles=settles,
-    )
 
 
 def _may_refer(text: str) -> bool:

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from batonpass.guard.baton.problem import Problem, Settles, Whom, quote
+from batonpass.guard.baton.problem import Problem, Settles, Whom, problem_of, quote
 from batonpass.guard.baton.prose.prose import words_of
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.card import Card
 
@@ -210,13 +209,12 @@ def _spoken_in(task: str) -> set[str]:
 
 def _gap(baton: Baton, card: Card, what: str, able: str) -> Problem:
     skills = quote(", ".join(card.skills or (card.description,)), words=8)
-    return Problem(
-        error=ErrorType.CAPABILITY_GAP,
-        check="capability-gap.outside-skills",
-        about=f"The task {what}, and the skills of {quote(card.agent)} are {skills}.",
+    return problem_of(
+        "capability-gap.outside-skills",
+        f"The task {what}, and the skills of {quote(card.agent)} are {skills}.",
+        f"Should {quote(baton.task, words=4)} go to an agent that {able} instead of {quote(baton.to)}?",
         blocking=False,
         doubtful=True,
-        question=f"Should {quote(baton.task, words=4)} go to an agent that {able} instead of {quote(baton.to)}?",
         whom=Whom.ROUTER,
         settles=Settles.NO,
     )

@@ -13,7 +13,6 @@ from batonpass.guard.baton.placeholder import find_placeholders
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt
 from batonpass.guard.baton.prose.signs import ANNOUNCES, BLANKS, PROMISES, TextForms, WordSign
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Decision, WorkItem
 
@@ -155,14 +154,14 @@ def find_prose_gaps(baton: Baton, prose: Prose) -> Iterator[Problem]:
             yield from _empty_headings(text)
     # Only the end is looked at: the pattern would be tried at every character.
     if not baton.items and _ENDS_OPEN.search(baton.task, max(0, len(baton.task.rstrip()) - _LONGEST_END)):
-        yield _gap(
+        yield a_doubt(
             "data-gap.list-missing",
             f"The task {quote(baton.task)} ends where a list should begin.",
             f"What follows after {quote(baton.task[-40:])}?",
         )
     said = [*kinds.get(WorkItem, ()), *kinds.get(Decision, ())]
     for hollow in find_placeholders(map(_WHAT, said), baton.task) if said else ():
-        yield _gap(
+        yield a_doubt(
             "data-gap.hollow",
             f"{quote(hollow)} says nothing about what was done or decided.",
             f"What was really done or decided, instead of {quote(hollow)}?",
@@ -213,7 +212,7 @@ def _first(pattern: "re.Pattern[str]", texts: Sequence[str], check: str, about: 
     for text in texts:
         if (found := next(filter(_is_meant, pattern.finditer(text)), None)) is not None:
             shown = quote(text[max(0, found.start() - 20) : found.end() + 20].strip(), words=8)
-            yield _gap(check, about[0].format(shown), about[1].format(shown))
+            yield a_doubt(check, about[0].format(shown), about[1].format(shown))
             return
 
 
@@ -228,7 +227,7 @@ def _is_meant(found: "re.Match[str]") -> bool:
 def _empty_headings(text: str) -> Iterator[Problem]:
     if (found := _EMPTY_HEADING.search(text)) is not None:
         title = quote((found[1] or found[2]).strip())
-        yield _gap(
+        yield a_doubt(
             "data-gap.section-empty",
             f"Nothing stands under {title}.",
             f"What belongs under {title}, or is there nothing?",
@@ -241,7 +240,3 @@ _about_attachment: Final = (
 )
 _about_promise: Final = ("{} leaves open what the task needs.", "What is the value that {} leaves open?")
 _about_blank: Final = ("{} has a blank that nobody has filled in.", "What belongs into the blank in {}?")
-
-
-def _gap(check: str, about: str, question: str) -> Problem:
-    return a_doubt(ErrorType.DATA_GAP, check, about, question)

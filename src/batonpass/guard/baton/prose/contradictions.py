@@ -10,7 +10,6 @@ from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.guard.baton.prose.signs import FAILS, GONE, ONLY, RULES_OUT, SUCCEEDS, TextForms, WordSign
 from batonpass.guard.baton.text_memory import remembered
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Claim, Constraint, Decision, Exclusion, RejectedPath, WorkItem
 
@@ -134,7 +133,7 @@ def _decided_against(rulings: Sequence[str], prose: Prose) -> Iterator[Problem]:
     for ruling in rulings:
         for name in _names_against(ruling) if prose.signs[ruling] & RULES_OUT else ():
             if name in prose.ordered and any(_is_ordered(name, text) for text in prose.orders):
-                yield _contradiction(
+                yield a_doubt(
                     "signal-corruption.decided-against",
                     f"The task names {quote(name)}, and {quote(ruling, words=10)} rules it out.",
                     f"Does the task hold with {quote(name)}, or {quote(ruling, words=10)}?",
@@ -172,7 +171,7 @@ def _other_names(rulings: Sequence[str], prose: Prose) -> Iterator[Problem]:
                 names = [*dict.fromkeys(chain.from_iterable(map(_NAMED.findall, prose.orders)))][:_MOST_NAMES]
             for name in names:
                 if _alike(only, name) and name not in ruling:
-                    yield _contradiction(
+                    yield a_doubt(
                         "signal-corruption.decided-against",
                         f"The task names {quote(name)}, and {quote(ruling, words=10)} allows only {quote(only)}.",
                         f"Is {quote(name)} right, or {quote(only)} as decided?",
@@ -202,7 +201,7 @@ def _rejected(baton: Baton) -> Iterator[Problem]:
         words = " ".join(path.what.casefold().split()).rstrip(".")
         ordered = words in task and _NEGATED.search(task[: task.index(words)]) is None
         if ordered and len(words.split()) >= _TWO_WORDS:
-            yield _contradiction(
+            yield a_doubt(
                 "signal-corruption.rejected-path",
                 f"The task orders {quote(path.what, words=8)}, which was tried and rejected.",
                 f"Should {quote(path.what, words=8)} be tried again, although it was rejected?",
@@ -218,7 +217,7 @@ def _gone(facts: Sequence[str], prose: Prose) -> Iterator[Problem]:
     for text in facts:
         subject = _gone_subject(text) if prose.signs[text] & GONE else frozenset()
         if len(subject) >= _TWO_WORDS and subject <= words:
-            yield _contradiction(
+            yield a_doubt(
                 "signal-corruption.not-there",
                 f"The task counts on what {quote(text, words=10)} denies.",
                 f"Does the task hold, although {quote(text, words=12)}?",
@@ -242,7 +241,7 @@ def _denied(facts: Sequence[str]) -> Iterator[Problem]:
         words, denies = _affirmed(text)
         other, other_denies = first.setdefault(words, (text, denies))
         if other_denies != denies:
-            yield _contradiction(
+            yield a_doubt(
                 "signal-corruption.denied",
                 f"{quote(other, words=10)} and {quote(text, words=10)} cannot both be so.",
                 f"Which is right: {quote(other, words=9)} or {quote(text, words=9)}?",
@@ -262,12 +261,8 @@ def _failed(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
     failure = next((found for found in map(_FAILURE.search, chain(prose.told, texts.values())) if found), None)
     if success is not None and failure is not None:
         said, stands = quote(success.group(), words=8), quote(failure.group())
-        yield _contradiction(
+        yield a_doubt(
             "signal-corruption.failures",
             f"The task says {said}, and something that is carried says {stands}.",
             f"Is it so that {said}, although {stands} stands there?",
         )
-
-
-def _contradiction(check: str, about: str, question: str) -> Problem:
-    return a_doubt(ErrorType.SIGNAL_CORRUPTION, check, about, question)

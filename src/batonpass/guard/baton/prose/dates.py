@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
-from batonpass.guard.baton.prose.prose import wrong_figure
+from batonpass.guard.baton.prose.prose import a_doubt
 from batonpass.guard.baton.prose.signs import mark_figures
 
 _MONTHS: Final[Mapping[str, int]] = {
@@ -115,7 +115,7 @@ def _wrong_days(text: str) -> Iterator[Problem]:
         year, number, day = _read_date(part)
         shown = found.group().strip()
         if not 1 <= number <= len(_DAYS) + 5 or not 1 <= day <= _LONG_MONTHS[number]:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.date", f"{quote(shown)} is no date.", f"Which date is meant by {quote(shown)}?"
             )
             return
@@ -124,19 +124,19 @@ def _wrong_days(text: str) -> Iterator[Problem]:
         try:
             when = date(year, number, day)
         except ValueError:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.date", f"{quote(shown)} is no date.", f"Which date is meant by {quote(shown)}?"
             )
             return
         if part["weekday"] and _DAYS[when.weekday()] != part["weekday"].lower():
             really = _DAYS[when.weekday()].capitalize()
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.weekday",
                 f"{quote(shown)} is a {really}.",
                 f"Is the date in {quote(shown)} right, or the weekday?",
             )
         if earlier is not None and when < earlier[1] and _BETWEEN.fullmatch(text, earlier[0], found.start()):
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.interval",
                 f"It ends on {quote(shown)}, before it begins.",
                 f"When does it end, if not on {quote(shown)}?",
@@ -150,7 +150,7 @@ def _wrong_order(text: str) -> Iterator[Problem]:
     for (before, _, one), (after, shown, other) in pairwise(dates):
         ordered = any(first.search(before) and last.search(after) for first, last in _FIRST_LAST)
         if ordered and other < one and (one[0] or not other[0]):
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.interval",
                 f"It ends on {quote(shown)}, before it begins.",
                 f"When does it end, if not on {quote(shown)}?",

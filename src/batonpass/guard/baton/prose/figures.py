@@ -12,7 +12,7 @@ from typing import Final
 
 from batonpass.guard.baton.problem import Problem, quote
 from batonpass.guard.baton.prose.dates import MONTH_WORDS, find_wrong_dates, may_have_date
-from batonpass.guard.baton.prose.prose import Prose, words_of, wrong_figure
+from batonpass.guard.baton.prose.prose import Prose, a_doubt, words_of
 from batonpass.guard.baton.prose.signs import (
     COUNTS,
     DATES,
@@ -214,7 +214,7 @@ def _wrong_sums_of_money(text: str) -> Iterator[Problem]:
             amounts.append(amount)
             continue
         if len(amounts) > 1 and abs(sum(amounts) - amount) >= 0.01 and amount > max(amounts):  # noqa: PLR2004 - a cent
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.sum",
                 f"The amounts make {sum(amounts):,.2f} and not {amount:,.2f}.",
                 f"Is the total {sum(amounts):,.2f} or {amount:,.2f}?",
@@ -231,7 +231,7 @@ def _wrong_sums_of_things(text: str) -> Iterator[Problem]:
         if _TOTAL.search(text, max(0, found.start() - 24), found.start()) is None:
             before.append(amount)
         elif len(before) > 1 and amount > max(before) and abs(sum(before) - amount) >= 0.01:  # noqa: PLR2004 - rounding
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.sum",
                 f"The figures make {sum(before):g} and not {amount:g}.",
                 f"Is the total {sum(before):g} or {amount:g}?",
@@ -242,7 +242,7 @@ def _wrong_sums_of_things(text: str) -> Iterator[Problem]:
 def _impossible_values(text: str) -> Iterator[Problem]:
     """Yield a value that nothing can have, such as a latitude of 147."""
     if (found := _IMPOSSIBLE.search(text)) is not None:
-        yield wrong_figure(
+        yield a_doubt(
             "signal-corruption.impossible",
             f"{quote(found.group())} cannot be.",
             f"What is meant by {quote(found.group())}?",
@@ -255,7 +255,7 @@ def _wrong_hours(text: str) -> Iterator[Problem]:
         begin, begun, end, ended, said = (int(one) for one in found.groups() if one is not None)
         minutes = (60 * (end - begin) + ended - begun) % _DAY
         if minutes != 60 * said:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.duration",
                 f"{quote(found.group(), words=12)} is {minutes / 60:g} hours.",
                 f"Are it {said} hours, or {minutes / 60:g}?",
@@ -268,7 +268,7 @@ _DAY: Final = 24 * 60
 def _wrong_shares(text: str) -> Iterator[Problem]:
     for found in _OF_ALL.finditer(text):
         if float(found[1]) > _WHOLE:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.shares",
                 f"{quote(found.group())} is more than everything.",
                 f"What is the right share, if not {found[1]} %?",
@@ -276,7 +276,7 @@ def _wrong_shares(text: str) -> Iterator[Problem]:
     for found in chain(_SHARES.finditer(text), _WEIGHTS.finditer(text)):
         shares = [float(share) for share in _PERCENT.findall(found.group())]
         if sum(shares) > _WHOLE + 1:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.shares",
                 f"The shares in {quote(found.group())} make {sum(shares):g} %.",
                 f"Which share is wrong in {quote(found.group(), words=8)}?",
@@ -292,7 +292,7 @@ def _wrong_counts(text: str) -> Iterator[Problem]:
             continue  # "6 laptops (ThinkPad, 32 GB)" describes them
         listed = [one for one in _SEPARATOR.split(found["list"] or found["listed"]) if one.strip()]
         if 1 < len(listed) != said and max(len(one.split()) for one in listed) <= _FEW_WORDS:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.count",
                 f"{quote(found.group())} announces {said} and lists {len(listed)}.",
                 f"Are there {said} or {len(listed)} {quote(found['what'])}?",
@@ -310,7 +310,7 @@ def _wrong_rows(text: str, rows: Mapping[str, int]) -> Iterator[Problem]:
         said = NUMBERS.get(found["number"].lower()) or int(found["number"])
         there = rows.get(found["file"])
         if there is not None and there != said:
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.count",
                 f"{quote(found['file'])} has {there} rows, and {quote(found.group(), words=8)} are announced.",
                 f"Should {quote(found['file'])} have {said} rows or {there}?",
@@ -324,7 +324,7 @@ def _two_figures(claims: Sequence[str]) -> Iterator[Problem]:
         words = _ANY_NUMBER.sub("#", claim.casefold()).strip(" .")
         other = by_words.setdefault(words, claim)
         if "#" in words and _of_one_thing(other, claim):
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.two-figures",
                 f"Two claims give two figures: {quote(other, words=12)} and {quote(claim, words=12)}.",
                 f"Which is right: {quote(other, words=9)} or {quote(claim, words=9)}?",
@@ -351,7 +351,7 @@ def _two_quantities(orders: Sequence[str], claims: Sequence[str]) -> Iterator[Pr
     for (one, _), (other, _) in combinations(said[:_FEW_QUANTITIES], 2):
         same = one["after"].casefold().split()[:2] == other["after"].casefold().split()[:2]
         if same and (one["number"], one["unit"]) != (other["number"], other["unit"]):
-            yield wrong_figure(
+            yield a_doubt(
                 "signal-corruption.two-quantities",
                 f"{quote(one.group())} and {quote(other.group())} do not agree.",
                 f"Is it {quote(one.group(), words=6)} or {quote(other.group(), words=6)}?",

@@ -8,8 +8,7 @@ is looked through once in a process.
 from collections.abc import Mapping
 from typing import Final
 
-from batonpass.guard.baton.problem import Problem, Whom
-from batonpass.model.base.kinds import ErrorType
+from batonpass.guard.baton.problem import Problem, problem_of
 from batonpass.model.base.value import Value
 
 
@@ -24,22 +23,9 @@ class Prose(Value, frozen=True):
     told_signs: int
 
 
-def a_doubt(error: ErrorType, check: str, about: str, question: str) -> Problem:
+def a_doubt(check: str, about: str, question: str) -> Problem:
     """Return a problem that words seem to have. They can be read in many ways: it is asked about and never blocks."""
-    return Problem(
-        error=error,
-        check=check,
-        about=about,
-        blocking=False,
-        doubtful=True,
-        question=question,
-        whom=Whom.PRODUCER,
-    )
-
-
-def wrong_figure(check: str, about: str, question: str) -> Problem:
-    """Return a doubt about a number, an amount or a date."""
-    return a_doubt(ErrorType.SIGNAL_CORRUPTION, check, about, question)
+    return problem_of(check, about, question, blocking=False, doubtful=True)
 
 
 def words_of(*lines: str) -> frozenset[str]:

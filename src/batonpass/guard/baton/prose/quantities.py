@@ -24,7 +24,6 @@ from batonpass.guard.baton.prose.signs import (
     mark_figures,
 )
 from batonpass.guard.baton.text_memory import remembered
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Decision
 
@@ -217,7 +216,7 @@ def _other_units(prose: Prose) -> Iterator[Problem]:
                 continue
             shown = seen.group()
             if _telling(sentence_at(other, seen.start())) & _telling(sentence_at(text, found.start())):
-                yield _differs(
+                yield a_doubt(
                     "signal-corruption.two-units",
                     f"{quote(shown)} and {quote(found.group())} are the same figure in two units.",
                     f"Is it {quote(shown)} or {quote(found.group())}?",
@@ -243,7 +242,7 @@ def _other_limits(prose: Prose) -> Iterator[Problem]:
             one, another = ordered[unit], other[unit]
             comparable = one.named or another.named or unit == "%"
             if one.amount != another.amount and comparable and _telling(one.near) & _telling(another.near):
-                yield _differs(
+                yield a_doubt(
                     "signal-corruption.two-limits",
                     f"The task says {quote(one.shown)}, and elsewhere it is {quote(another.shown)}.",
                     f"Which limit holds: {quote(one.shown, words=6)} or {quote(another.shown, words=6)}?",
@@ -286,7 +285,7 @@ def _other_counts(baton: Baton, prose: Prose) -> Iterator[Problem]:
             number = ordered.get(what, said)
             less_so_far = said < number and text in done
             if said != number and not less_so_far and max(said, number) <= _CLOSE * min(said, number):
-                yield _differs(
+                yield a_doubt(
                     "signal-corruption.two-counts",
                     f"The task is about {number} {what}, and {quote(text, words=10)} has {said}.",
                     f"Are there {number} or {said} {what}?",
@@ -324,7 +323,7 @@ def _other_settings(baton: Baton, prose: Prose) -> Iterator[Problem]:
     for text in others if ordered else ():
         for what, number in _settings(text).items():
             if ordered.get(what, number) != number and not _ELSEWHEN.search(text):
-                yield _differs(
+                yield a_doubt(
                     "signal-corruption.two-values",
                     f"{quote(what)} is {ordered[what]} in the task, and {number} in {quote(text, words=8)}.",
                     f"Is {quote(what)} {ordered[what]} or {number}?",
@@ -351,7 +350,7 @@ def _other_totals(orders: Sequence[str], texts: Mapping[str, str]) -> Iterator[P
     for found in chain.from_iterable(map(_TOTAL.finditer, orders)):
         total = _amount(found["number"] or found["before"])
         if all(abs(total - there) >= _A_CENT for there in sums):
-            yield _differs(
+            yield a_doubt(
                 "signal-corruption.sum",
                 f"The total is said to be {total:,.2f}, and {quote(name)} adds up to {sums[0]:,.2f}.",
                 f"Is the total {total:,.2f}, or {sums[0]:,.2f} as in {quote(name)}?",
@@ -390,12 +389,8 @@ def _too_late(orders: Sequence[str]) -> Iterator[Problem]:
             elif _DUE.search(before):
                 due = day, shown
         if due is not None and comes is not None and due[0] < comes[0]:
-            yield _differs(
+            yield a_doubt(
                 "signal-corruption.too-late",
                 f"It is due on {quote(due[1])}, and what it needs comes on {quote(comes[1])}.",
                 f"Is {quote(due[1])} right, although what the task needs comes on {quote(comes[1])}?",
             )
-
-
-def _differs(check: str, about: str, question: str) -> Problem:
-    return a_doubt(ErrorType.SIGNAL_CORRUPTION, check, about, question)

@@ -25,7 +25,6 @@ from batonpass.guard.baton.prose.signs import (
     words_before_numbers,
 )
 from batonpass.guard.baton.text_memory import remembered
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
 
@@ -219,7 +218,6 @@ def find_damage(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
             if any(map(text.__contains__, _DAMAGES)) and (found := _MOJIBAKE.search(text)):
                 near = quote(text[max(0, found.start() - 12) : found.end() + 8])
                 yield a_doubt(
-                    ErrorType.SIGNAL_CORRUPTION,
                     "signal-corruption.encoding",
                     f"The letters of {near} were decoded wrongly.",
                     f"How is {near} really spelled?",
@@ -228,7 +226,6 @@ def find_damage(prose: Prose, texts: Mapping[str, str]) -> Iterator[Problem]:
         if is_unfinished(text):
             end = quote(text.strip()[-50:], words=8)
             yield a_doubt(
-                ErrorType.SIGNAL_CORRUPTION,
                 "signal-corruption.cut-off",
                 f"A text ends inside a sentence: {end}.",
                 f"How does the text go on after {end}?",
@@ -274,7 +271,6 @@ def _earlier_talk(pattern: "re.Pattern[str]", orders: Sequence[str]) -> Iterator
         if (found := pattern.search(text)) is not None:
             shown = quote(found.group(), words=8)
             yield a_doubt(
-                ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.earlier-talk",
                 f"{shown} points at something that does not travel with the task.",
                 f"What exactly is meant by {shown}?",
@@ -285,7 +281,6 @@ def _earlier_talk(pattern: "re.Pattern[str]", orders: Sequence[str]) -> Iterator
 def _unexplained(words: str) -> Iterator[Problem]:
     shown = quote(words.strip(), words=8)
     yield a_doubt(
-        ErrorType.REFERENTIAL_DRIFT,
         "referential-drift.pronoun",
         f"Nothing says who or what is meant in {shown}.",
         f"Who or what exactly is meant in {shown}?",
@@ -308,7 +303,6 @@ def _one_of_several(prose: Prose) -> Iterator[Problem]:
         if re.search(rf"\b(?:the|this|that) {what}\b(?! (?:no\.?|number|#|[A-Z]{{0,4}}-?\d))", ordered):
             one, other, *_ = ids
             yield a_doubt(
-                ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.which-one",
                 f"The task says only {quote(what)}, and there are {quote(one)} and {quote(other)}.",
                 f"Which {what} is meant: {quote(one)} or {quote(other)}?",
@@ -351,7 +345,6 @@ def _missing_files(baton: Baton, orders: Sequence[str], files: frozenset[str]) -
     for name, made in named.items():
         if not made and name not in there and name not in baton.brief.inputs:
             yield a_doubt(
-                ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.file-missing",
                 f"Files are carried, and {quote(name)} is not among them.",
                 f"Where is {quote(name)}: is it one of the files that are carried?",
@@ -417,7 +410,6 @@ def _missing_decisions(baton: Baton, orders: Sequence[str]) -> Iterator[Problem]
     for code in dict.fromkeys(code.upper() for text in orders for code in _DECISION.findall(text)):
         if code not in known:
             yield a_doubt(
-                ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.decision-missing",
                 f"Decision {quote(code)} is not among the decisions that are carried.",
                 f"What was decided under {quote(code)}?",
@@ -441,7 +433,6 @@ _LISTED_CODE: Final = re.compile(r"(?:^|[,;\t|]|[-*] )\s{0,4}([A-Z]{1,4}-?\d{1,4
 
 def _missing_place(words: str) -> Problem:
     return a_doubt(
-        ErrorType.REFERENTIAL_DRIFT,
         "referential-drift.place-missing",
         f"None of the files that are carried has {quote(words)}.",
         f"Which part of which file is meant by {quote(words)}?",

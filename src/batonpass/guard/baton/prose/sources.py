@@ -23,7 +23,6 @@ from batonpass.guard.baton.prose.signs import (
     may_name_people,
 )
 from batonpass.guard.baton.text_memory import remembered
-from batonpass.model.base.kinds import ErrorType
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Claim, Constraint, Decision
 
@@ -176,7 +175,6 @@ def _absent(prose: Prose) -> Iterator[Problem]:
                 continue
             shown = quote(found["phrase"], words=6)
             yield a_doubt(
-                ErrorType.DATA_GAP,
                 "data-gap.source-missing",
                 f"The task goes by {shown}, and nothing is attached.",
                 f"Where is {shown}, or can you attach it?",
@@ -222,7 +220,6 @@ def _one_of_several_files(baton: Baton, orders: Sequence[str]) -> Iterator[Probl
     for kind, alike in by_kind.items():
         if len(alike) > 1 and f"{kind}s" not in lowered and re.search(rf"\b(?:the|this|that) {kind}\b", lowered):
             yield a_doubt(
-                ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.which-one",
                 f"The task says only {quote(kind)}, and {len(alike)} files are carried that may be it.",
                 f"Which {kind} is meant: {quote(alike[0])} or {quote(alike[1])}?",
@@ -244,7 +241,6 @@ def _one_of_several_people(prose: Prose) -> Iterator[Problem]:
         if len(names) > 1 and said and not any(name in text for name in names for text in said):
             one, other, *_ = names
             yield a_doubt(
-                ErrorType.REFERENTIAL_DRIFT,
                 "referential-drift.which-one",
                 f"The task says only {quote(first)}, and there are {quote(one)} and {quote(other)}.",
                 f"Who is meant: {quote(one)} or {quote(other)}?",
@@ -270,7 +266,6 @@ def _not_in_table(orders: Sequence[str], texts: Mapping[str, str]) -> Iterator[P
                 column = columns.get(what) or columns.get(f"{what}s") or columns.get(f"{what}_id")
                 if column and wanted not in column:
                     yield a_doubt(
-                        ErrorType.REFERENTIAL_DRIFT,
                         "referential-drift.row-missing",
                         f"{quote(name)} lists each {what}, and has no {quote(found['id'])}.",
                         f"Which {what} of {quote(name)} is meant by {quote(found['id'])}?",
@@ -295,7 +290,6 @@ def _columns(table: str) -> dict[str, set[str]]:
 def _which(words: str) -> Problem:
     shown = quote(words.strip(), words=8)
     return a_doubt(
-        ErrorType.REFERENTIAL_DRIFT,
         "referential-drift.unknown-thing",
         f"{shown} is known only to those who were there.",
         f"Which one exactly is meant by {shown}?",
