@@ -26,24 +26,7 @@ class RemoteCallHeld(LiveCall):
         """Return the decision sheet that an approver has to read first."""
         return read_sheet(self._exchange, self.id)
 
-    def approve(
-        self,
-        *,
-        by: str | Approver,
-        reason: str | None = None,
-        shown: Material | None = None,
-        looked_ms: int | None = None,
+    def _decide(
+        self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
     ) -> None:
-        """Approve the call. An `Approver` signs here; from anybody else it is recorded as unproven."""
-        decide(self._exchange, self.id, approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
-
-    def deny(
-        self,
-        *,
-        by: str | Approver,
-        reason: str,
-        shown: Material | None = None,
-        looked_ms: int | None = None,
-    ) -> None:
-        """Deny the call for good."""
-        decide(self._exchange, self.id, approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+        decide(self._exchange, self.id, approved=approved, by=by, reason=reason, shown=shown, looked_ms=looked_ms)

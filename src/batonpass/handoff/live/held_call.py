@@ -34,7 +34,7 @@ class LiveCall:
         Raises `NotApproverError`, `OutOfScopeError`, `FourEyesError`, `UnprovenError`, and `CallDecidedError` if
         somebody ruled before.
         """
-        decide_call(self._desk, self.id, approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+        self._decide(approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
 
     def deny(
         self,
@@ -45,4 +45,9 @@ class LiveCall:
         looked_ms: int | None = None,
     ) -> None:
         """Deny the call for good. Raises `CallDecidedError` if somebody ruled before."""
-        decide_call(self._desk, self.id, approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+        self._decide(approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+
+    def _decide(
+        self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
+    ) -> None:
+        decide_call(self._desk, self.id, approved=approved, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
