@@ -71,6 +71,13 @@ class Task(Struct, frozen=True, kw_only=True):
     uuid: str
 
 
+def words_to(agent: str | None, at: datetime, text: str, uuid: str) -> Prompt | Task:
+    """Return words to an agent: only in the main conversation, which has no name, are they the human's."""
+    if agent is None:
+        return Prompt(at=at, text=text, uuid=uuid)
+    return Task(agent=agent, at=at, text=text, uuid=uuid)
+
+
 class SaidInWords(Struct, frozen=True, kw_only=True):
     """Words of the model; `agent` is None in the main conversation."""
 

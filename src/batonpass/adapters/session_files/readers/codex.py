@@ -24,7 +24,6 @@ from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     FilePatch,
     LinkedBy,
-    Prompt,
     Record,
     SaidInWords,
     SessionInfo,
@@ -33,6 +32,7 @@ from batonpass.adapters.session_files.session_values import (
     Task,
     ToolResult,
     ToolUse,
+    words_to,
 )
 from batonpass.adapters.session_files.told_values import as_arguments, as_mapping, as_text, read_object, words_of
 from batonpass.adapters.session_files.tool_facts import use_of
@@ -188,10 +188,7 @@ class _Thread(Struct, kw_only=True):
         if not text.strip() or text == self.last_prompt:
             return
         self.last_prompt = text
-        if self.agent is None:
-            yield Prompt(at=at, text=text, uuid=uuid)
-        else:
-            yield Task(agent=self.agent, at=at, text=text, uuid=uuid)
+        yield words_to(self.agent, at, text, uuid)
 
     def _done(self, call: str, item: dict[str, Any], at: datetime) -> Iterator[Record]:
         """Keep an action until its outcome is told. One that no open call announced was called inside a program."""

@@ -15,12 +15,11 @@ from batonpass.adapters.session_files.json_lines import EPOCH, decode_object, ta
 from batonpass.adapters.session_files.session_place import SessionFiles, entries, spellings
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
-    Prompt,
     Record,
     SaidInWords,
     SessionInfo,
     SkippedLine,
-    Task,
+    words_to,
 )
 from batonpass.adapters.session_files.told_values import as_arguments, as_mapping, as_objects, as_text, words_of
 from batonpass.adapters.session_files.tool_facts import use_of
@@ -75,10 +74,8 @@ class _CursorChat(Struct, kw_only=True):
         content = as_mapping(line.get("message")).get("content", line.get("content"))
         text = words_of(content)
         if line.get("role") == "user":
-            if text.strip() and self.agent is None:
-                yield Prompt(at=self.at, text=text, uuid=place)
-            elif text.strip() and self.agent is not None:
-                yield Task(agent=self.agent, at=self.at, text=text, uuid=place)
+            if text.strip():
+                yield words_to(self.agent, self.at, text, place)
             return
         for number, block in enumerate(as_objects(content)):
             match block:

@@ -20,14 +20,13 @@ from batonpass.adapters.session_files.session_place import SessionFiles, entries
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     LinkedBy,
-    Prompt,
     Record,
     SaidInWords,
     SessionInfo,
     SkippedLine,
     SubagentLink,
-    Task,
     ToolResult,
+    words_to,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
 from batonpass.adapters.session_files.tool_facts import use_of
@@ -104,7 +103,7 @@ class _GeminiChat(Struct, kw_only=True):
             case "user" if self._is_new(uuid):
                 text = texts_of(content)
                 if text.strip() and not text.startswith(_CONTEXT):
-                    yield self._said(text, uuid)
+                    yield words_to(self.agent, self.at, text, uuid)
             case "gemini":
                 self.model = as_text(message.get("model")) or self.model
                 for call in as_objects(message.get("toolCalls")):
@@ -116,11 +115,6 @@ class _GeminiChat(Struct, kw_only=True):
         is_new = name not in self.seen
         self.seen.add(name)
         return is_new
-
-    def _said(self, text: str, uuid: str) -> Record:
-        if self.agent is None:
-            return Prompt(at=self.at, text=text, uuid=uuid)
-        return Task(agent=self.agent, at=self.at, text=text, uuid=uuid)
 
     def _called(self, call: Mapping[str, Any], uuid: str) -> Iterator[Record]:
         match call:

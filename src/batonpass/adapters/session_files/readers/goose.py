@@ -18,15 +18,14 @@ from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     FilePatch,
     LinkedBy,
-    Prompt,
     Record,
     SaidInWords,
     SessionInfo,
     SkippedLine,
     SubagentLink,
-    Task,
     ToolResult,
     ToolUse,
+    words_to,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text, words_of
 from batonpass.adapters.session_files.tool_facts import use_of
@@ -168,10 +167,8 @@ class _GooseChat(Struct, kw_only=True):
         text = words_of([part for part in parts if part.get("type") == "text"])
         if text.strip() and not is_user:
             yield SaidInWords(agent=self.agent, at=at, text=text, uuid=uuid)
-        elif text.strip() and self.agent is None:
-            yield Prompt(at=at, text=text, uuid=uuid)
-        elif text.strip() and self.agent is not None:
-            yield Task(agent=self.agent, at=at, text=text, uuid=uuid)
+        elif text.strip():
+            yield words_to(self.agent, at, text, uuid)
 
     def _returned(self, use: ToolUse, result: Mapping[str, Any], at: datetime, uuid: str) -> Iterator[Record]:
         value = as_mapping(result.get("value"))

@@ -18,15 +18,14 @@ from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     FilePatch,
     LinkedBy,
-    Prompt,
     Record,
     SaidInWords,
     SessionInfo,
     SkippedLine,
     SubagentLink,
-    Task,
     ToolResult,
     ToolUse,
+    words_to,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
 from batonpass.adapters.session_files.tool_facts import use_of
@@ -153,14 +152,9 @@ class _Parts(Struct, kw_only=True):
                 if not is_user:
                     yield SaidInWords(agent=self.agent, at=at, text=text, uuid=name)
                 elif part.get("synthetic") is not True:  # the program's own words
-                    yield self._said(text, at, name)
+                    yield words_to(self.agent, at, text, name)
             case {"type": "tool", "tool": str(tool), "callID": str(call), "state": dict(state)}:
                 yield from self._called(tool, call, state, at, name)
-
-    def _said(self, text: str, at: datetime, uuid: str) -> Record:
-        if self.agent is None:
-            return Prompt(at=at, text=text, uuid=uuid)
-        return Task(agent=self.agent, at=at, text=text, uuid=uuid)
 
     def _called(self, tool: str, call: str, state: Mapping[str, Any], at: datetime, uuid: str) -> Iterator[Record]:
         given = dict(as_mapping(state.get("input")))

@@ -21,15 +21,14 @@ from batonpass.adapters.session_files.session_place import SessionFiles, entries
 from batonpass.adapters.session_files.session_reader import SessionReader
 from batonpass.adapters.session_files.session_values import (
     LinkedBy,
-    Prompt,
     Record,
     SaidInWords,
     SessionInfo,
     SkippedLine,
     SubagentLink,
-    Task,
     ToolResult,
     ToolUse,
+    words_to,
 )
 from batonpass.adapters.session_files.told_values import as_mapping, as_objects, as_text
 from batonpass.adapters.session_files.tool_facts import use_of
@@ -110,16 +109,11 @@ class _Chat(Struct, kw_only=True):
         match line.type:
             case "user" if line.subtype is None and line.provenance in {None, "real_user"}:
                 if (text := texts_of(parts)).strip():
-                    yield self._said(text, uuid)
+                    yield words_to(self.agent, self.at, text, uuid)
             case "assistant":
                 yield from self._answered(parts, line.cwd, uuid)
             case "tool_result":
                 yield from self._returned(parts, as_mapping(line.tool_call_result), uuid)
-
-    def _said(self, text: str, uuid: str) -> Record:
-        if self.agent is None:
-            return Prompt(at=self.at, text=text, uuid=uuid)
-        return Task(agent=self.agent, at=self.at, text=text, uuid=uuid)
 
     def _answered(self, parts: object, cwd: str | None, uuid: str) -> Iterator[Record]:
         for part in as_objects(parts):
