@@ -15,6 +15,7 @@ from batonpass.model.base.content_names import (
     COMMAND,
     EVIDENCE,
     INTENT,
+    MESSAGE,
     PATH,
     QUESTION,
     REASON,
@@ -34,7 +35,6 @@ from batonpass.records.text import read_contents
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_brief, decode_report, is_report
 
-MESSAGE: Final = "message"
 _SAID: Final = (INTENT, TASK, BRIEF, REPORT, MESSAGE, QUESTION, ANSWER, REASON, EVIDENCE, COMMAND, ARGUMENTS)
 
 

@@ -15,6 +15,7 @@ from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import LAST, ending
 from batonpass.errors import AmbiguousIdError, NotFoundError
 from batonpass.handoff.sessions.agent_memory import MEMORY
+from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import CALL, HANDOFF, RECEIPT, RUN, CallId, ContentId, HandoffId, ReceiptId, RunId
 from batonpass.model.base.label import Source
 from batonpass.model.baton.items import Artifact
@@ -154,7 +155,7 @@ class _Walk:
                 carried = any(item.item in self.sources for item in body.carries)
                 step = self._made(receipt, Did.HANDED_ON, f"to {body.to}", about=body.handoff)
                 return replace(step, in_quarantine=carried)
-            case HandoffCompleted() | HandoffFailed() as body if "report" in receipt.content:
+            case HandoffCompleted() | HandoffFailed() as body if REPORT in receipt.content:
                 return self._made(receipt, Did.REPORTED, about=body.handoff)
             case _:
                 return None

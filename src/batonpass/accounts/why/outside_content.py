@@ -9,7 +9,7 @@ from batonpass.accounts.why.why_values import Fact
 from batonpass.audit.short_ids import ending
 from batonpass.audit.verification.taint_check import Taints
 from batonpass.errors import NotFoundError
-from batonpass.model.base.content_names import ITEM, RESULT
+from batonpass.model.base.content_names import ITEM, MESSAGE, RESULT
 from batonpass.model.base.ids import CALL, CONTENT, CallId, ContentId, ReceiptId, RunId
 from batonpass.model.base.label import Source
 from batonpass.model.baton.items import Artifact
@@ -20,7 +20,6 @@ from batonpass.records.item import find_value, name_of_item
 from batonpass.records.text import Found, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-MESSAGE = "message"
 _MOST = 5
 
 

@@ -31,7 +31,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.attempt_receipts import close_out
 from batonpass.ledger.draft import Draft
-from batonpass.model.base.content_names import SOURCE
+from batonpass.model.base.content_names import ARGUMENTS, MESSAGE, REPORT, RESULT, SOURCE, TARGET, TASK
 from batonpass.model.base.ids import (
     AgentId,
     CallId,
@@ -230,11 +230,11 @@ class SessionDrafts:
         run = opened.run.id
         tool = as_agent(use.tool)
         described = describe_arguments(use.tool, dict(use.input))
-        arguments = self._desk.json("arguments", described)
+        arguments = self._desk.json(ARGUMENTS, described)
         identifier = new_call_id(self._desk.clock.now())
         if result is not None and result.denied is not None:
             denied = ToolDenied(run=run, call=identifier, tool=tool, rule=as_code(f"{self._program}.{result.denied}"))
-            message = self._desk.text("message", within_limit(call.returned))
+            message = self._desk.text(MESSAGE, within_limit(call.returned))
             self._add(opened, denied, [arguments, message, self._source(key=key_of(result), at=result.at)])
             return
         target = target_of(call)
@@ -248,7 +248,7 @@ class SessionDrafts:
         )
         contents = [arguments, self._source(key=key_of(use), at=use.at, model=use.model)]
         if target is not None:
-            contents.append(self._desk.text("target", target))
+            contents.append(self._desk.text(TARGET, target))
         self._add(opened, requested, contents)
         if not requested.reads:
             opened.effects.append(identifier)
@@ -257,13 +257,13 @@ class SessionDrafts:
         source = self._source(key=key_of(result), at=result.at, model=use.model)
         if not result.ok:
             failed = ToolFailed(run=run, call=identifier, error=f"{self._program}.failed")
-            self._add(opened, failed, [self._desk.text("message", within_limit(call.returned)), source])
+            self._add(opened, failed, [self._desk.text(MESSAGE, within_limit(call.returned)), source])
             return
         changes = list(changes_of(call, self._desk, identifier=identifier, run=run))
         completed = ToolCompleted(run=run, call=identifier, changes=tuple(change.changed for change in changes))
         touches = tuple(change.touch for change in changes)
         contents = [
-            self._desk.text("result", within_limit(call.returned)),
+            self._desk.text(RESULT, within_limit(call.returned)),
             source,
             *(change.content for change in changes),
         ]
@@ -289,7 +289,7 @@ class SessionDrafts:
         task = child.task
         asked = None if call is None else call.task
         contents = [
-            self._desk.text("task", within_limit(task) if task is not None and task.strip() else NOT_THERE),
+            self._desk.text(TASK, within_limit(task) if task is not None and task.strip() else NOT_THERE),
             self._source(
                 key=None if call is None else key_of(call.use),
                 at=None if call is None else call.use.at,
@@ -340,7 +340,7 @@ class SessionDrafts:
             ),
         ]
         if report is not None:
-            contents.append(self._desk.text("report", within_limit(report.text)))
+            contents.append(self._desk.text(REPORT, within_limit(report.text)))
         body = close_out(
             opened.run,
             outcome,

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from batonpass.errors import UnlinkedError
 from batonpass.guard.policy.taint_gate import may_endorse
+from batonpass.model.base.content_names import REPORT
 from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.base.label import Label, Source
 from batonpass.model.bodies.body import (
@@ -36,7 +37,6 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import brought_by, endorsed_by, is_made_of_outside, offered_taint
 
-REPORT = "report"
 # Most receipts are of these kinds. They bring a source only if their label says so.
 _CALLS: Final = (ToolRequested, ToolCompleted, ToolFailed)
 

@@ -10,7 +10,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import NO_WORK, Holding, ref_of
 from batonpass.model.base.checks import require_instance
-from batonpass.model.base.content_names import MESSAGES
+from batonpass.model.base.content_names import MESSAGES, REASON
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, quotes_models
 from batonpass.model.base.kinds import Part
 from batonpass.model.base.label import Label, SourceType
@@ -140,7 +140,7 @@ def relax(desk: Desk, holding: Holding, item: ContentId, *, by: str, reason: str
         raise NotEntitledError(item, by, entitled)
     body = RunRelaxed(run=holding.id, item=item, by=PrincipalId(by))
     fill_gap(desk, holding)
-    desk.recording.record(holding.working, body, (desk.text("reason", reason),))
+    desk.recording.record(holding.working, body, (desk.text(REASON, reason),))
     holding.relaxed.add(item)
 
 

@@ -47,7 +47,7 @@ from batonpass.handoff.transfer.retry import retry
 from batonpass.ledger.act_receipts import AttemptOpening, Standing
 from batonpass.ledger.position import UNGRANTED, Working, anchor_of, mode_of_child
 from batonpass.model.base.checks import require_text
-from batonpass.model.base.content_names import MESSAGE
+from batonpass.model.base.content_names import MESSAGE, REASON
 from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, SessionId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import Carrier, State
@@ -426,7 +426,7 @@ def decline(
     def declined(known: Handoff, _: ChildHead | None) -> Body:
         return HandoffDeclined(handoff=handoff, by=PrincipalId(by) if by else author_of(known.to), code=code)
 
-    desk.recording.act(handoff, declined, (desk.text("reason", reason),), token=None if lease is None else lease.token)
+    desk.recording.act(handoff, declined, (desk.text(REASON, reason),), token=None if lease is None else lease.token)
 
 
 def why_declined(desk: Desk, handoff: HandoffId) -> str:

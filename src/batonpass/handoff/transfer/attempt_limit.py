@@ -12,6 +12,7 @@ from batonpass.errors import AttemptsExhaustedError
 from batonpass.handoff.history.offers import read_policy
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.ledger.position import need
+from batonpass.model.base.content_names import REASON
 from batonpass.model.base.ids import StreamId
 from batonpass.model.bodies.body import Body, ChildHead, HandoffInitiated, HandoffLapsed, HandoffParked, Kind
 from batonpass.model.ledger.run import Handoff
@@ -64,4 +65,4 @@ def park(desk: Desk, handoff: Handoff) -> None:
 
     parked = HandoffParked(handoff=handoff.id, attempt=handoff.attempt, error=why.code)
     # In one commit: a worker that waits for work would take it in between.
-    desk.recording.act(handoff.id, lapsed, (desk.text("reason", str(why)),), then=parked)
+    desk.recording.act(handoff.id, lapsed, (desk.text(REASON, str(why)),), then=parked)

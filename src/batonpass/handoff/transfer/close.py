@@ -39,7 +39,7 @@ from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.handoff.transfer.wait import resume_above
 from batonpass.ledger.position import child_head, need
-from batonpass.model.base.content_names import MESSAGE, REPORT, USE
+from batonpass.model.base.content_names import MESSAGE, REASON, REPORT, USE
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.base.kinds import Mode, Relation
 from batonpass.model.base.label import named_sources
@@ -314,7 +314,7 @@ def expire(desk: Desk, handoff: HandoffId, *, reason: str = "its deadline has pa
     desk.recording.act(
         handoff,
         lambda _, ended: HandoffExpired(handoff=handoff, ended=ended),
-        (desk.text("reason", reason),),
+        (desk.text(REASON, reason),),
     )
 
 
@@ -349,7 +349,7 @@ def cancel_handoff(desk: Desk, handoff: HandoffId, *, by: str, reason: str, besi
     def cancelled(_: Handoff, ended: ChildHead | None) -> Body:
         return HandoffCancelled(handoff=handoff, by=principal, ended=ended)
 
-    desk.recording.act(handoff, cancelled, (desk.text("reason", reason), *beside))
+    desk.recording.act(handoff, cancelled, (desk.text(REASON, reason), *beside))
 
 
 def _handed_off_by_attempts(desk: Desk, handoff: Handoff) -> list[HandoffId]:

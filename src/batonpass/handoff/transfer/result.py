@@ -15,7 +15,7 @@ from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.taint.intake import find_sources, given_by, take_in, take_result
 from batonpass.model.base.checks import shorten
-from batonpass.model.base.content_names import EVIDENCE, REPORT
+from batonpass.model.base.content_names import EVIDENCE, MESSAGE, REPORT
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source, SourceType
@@ -247,7 +247,7 @@ def _reason(view: LedgerView, handoff: Handoff) -> str:
     if parked is not None:
         return read_words(view, parked.content.get("reason"))
     if handoff.state is State.FAILED and handoff.run is not None:
-        return _last_line(read_words(view, _last(view, handoff.run).content.get("message")))
+        return _last_line(read_words(view, _last(view, handoff.run).content.get(MESSAGE)))
     said = _said(view, handoff)
     return "" if said is None else read_words(view, said.content.get("reason") or said.content.get("evidence"))
 

@@ -12,6 +12,7 @@ from batonpass.handoff.runtime.record_gaps import fill_gap
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.close import cancel_handoff, withdraw
 from batonpass.handoff.transfer.inputs import find_fallen, revise
+from batonpass.model.base.content_names import REASON
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId
 from batonpass.model.base.lifecycle import HandoffEvent, advance
 from batonpass.model.bodies.body import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
@@ -80,7 +81,7 @@ def settle(
     if settlement is Settlement.LATE and (late is None or not late.completed):
         raise NotFoundError("late result of call", call)
     body = HandoffSettled(handoff=handoff, by=PrincipalId(by), call=call, settlement=settlement)
-    desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text("reason", reason),))
+    desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text(REASON, reason),))
 
 
 def settle_own(
@@ -102,7 +103,7 @@ def settle_own(
         raise NotFoundError("call in doubt", call)
     body = RunSettled(run=holding.id, by=PrincipalId(by), call=call, settlement=settlement)
     fill_gap(desk, holding)
-    desk.recording.record(holding.working, body, () if reason is None else (desk.text("reason", reason),))
+    desk.recording.record(holding.working, body, () if reason is None else (desk.text(REASON, reason),))
 
 
 def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
@@ -134,7 +135,7 @@ def _again(
     for settlement, calls in settlements.items():
         for call in calls:
             settle(desk, handoff, call, settlement, by=body.by)
-    desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text("reason", reason),))
+    desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text(REASON, reason),))
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
         return NextAttempt(handoff=known, kept=read_resumption(view, known))

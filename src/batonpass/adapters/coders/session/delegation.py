@@ -21,7 +21,7 @@ from batonpass.handoff.transfer.free_text import without_suspect
 from batonpass.handoff.transfer.offer import offer_task
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.handoff.transfer.result import learn_own
-from batonpass.model.base.content_names import CONFIG
+from batonpass.model.base.content_names import CONFIG, REPORT
 from batonpass.model.base.ids import AgentId, Digest, HandoffId, PrincipalId, StreamId, as_agent
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Outcome, Part, RunRecorded, RunRelaxed
@@ -195,7 +195,7 @@ class Delegating(Pen):
         """Record the end of a run: its result, its changes, and the state of its children."""
         beside = [self.source(state, key=f"end/{track.agent or state.session}", status=status)]
         if report is not None and report.strip():
-            beside.append(self.desk.text("report", within_limit(report)))
+            beside.append(self.desk.text(REPORT, within_limit(report)))
         fault = Fault(as_code(f"{state.coder}.{error}"), within_limit(message or "").strip())
         close_run(
             self.desk,

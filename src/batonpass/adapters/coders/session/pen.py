@@ -38,7 +38,7 @@ from batonpass.handoff.sessions.earlier_roots import find_denied, find_earlier, 
 from batonpass.handoff.sessions.start import start_run
 from batonpass.handoff.taint.intake import take_in
 from batonpass.handoff.tools.json_values import keep_result
-from batonpass.model.base.content_names import ARGUMENTS, SOURCE
+from batonpass.model.base.content_names import ARGUMENTS, REASON, REPORT, SOURCE
 from batonpass.model.base.ids import AgentId, CallId, PrincipalId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import Source
@@ -326,16 +326,16 @@ class Pen:
         if name in state.unlet:
             return  # a repeated event
         body = RunRecorded(run=track.id, by=PrincipalId(f"agent:{state.coder}"), items=())
-        contents = [self.source(state, key=f"{UNLET}{name}"), self.desk.text("reason", within_limit(reason))]
+        contents = [self.source(state, key=f"{UNLET}{name}"), self.desk.text(REASON, within_limit(reason))]
         if words is not None and words.strip():
-            contents.append(self.desk.text("report", within_limit(words)))
+            contents.append(self.desk.text(REPORT, within_limit(words)))
         self.record(track, body, *contents)
         state.unlet.add(name)
 
     def write_gap(self, state: HookSession, track: Track, reasons: list[str]) -> None:
         """Record how many events were missed, and why."""
         body = RunGap(run=track.id, calls=len(reasons))
-        self.record(track, body, self.desk.text("reason", within_limit("\n".join(reasons))), self.source(state))
+        self.record(track, body, self.desk.text(REASON, within_limit("\n".join(reasons))), self.source(state))
 
     def record(self, track: Track, body: Body, *contents: Content) -> None:
         """Add a receipt to a run's stream."""
