@@ -98,6 +98,19 @@ def test_a_lost_request_is_made_again(distant: PostgresStore, proxy: Proxy, coun
     assert [head.head, *(entry.signed.digest for entry in entries)] == digests_in(distant, working)
 
 
+@pytest.mark.parametrize("lost", Lost)
+def test_another_thread_finds_out_as_well(distant: PostgresStore, proxy: Proxy, lost: Lost) -> None:
+    """Beside the main thread the driver waits for the answer; what became of a lost one is found in the same way."""
+    scribe = a_scribe(distant)
+    working, head = beginning(scribe)
+    entry = an_entry(scribe, working, head)
+    proxy.lose(lost)
+    with meanwhile(lambda: distant.append([entry])) as append:
+        append.result()
+
+    assert [head.head, entry.signed.digest] == digests_in(distant, working)
+
+
 def test_a_lost_request_is_refused_if_another_came_first(
     distant: PostgresStore,
     proxy: Proxy,

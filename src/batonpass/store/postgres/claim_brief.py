@@ -43,17 +43,12 @@ class AboutHandoff(Struct, frozen=True):
         """Return each part of that row as the answer to the statement that a view would run for it."""
         return _answers(found[0][0]) if found[0] else {}
 
-    def settled(self, found: Sequence[Sequence[Row]]) -> Sequence[Sequence[Row]]:
-        """Return the rows without positions: a receipt that got its position meanwhile has not changed."""
-        return [[_without_positions(row) for row in rows] for rows in found]
-
 
 class ClaimBrief:
     """Answers to the statements that a view runs, all of one moment."""
 
     def __init__(self, about: AboutHandoff, found: Sequence[Sequence[Row]]) -> None:
         self._about = about
-        self._found = found
         self.answers: Answers = about.answers(found)
         self._read_at = time.monotonic()
 
@@ -64,7 +59,7 @@ class ClaimBrief:
 
     def is_still_so(self, found: Sequence[Sequence[Row]]) -> bool:
         """Return whether these rows, read now, equal those of the brief."""
-        return self._about.settled(found) == self._about.settled(self._found)
+        return _without_positions(self._about.answers(found)) == _without_positions(self.answers)
 
 
 class ClaimBriefing:
@@ -124,24 +119,35 @@ class Briefs:
 
 
 def _answers(row: Row) -> Answers:
-    handoff, stream, run, offer, beginning = row[:13], row[13:19], row[19:31], row[31:39], row[39:47]
-    statements, keys, ids, salts, bodies = row[47:]
-    identifier, root = handoff[:2]
+    texts, numbers, parts, statements, keys, ids, salts, bodies = row
+    identifier, root, parent, agent, carrier, state, run, initiated, scope, key = texts[:10]
+    attempt, seq, deadline, stream_seq, epoch, is_open, *more = numbers
+    handoff = (identifier, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline)
+    stream_id, stream_root, head = texts[10:13]
     told: dict[Question, Sequence[Row]] = {
         ("get_handoff", identifier): [handoff],
-        ("get_stream", identifier): [] if stream[0] is None else [stream],
-        ("find_statements", root): [(*said, int(at)) for *said, at in statements or ()],
-        ("find_keys",): [tuple(key) for key in keys or ()],
+        ("get_stream", identifier): (
+            [] if stream_id is None else [(stream_id, stream_root, stream_seq, head, epoch, bool(is_open))]
+        ),
+        ("find_statements", root): [(*said, int(at)) for *said, at in statements],
+        ("find_keys",): [tuple(each) for each in keys],
     }
-    if run[0] is not None:
-        told["get_run", run[0]] = [run]
-    for receipt in (offer, beginning):
-        if receipt[1] is not None:
-            told["get_receipt_at", receipt[2], receipt[3]] = [receipt]
-    for (content, receipt_id, place), salt, body in zip(ids or (), salts or (), bodies or (), strict=True):
-        told["get_content", content] = [(content, receipt_id, place, salt, body)]
+    run_attempt, started_at, ended_at, offer_position, beginning_position = more
+    if texts[13] is not None:
+        told["get_run", texts[13]] = [
+            (*texts[13:17], run_attempt, *texts[17:20], started_at, ended_at, *texts[20:22]),
+        ]
+    if texts[22] is not None:
+        told["get_receipt_at", parent, seq] = [(offer_position, texts[22], parent, seq, texts[23], *parts[:3])]
+    if texts[24] is not None:
+        told["get_receipt_at", root, 1] = [(beginning_position, texts[24], root, 1, texts[25], *parts[3:])]
+    for (content, receipt, place), salt, body in zip(ids or (), salts or (), bodies or (), strict=True):
+        told["get_content", content] = [(content, receipt, place, salt, body)]
     return told
 
 
-def _without_positions(row: Row) -> Row:
-    return (*row[:31], *row[32:39], *row[40:])
+def _without_positions(answers: Answers) -> Answers:
+    """Return the answers without the positions: a receipt that got its position meanwhile has not changed."""
+    return {
+        asked: [row[1:] for row in found] if asked[0] == "get_receipt_at" else found for asked, found in answers.items()
+    }

@@ -6,6 +6,7 @@ and bytes are sent in binary, and numbers as text, so that the server decides wh
 
 import re
 import select
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -105,8 +106,12 @@ class Channel:
     """The prepared statements of one connection, and the code that sends them.
 
     It belongs to the borrower of the connection. The driver waits through a generator for each step of the protocol,
-    which costs twice as much as the work itself. Here the thread waits for the socket directly, and other threads run
-    meanwhile.
+    which costs twice as much as the work itself. Here libpq waits for the answer to a single statement. Only in the
+    main thread, which Ctrl-C may interrupt, and for several statements, the thread waits for the socket itself. Other
+    threads run meanwhile in both cases.
+
+    Each call that lets go of the interpreter's lock lets another thread take it, and then our thread has to be woken
+    again. `is_busy` is such a call, so it is asked as rarely as possible.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -131,8 +136,7 @@ class Channel:
                     self._rows(self._answer())
                     self._prepared.add(statement)
             if len(asked) == 1:
-                self._send(*asked[0])
-                return [self._rows(self._answer())]
+                return [self._rows(self._ask(*asked[0]))]
             return [self._rows(result) for result in self._answers(asked)][: len(asked)]
         except psycopg.Error:
             raise
@@ -140,6 +144,15 @@ class Channel:
             # Interrupted in the middle of an answer: its rest would be taken for the answer to the next question.
             self._connection.close()
             raise
+
+    def _ask(self, statement: PreparedStatement, values: Mapping[str, object]) -> PGresult:
+        """Return the server's answer to a single statement."""
+        # No signal is handled in other threads: nothing is kept waiting there but the thread itself.
+        if threading.get_ident() != threading.main_thread().ident:
+            given, formats = _encoded(statement, values)
+            return self._pgconn.exec_prepared(statement.name, given, formats, Format.BINARY)  # type: ignore[arg-type]  # its stub forgets NULL
+        self._send(statement, values)
+        return self._answer()
 
     def _answers(self, asked: Sequence[Asked]) -> list[PGresult]:
         # Everything before one sync is one transaction for the server. After a failure it skips the rest.
@@ -150,11 +163,14 @@ class Channel:
         pgconn.pipeline_sync()
         self._flush()
         answers: list[PGresult] = []
+        is_there = True
         # The commit happens at the sync, and can fail like any other statement.
         while True:
-            if pgconn.is_busy():
+            if not is_there and pgconn.is_busy():
                 self._await()
             result = pgconn.get_result()
+            # The end of an answer (None) is never waited for in a pipeline.
+            is_there = result is not None
             if result is not None:
                 if result.status == _SYNC:
                     break
@@ -163,11 +179,9 @@ class Channel:
         return answers
 
     def _answer(self) -> PGresult:
-        """Return the server's answer to a single statement."""
+        """Return the server's answer to what was sent."""
         self._flush()
         pgconn = self._pgconn
-        if pgconn.is_busy():
-            self._await()
         result = pgconn.get_result()
         if result is None:
             raise psycopg.OperationalError("the connection is lost")
@@ -178,11 +192,19 @@ class Channel:
                 return result
 
     def _flush(self) -> None:
-        """Send everything that is buffered. Input is read meanwhile, or both sides could wait for each other."""
+        """Send everything that is buffered, and wait for the first part of an answer.
+
+        Input is read while we send, or both sides could wait for each other.
+        """
+        has_read = False
         while self._pgconn.flush():
             for _, event in self._any.poll():
                 if event & ~select.POLLOUT:
                     self._pgconn.consume_input()
+                    has_read = True
+        # An answer cannot end before all is sent. If nothing was read since, its end is still to come, and wakes us.
+        if not has_read or self._pgconn.is_busy():
+            self._await()
 
     def _await(self) -> None:
         """Wait until the next part of an answer has arrived."""
@@ -193,19 +215,7 @@ class Channel:
                 return
 
     def _send(self, statement: PreparedStatement, values: Mapping[str, object]) -> None:
-        given: list[bytes | None] = []
-        formats: list[int] = []
-        for field in statement.fields:
-            value = values[field]
-            if value is None:
-                given.append(None)
-                formats.append(_TEXT)
-                continue
-            # A table and no `match`, which asks each value for one type after the other: an append has 23 of them.
-            way = _WAYS.get(type(value)) or _way_of(field, value)
-            given.append(way[0](value))
-            formats.append(way[1])
-        self._pgconn.send_query_prepared(statement.name, given, formats, Format.BINARY)
+        self._pgconn.send_query_prepared(statement.name, *_encoded(statement, values), Format.BINARY)
 
     def _rows(self, result: PGresult) -> list[Row]:
         if result.status == _FAILED:
@@ -214,6 +224,25 @@ class Channel:
             return []
         self._transformer.set_pgresult(result, format=Format.BINARY)
         return self._transformer.load_rows(0, result.ntuples, tuple)
+
+
+def _encoded(
+    statement: PreparedStatement, values: Mapping[str, object]
+) -> tuple[Sequence[bytes | None], Sequence[int]]:
+    """Return the values of a statement in its order, and the format of each."""
+    given: list[bytes | None] = []
+    formats: list[int] = []
+    for field in statement.fields:
+        value = values[field]
+        if value is None:
+            given.append(None)
+            formats.append(_TEXT)
+            continue
+        # A table and no `match`, which asks each value for one type after the other: an append has 23 of them.
+        way = _WAYS.get(type(value)) or _way_of(field, value)
+        given.append(way[0](value))
+        formats.append(way[1])
+    return given, formats
 
 
 _CHANNEL: Final = "_batonpass_channel"

@@ -297,56 +297,32 @@ WHERE contents.id = ANY (%(ids)s);
 -- offer and in the first receipt of the root. Payloads are not read as jsonb, which would fail on edited bytes; the
 -- reader checks the contents against their digests. Ids are cut out at their prefix, because a regular expression takes
 -- ten times as long; a piece that is no id finds nothing. The number of a stream is looked up by itself: in a join, the
--- planner reads the parent's whole stream and compares each seq.
+-- planner reads the parent's whole stream and compares each seq. The handoff is read first and apart: within the join,
+-- the planner would look through all leases for its one. Values of one type come as one array: a column costs the server
+-- and the driver more than its value, and fifty do not fit into the first packet.
 -- name: brief
-WITH
-asked AS (
+WITH asked AS MATERIALIZED (
     SELECT * FROM handoffs_seen
     WHERE id = coalesce(%(handoff)s::text, current_setting('batonpass.claimed', true))
-),
-offer AS (
-    SELECT
-        positions.position, receipts.id, asked.parent AS stream, receipts.seq, receipts.kind, receipts.payload,
-        receipts.relay_signature, receipts.cosignature
-    FROM asked
-    JOIN receipts
-        ON
-            receipts.stream = (SELECT streams.number FROM streams WHERE streams.id = asked.parent)
-            AND receipts.seq = asked.seq
-    LEFT JOIN positions ON positions.receipt = receipts.number
-),
-beginning AS (
-    SELECT
-        positions.position, receipts.id, asked.root AS stream, receipts.seq, receipts.kind, receipts.payload,
-        receipts.relay_signature, receipts.cosignature
-    FROM asked
-    JOIN receipts
-        ON receipts.stream = (SELECT streams.number FROM streams WHERE streams.id = asked.root) AND receipts.seq = 1
-    LEFT JOIN positions ON positions.receipt = receipts.number
-),
-words AS (
-    SELECT
-        array_agg(ARRAY[contents.id, receipts.id, contents.place] ORDER BY contents.id) AS ids,
-        array_agg(contents.salt ORDER BY contents.id) AS salts,
-        array_agg(contents.body ORDER BY contents.id) AS bodies
-    FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
-    WHERE
-        contents.id = ANY (ARRAY(
-            SELECT 'content_' || left(part, 26)
-            FROM (SELECT payload FROM offer UNION ALL SELECT payload FROM beginning) AS named
-            CROSS JOIN LATERAL unnest(string_to_array(encode(named.payload, 'escape'), 'content_')) AS part
-        ))
-        AND octet_length(contents.body) <= %(most)s
 )
 SELECT
-    asked.id, asked.root, asked.parent, asked.agent, asked.carrier, asked.state, asked.attempt, asked.run,
-    asked.initiated, asked.seq, asked.scope, asked.key, asked.deadline,
-    streams.id, streams.root, streams.seq, streams.head, streams.epoch, streams.open,
-    runs.id, runs.root, runs.parent, runs.handoff, runs.attempt, runs.agent, runs.principal, runs.state, runs.started_at,
-    runs.ended_at, runs.series, runs.session,
-    offer.position, offer.id, offer.stream, offer.seq, offer.kind, offer.payload, offer.relay_signature, offer.cosignature,
-    beginning.position, beginning.id, beginning.stream, beginning.seq, beginning.kind, beginning.payload,
-    beginning.relay_signature, beginning.cosignature,
+    ARRAY[
+        asked.id, asked.root, asked.parent, asked.agent, asked.carrier, asked.state, asked.run, asked.initiated,
+        asked.scope, asked.key,
+        streams.id, streams.root, streams.head,
+        runs.id, runs.root, runs.parent, runs.handoff, runs.agent, runs.principal, runs.state, runs.series, runs.session,
+        offer.id, offer.kind, beginning.id, beginning.kind
+    ],
+    ARRAY[
+        asked.attempt, asked.seq, asked.deadline, streams.seq, streams.epoch, streams.open::int,
+        runs.attempt, runs.started_at, runs.ended_at,
+        (SELECT positions.position FROM positions WHERE positions.receipt = offer.number),
+        (SELECT positions.position FROM positions WHERE positions.receipt = beginning.number)
+    ],
+    ARRAY[
+        offer.payload, offer.relay_signature, offer.cosignature,
+        beginning.payload, beginning.relay_signature, beginning.cosignature
+    ],
     ARRAY(
         SELECT ARRAY[item, root, digest, author, at::text] FROM statements WHERE root = asked.root ORDER BY number
     ),
@@ -355,9 +331,31 @@ SELECT
 FROM asked
 LEFT JOIN streams ON streams.id = asked.id
 LEFT JOIN runs ON runs.id = asked.parent
-LEFT JOIN offer ON true
-LEFT JOIN beginning ON true
-CROSS JOIN words;
+LEFT JOIN receipts AS offer
+    ON offer.stream = (SELECT sent.number FROM streams AS sent WHERE sent.id = asked.parent) AND offer.seq = asked.seq
+LEFT JOIN receipts AS beginning
+    ON beginning.stream = (SELECT begun.number FROM streams AS begun WHERE begun.id = asked.root) AND beginning.seq = 1
+CROSS JOIN LATERAL (
+    SELECT
+        array_agg(ARRAY[
+            contents.id,
+            CASE contents.receipt
+                WHEN offer.number THEN offer.id
+                WHEN beginning.number THEN beginning.id
+                ELSE (SELECT receipts.id FROM receipts WHERE receipts.number = contents.receipt)
+            END,
+            contents.place
+        ]) AS ids,
+        array_agg(contents.salt) AS salts,
+        array_agg(contents.body) AS bodies
+    FROM contents
+    WHERE
+        contents.id = ANY (ARRAY(
+            SELECT 'content_' || left(part, 26)
+            FROM unnest(string_to_array(encode(offer.payload || beginning.payload, 'escape'), 'content_')) AS part
+        ))
+        AND octet_length(contents.body) <= %(most)s
+) AS words;
 
 -- name: find_touches
 SELECT touches.content, touches.path, receipts.id
