@@ -21,6 +21,24 @@ UNRAISED: Final = {
     "record-gap": "It is written by a run that goes on while its ledger cannot be written.",
 }
 
+# MAST, arXiv:2503.13657: its failure modes, and what is told of those that no kind of finding has.
+MODES: Final = {
+    "1.1": ("disobey task specification", ""),
+    "1.2": ("disobey role specification", ""),
+    "1.3": ("step repetition", ""),
+    "1.4": ("loss of conversation history", ""),
+    "1.5": ("unaware of termination conditions", ""),
+    "2.1": ("conversation reset", ""),
+    "2.2": ("fail to ask for clarification", ""),
+    "2.3": ("task derailment", ""),
+    "2.4": ("information withholding", "no finding; of a failed tree, `--suspects` says who did not pass on what"),
+    "2.5": ("ignored other agent's input", ""),
+    "2.6": ("reasoning-action mismatch", "not detectable, except that a file was claimed and not made: `ghost-task`"),
+    "3.1": ("premature termination", ""),
+    "3.2": ("no or incomplete verification", "no finding; the checklist says of each result if nobody verified it"),
+    "3.3": ("incorrect verification", ""),
+}
+
 _HEAD: Final = """# Findings
 
 `batonpass review` lists what a person should look at. This is every kind of finding, with a program that raises it and
@@ -36,7 +54,18 @@ the programs are in `examples/findings`, and the tests run them.
 def page() -> str:
     """Return the whole page."""
     rows = "".join(f"| {' | '.join(_cells(kind))} |\n" for kind in KINDS.values())
-    return _HEAD + rows + "".join(f"\n{line}" for kind in KINDS.values() for line in _section(kind)) + "\n"
+    sections = "".join(f"\n{line}" for kind in KINDS.values() for line in _section(kind))
+    return f"{_HEAD}{rows}\n{_modes()}{sections}\n"
+
+
+def _modes() -> str:
+    """Return the failure modes of MAST, each with the findings that show it, or with the reason why there is none."""
+    rows = "".join(f"| {number} | {name} | {_shown(number) or why} |\n" for number, (name, why) in MODES.items())
+    return f"By failure mode of MAST:\n\n| mode | name | found as |\n|---|---|---|\n{rows}"
+
+
+def _shown(number: str) -> str:
+    return ", ".join(f"[{kind.code}](#{kind.code})" for kind in KINDS.values() if kind.mast == number)
 
 
 def _cells(kind: FindingKind) -> Iterator[str]:

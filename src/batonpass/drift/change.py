@@ -11,7 +11,7 @@ from typing import Final
 
 from batonpass.drift import counts
 from batonpass.drift.counts import NOTHING, Counts
-from batonpass.drift.shape_of_text import bin_middle
+from batonpass.drift.shape_of_text import bin_middle, shape_in_words
 from batonpass.drift.stability import by_argument
 from batonpass.drift.statistics import chance_of_mixture, chance_of_order, chance_of_rates, jensen_shannon
 
@@ -313,4 +313,4 @@ def _readable(key: str, topic: str) -> str:
         return key.replace("^>", "begins with ").replace(">$", " ends it").replace(">", " then ")
     if topic == ChangeTopic.ERRORS:
         return key or "no error"
-    return key.replace(".", " of size ", 1)
+    return shape_in_words(key)

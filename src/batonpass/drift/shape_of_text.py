@@ -76,3 +76,17 @@ def _shape(value: object) -> str:
             return f"list.{len(value).bit_length()}"
         case _:
             return "other"
+
+
+def shape_in_words(shape: str) -> str:
+    """Return the shape of an argument for people: a range of numbers, or a class of text and a range of lengths."""
+    name, _, size = shape.rpartition(".")
+    if not size.isdecimal():
+        return shape
+    number = int(size)
+    if name.endswith("number"):
+        sign = name.removesuffix("number")
+        low, high = (0.0 if not number else 2 ** ((number - 1) / _PER_OCTAVE)), 2 ** (number / _PER_OCTAVE)
+        return f"{sign}{low:.2g} to {sign}{high:.2g}"
+    unit = "items" if name == "list" else "characters"
+    return f"{name} of {2 ** (number - 1)} to {2**number - 1} {unit}" if number else f"{name} of no {unit}"

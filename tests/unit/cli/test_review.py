@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,11 @@ from batonpass.model.base.ids import CallId, RunId
 from batonpass.model.bodies.body import Gate
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.relay import Relay
+from batonpass.review.finding import Severity
 from batonpass.review.review import ReviewedRoot, review_root
 from batonpass.store.port import LedgerView
 from batonpass.store.sqlite.store import SqliteStore
+from batonpass.testing.clock import FrozenClock
 from tests.unit.accounts.trees import ANA, write
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk
@@ -200,6 +202,21 @@ def test_what_comes_while_the_command_starts_is_told(desk: Desk, relay: Relay, m
 
     assert [("repeated-step", roots[0])] == told
     assert before != roots[0]
+
+
+def test_a_run_that_says_nothing_any_more_is_told(relay: Relay, capsys: pytest.CaptureFixture[str]) -> None:
+    """No receipt comes that would tell: open trees are looked at now and then, and each finding is told once."""
+    lead = relay.start("Fix it", by=ANA)
+    clock = FrozenClock(datetime.now(UTC))
+    watching = watch.FindingWatch(Severity.LOW, clock.now(), as_json=True, clock=clock)
+    with relay.store.view() as view:
+        watching.begin(view)
+        for hours in (2, 23, 2):
+            clock.tick(timedelta(hours=hours))
+            watching.look(view, iter(()))
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    assert [("unclosed-run", lead.id)] == [(one["kind"], one["root"]) for one in told]
 
 
 def test_a_store_that_fails_once_loses_nothing(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:

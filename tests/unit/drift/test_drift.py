@@ -1,5 +1,6 @@
 """Drift: no alarm while nothing changes, and each change named in words and in alarm soon after."""
 
+import re
 from datetime import timedelta
 from random import Random
 
@@ -9,6 +10,8 @@ from batonpass.drift import counts
 from batonpass.drift.change import ChangeTopic, find_changes
 from batonpass.drift.counts import Counts, summed
 from batonpass.drift.drift import AgentDrift, DayCounts, DaySpan, DriftWindow, find_drift
+from batonpass.drift.report.drift_text import side_by_side
+from batonpass.drift.shape_of_text import shape_in_words, shapes_in
 from batonpass.drift.stability import stability
 from batonpass.model.base.ids import AgentId
 from tests.unit.drift.fleets import CHANGES, MONDAY, TOPICS, a_handoff, question, weeks_of_a_fleet
@@ -59,6 +62,39 @@ def test_a_constraint_that_took_the_place_of_another_is_said_as_one() -> None:
     (found,) = find_changes(a_window(chance), a_window(chance, change="a threshold change"))
 
     assert "constraint threshold >= 3.0 sigma → >= 2.5 sigma (100% of handoffs)" == found.sentence
+
+
+def test_shapes_of_arguments_are_told_in_words() -> None:
+    """A range of numbers, or a class of text with a range of lengths, instead of the number of a bin."""
+    told = {
+        shape: shape_in_words(shape)
+        for given in (2.5, -3.0, 0.5, "src/a.py", "", [], [1, 2, 3], True, float("nan"))
+        for shape in (next(shapes_in({"x": given})).removeprefix("x="),)
+    }
+
+    assert {
+        "number.3": "2 to 2.8",
+        "-number.4": "-2.8 to -4",
+        "number.0": "0 to 1",
+        "path.4": "path of 8 to 15 characters",
+        "empty.0": "empty of no characters",
+        "list.0": "list of no items",
+        "list.2": "list of 2 to 3 items",
+        "true": "true",
+        "number.odd": "number.odd",
+    } == told
+
+
+def test_side_by_side_names_only_what_is_frequent() -> None:
+    """Files of which each task has another one are counted, not listed."""
+    days = weeks_of_a_fleet(1, weeks=4, a_week=40)
+    for number, day in enumerate(days):
+        day.counts["used"] = {f"read:data/{number}-{one}.csv": 1 for one in range(counts.closed(day.counts))}
+    (drift,) = (one for one in find_drift(days, question(4)).agents if one.agent == "analyst")
+    rows = {row[0]: row[1:] for row in side_by_side(drift, drift.windows[-1])}
+
+    assert all(re.fullmatch(r"\d+ different, each in \d% or less", told) for told in rows["scope used"])
+    assert ("read:data/** 100%, write:reports/** 100%",) * 2 == rows["scope granted"]
 
 
 def test_the_index_of_the_same_handoffs_is_one() -> None:

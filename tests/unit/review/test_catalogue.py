@@ -11,7 +11,7 @@ from batonpass.records.text import read_receipt
 from batonpass.relay import desk_of
 from batonpass.review.catalogue import KINDS
 from tests.unit.review.reviews import findings_of, ledger_in, review_of
-from website.findings import PAGE, PROGRAMS, UNRAISED, page
+from website.findings import MODES, PAGE, PROGRAMS, UNRAISED, page
 
 RAISED = sorted(KINDS.keys() - UNRAISED)
 
@@ -61,6 +61,13 @@ def test_every_program_belongs_to_a_kind() -> None:
 def test_the_page_is_made_from_the_code() -> None:
     """`make findings` writes the page; whoever changes a kind runs it."""
     assert page() == PAGE.read_text(encoding="utf-8")
+
+
+def test_every_failure_mode_is_found_or_said_not_to_be() -> None:
+    """A kind names a mode that MAST has; a mode without a kind has a reason, and one with a kind has none."""
+    found = {kind.mast for kind in KINDS.values()} - {None}
+
+    assert found == {number for number, (_, why) in MODES.items() if not why}
 
 
 def test_the_worst_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,14 +59,18 @@ _ROWS = (
     ("attempts", "tries"),
 )
 _SHOWN = 3
+_RARE = 0.05  # of all handoffs
 
 
 def _usual(held: dict[str, dict[str, int]], aspect: str) -> str:
     """Return the most frequent keys of an aspect, with the share of handoffs that have them."""
     keys = held.get(aspect, {})
     closed = max(1, held.get("closed", {}).get("n", 0))
-    shown = sorted(keys, key=lambda key: (-keys[key], key))[:_SHOWN]
-    more = f", {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    most = sorted(keys, key=lambda key: (-keys[key], key))[:_SHOWN]
+    shown = [key for key in most if keys[key] / closed >= _RARE]
+    if most and not shown:  # such as files, another one in each task
+        return f"{len(keys)} different, each in {keys[most[0]] / closed:.0%} or less"
+    more = f", {len(keys) - len(shown)} more" if len(keys) > len(shown) else ""
     return ", ".join(f"{_readable(key, aspect)} {keys[key] / closed:.0%}" for key in shown) + more
 
 
