@@ -97,6 +97,15 @@ def test_side_by_side_names_only_what_is_frequent() -> None:
     assert ("read:data/** 100%, write:reports/** 100%",) * 2 == rows["scope granted"]
 
 
+def test_side_by_side_shows_what_is_new_before_what_is_as_ever() -> None:
+    """A fourth tool is not one more."""
+    days = weeks_of_a_fleet(1, weeks=8, a_week=40, change="a prompt change")
+    (drift,) = (one for one in find_drift(days, question()).agents if one.agent == "analyst")
+    rows = {row[0]: row[1:] for row in side_by_side(drift, drift.windows[-1])}
+
+    assert ("summarise" in rows["tools"][0], "summarise" in rows["tools"][1]) == (False, True)
+
+
 def test_the_index_of_the_same_handoffs_is_one() -> None:
     """Whatever is counted: the same counts are as stable as can be."""
     held = a_window(Random(2))

@@ -35,7 +35,10 @@ def told_index(window: DriftWindow) -> str:
 def side_by_side(drift: AgentDrift, window: DriftWindow) -> Iterator[tuple[str, str, str]]:
     """Yield the facts of the baseline beside those of a window, row by row."""
     for what, aspect in _ROWS:
-        before, after = (_usual(held, aspect) for held in (drift.counts, window.counts))
+        ours, theirs = (_shares(held, aspect) for held in (drift.counts, window.counts))
+        # Keys that differ come first: what is new must not hide behind three that are as ever.
+        telling = sorted(ours | theirs, key=lambda key: (-abs(ours.get(key, 0) - theirs.get(key, 0)), key))
+        before, after = (_usual(shares, telling, aspect) for shares in (ours, theirs))
         if before or after:
             yield what, before, after
     for name in (name for _, names in GROUPS.values() for name in names):
@@ -62,19 +65,25 @@ _SHOWN = 3
 _RARE = 0.05  # of all handoffs
 
 
-def _usual(held: dict[str, dict[str, int]], aspect: str) -> str:
-    """Return the most frequent keys of an aspect, with the share of handoffs that have them."""
-    keys = held.get(aspect, {})
+def _shares(held: dict[str, dict[str, int]], aspect: str) -> dict[str, float]:
+    """Return the share of handoffs that have each key of an aspect."""
     closed = max(1, held.get("closed", {}).get("n", 0))
-    most = sorted(keys, key=lambda key: (-keys[key], key))[:_SHOWN]
-    shown = [key for key in most if keys[key] / closed >= _RARE]
-    if most and not shown:  # such as files, another one in each task
-        return f"{len(keys)} different, each in {keys[most[0]] / closed:.0%} or less"
-    more = f", {len(keys) - len(shown)} more" if len(keys) > len(shown) else ""
-    return ", ".join(f"{_readable(key, aspect)} {keys[key] / closed:.0%}" for key in shown) + more
+    return {key: count / closed for key, count in held.get(aspect, {}).items()}
+
+
+def _usual(shares: dict[str, float], telling: list[str], aspect: str) -> str:
+    """Return the most telling keys of an aspect with their shares."""
+    shown = [key for key in telling if shares.get(key, 0) >= _RARE][:_SHOWN]
+    if shares and not shown:  # such as files, another one in each task
+        return f"{len(shares)} different, each in {max(shares.values()):.0%} or less"
+    more = f", {len(shares) - len(shown)} more" if len(shares) > len(shown) else ""
+    ordered = sorted(shown, key=lambda key: (-shares[key], key))
+    return ", ".join(f"{_readable(key, aspect)} {shares[key]:.0%}" for key in ordered) + more
 
 
 def _readable(key: str, aspect: str) -> str:
+    if aspect == "tries":
+        return "one" if key == "1" else key
     return " → ".join(key.split()) if aspect == "order" else key
 
 
