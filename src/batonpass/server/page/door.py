@@ -239,7 +239,11 @@ class PageDoor:
             fields = await read_form(request)
             cookie = await in_thread(self._threads, partial(self._open, request, fields))
         except BatonpassError as error:
-            said = {"to": local_path(fields.get("to", "")), "error": told_error(error)}
+            said = {
+                "to": local_path(fields.get("to", "")),
+                "error": told_error(error),
+                "used_link": isinstance(error, UnknownTokenError) and bool(fields.get("code", "").strip()),
+            }
             return self._send(request, "enter.html", said, status_of(error))
         answer = RedirectResponse(local_path(fields.get("to", "")), _SEE_OTHER)
         self._set_cookie(request, answer, cookie, int(LASTS.total_seconds()))

@@ -24,7 +24,7 @@ def test_nobody_looks_without_a_session(house: House) -> None:
 
 
 def test_the_link_opens_a_session_once(house: House) -> None:
-    """The code becomes a cookie; a second time it lets nobody in."""
+    """The code becomes a cookie; a second time it lets nobody in, and the page says where there is a new one."""
     code = house.plane.entrance.open(ANA)
     browser, thief = a_browser(house), a_browser(house)
     first = browser.post("/session", {"code": code, "to": "/tasks"})
@@ -32,6 +32,7 @@ def test_the_link_opens_a_session_once(house: House) -> None:
 
     assert (303, "/tasks", 401) == (first.status, path_of(first), second.status)
     assert (200, 401) == (browser.get("/").status, thief.get("/").status)
+    assert b"This link was used already" in second.body
 
 
 @pytest.mark.parametrize("role", ["operator", "auditor", "admin"])
