@@ -245,3 +245,18 @@ def test_a_pasted_diff_is_answered(story: StoryPage, somebody: Opener) -> None:
     expect(page.locator(".hunk")).to_contain_text("tidier")
     page.locator(".hunk a").click()
     expect(page.locator("aside.side")).to_contain_text("Lines 6–8")
+
+
+@pytest.mark.slow
+def test_a_review_is_printed_whole(story: StoryPage, somebody: Opener) -> None:
+    """On A4 there is nothing to press, and no part of the checklist lies behind an edge."""
+    page = somebody(story, "operator", viewport={"width": 794, "height": 1123})
+    page.emulate_media(media="print")
+    page.goto(f"/review?root={story.root}")
+    expect(page.locator(".checklist tbody tr")).to_have_count(len(story.handoffs))
+    hidden = page.locator(".filters, .button, .bar, .foot")
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+    assert hidden.count() > 2
+    assert [] == [one.inner_text() for one in hidden.all() if one.is_visible()]
+    assert 0 == wide

@@ -11,6 +11,7 @@ import pytest
 from batonpass import Card, Constraint, tool
 from batonpass.model.base.ids import AgentId
 from batonpass.relay import Relay
+from batonpass.server.page import fleet_counts
 from batonpass.server.page.fleet_counts import FleetCounts
 from batonpass.testing.clock import FrozenClock
 from tests.unit.server.conftest import House, a_house
@@ -188,3 +189,17 @@ def _recorded(house: House) -> int:
     house.relay.store.sequence()
     with house.relay.store.view() as view:
         return view.last_position()
+
+
+def test_what_is_still_being_counted_is_not_called_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the receipts of a large ledger are counted, the page says how far it is, and nothing about alarms."""
+    monkeypatch.setattr(fleet_counts, "_AT_ONCE", 0)
+    monkeypatch.setattr(FleetCounts, "_keep_up", lambda _: None)
+    with Relay.open(tmp_path / "ledger.db", home=tmp_path) as relay:
+        with relay.start("Price the goods", by="user:ana") as lead, lead.hand_off("clerk", "Price item 1") as clerk:
+            clerk.report("priced")
+        shown = a_browser(a_house(relay), "auditor").get("/drift").body.decode()
+
+    assert "It is still being counted." in shown
+    assert re.search("Counted up to receipt 0 of [0-9]+; it goes on", shown)
+    assert "nobody is in alarm" not in shown

@@ -13,7 +13,12 @@ from batonpass.server.page.request import PageRequest, Shown
 
 MOST_TREES: Final = 5  # on one page
 MOST_FINDINGS: Final = 100
+MOST_ROWS: Final = 200  # of the checklist
 _DAYS: Final = 7
+# The checklist is printed, so its tasks are shown whole. Those of a large tree share this many characters, because a
+# page stays below 200 KB.
+_ROOM: Final = 60_000
+_LEAST_ROOM: Final = 100  # characters of a cell, of which a row has three
 
 
 def show_review(asked: PageRequest) -> Shown:
@@ -33,6 +38,7 @@ def show_review(asked: PageRequest) -> Shown:
             is_cut = len(recent) > MOST_TREES
             next_page = f"/review?{urlencode({**asked.query, 'before': roots[-1]})}" if is_cut else None
         review: Review = review_roots(view, [RunId(one) for one in roots], asked.now)
+    rows = sum(len(one.rows[:MOST_ROWS]) for one in review.roots)
     told = [
         one
         for one in review.findings
@@ -54,6 +60,8 @@ def show_review(asked: PageRequest) -> Shown:
         "root": roots[0] if root else "",
         "trees": len(roots),
         "all_kinds": len(KINDS),
+        "most_rows": MOST_ROWS,
+        "room": max(_LEAST_ROOM, _ROOM // (3 * max(1, rows))),
         "may_decide": asked.visitor.may(DECIDERS),
     }
 
