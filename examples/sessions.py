@@ -104,12 +104,19 @@ def tell_session(run: LiveRun, tell: Tell) -> None:
     tell(f"pulled the sales {len(calls)} time in two sessions: the result was kept for a month")
 
 
+def _begin_repository(place: Path) -> None:
+    """Begin an empty repository, as `git init` does."""
+    for name in ("objects", "refs"):
+        (place / name).mkdir(parents=True, exist_ok=True)
+    (place / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+
+
 def main(directory: Path, tell: Tell = print) -> Relay:
     """Play both sessions in a directory; return the relay, to look around."""
     calls.clear()
     calendar = Calendar()
     (directory / ".batonpass").mkdir(mode=0o700, parents=True, exist_ok=True)
-    (directory / ".git").mkdir(exist_ok=True)  # conditions name files from the top of the repository
+    _begin_repository(directory / ".git")  # conditions name files from the top of the repository
     (directory / "rates.csv").write_text("EUR,USD\n1.00,1.08\n", encoding="utf-8")
     relay = Relay.open(f"sqlite:///{directory}/.batonpass/ledger.db", clock=calendar)
     relay.introduce(Card(agent="drafter"))  # a worker elsewhere runs it

@@ -81,12 +81,10 @@ def require_own_ledger(settings: Settings, *, environment: Mapping[str, str] | N
     try:
         if not Repository(root, environment or os.environ).tracks(path.relative_to(root).as_posix()):
             return
-    except GitSilentError:
-        pass  # a repository that git does not read may hold anything
-    raise ForeignLedgerError(
-        f"{path} is committed in the repository and speaks for whoever made the commits; if you trust it, name it with "
-        f"--ledger or {LEDGER}"
-    )
+        why = "is committed in the repository and speaks for whoever made the commits"
+    except GitSilentError as error:  # a repository that git does not read may hold anything
+        why = f"may be committed in the repository, which git does not read ({str(error).strip()})"
+    raise ForeignLedgerError(f"{path} {why}; if you trust it, name it with --ledger or {LEDGER}")
 
 
 def find_policy_file(

@@ -49,6 +49,7 @@ FAR: Final = frozenset(
         "releaseLease",
         "settleCall",
         "acknowledgeFinding",
+        "acknowledgeAlarm",  # nobody there is in alarm
         "takeResult",
         "prepareRuling",  # nobody there has a passkey
     }

@@ -381,15 +381,16 @@ def test_a_busy_worker_sweeps() -> None:
 
     fleet = a_fleet(editor=patient, reviewer=done)
     lost = fleet.offer("reviewer", "left behind")
-    lease = fleet.relay.claim(holder="dead", lease_for=timedelta(0), agents=["reviewer"])
-    assert lease is not None
     busy = fleet.offer("editor", "a long task")
     stop = threading.Event()
     # It begins with the long task, and sweeps nothing before: what is due comes due only afterwards.
     worker = fleet.worker(agents=["editor"])
     thread = in_background(lambda: worker.run_until(stop, poll=timedelta(milliseconds=10)))
     until(lambda: busy.state() is State.RUNNING)
-    lost.accept(lease=fleet.relay.claim(holder="dead", lease_for=timedelta(0), agents=["reviewer"]) or lease)
+    # Long enough to accept under it: a lease that has run out already may be swept before that.
+    lease = fleet.relay.claim(holder="dead", lease_for=timedelta(seconds=1), agents=["reviewer"])
+    assert lease is not None
+    lost.accept(lease=lease)
     until(lambda: lost.state() is State.READY)
     swept.set()
     until(lambda: busy.state() is State.COMPLETED)

@@ -10,12 +10,15 @@ import pytest
 
 from batonpass.dispatch.egress import Egress
 from batonpass.dispatch.egress_rule import EgressRule
+from batonpass.model.base.content_names import REASON, TASK_KIND
+from batonpass.model.base.ids import AgentId
 from batonpass.model.base.kinds import AccessRole
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.server.access import AccessLimits
 from batonpass.server.app import make_app
 from batonpass.server.boundary import hosts_for
 from batonpass.server.control_plane import ControlPlane
+from batonpass.testing.builders import an_alarm
 from tests.unit.server.visitor import Visitor
 
 ANA, BEN = "user:ana", "user:ben"
@@ -69,3 +72,10 @@ def relay(tmp_path: Path) -> Iterator[Relay]:
 def house(relay: Relay) -> House:
     """Return a server for it."""
     return a_house(relay)
+
+
+def raise_alarm(relay: Relay, agent: str, name: str) -> None:
+    """Put an alarm about an agent on record, as whoever counts drift does."""
+    desk = desk_of(relay)
+    raised = an_alarm(AgentId(agent), name)
+    desk.recording.note(raised, (desk.text(REASON, "constraints"), desk.text(TASK_KIND, "analysis")))

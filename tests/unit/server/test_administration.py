@@ -3,12 +3,9 @@
 from pathlib import Path
 
 from batonpass.audit.bundle import verify_bundle
-from batonpass.model.base.content_names import REASON, TASK_KIND
-from batonpass.model.base.ids import AgentId
 from batonpass.model.base.kinds import WebhookChange
-from batonpass.relay import Relay, desk_of
-from batonpass.testing.builders import an_alarm
-from tests.unit.server.conftest import ANA, House, a_house
+from batonpass.relay import Relay
+from tests.unit.server.conftest import ANA, House, a_house, raise_alarm
 
 HOOK = "https://93.184.215.14/T000/hunter2?key=hunter2"
 
@@ -60,9 +57,7 @@ def test_an_alarm_is_listed_stops_handoffs_and_is_acknowledged_by_people(tmp_pat
     )
     with Relay.open(tmp_path / ".batonpass" / "ledger.db", home=tmp_path / ".batonpass", work_tree=tmp_path) as ruled:
         house = a_house(ruled)
-        desk = desk_of(ruled)
-        raised = an_alarm(AgentId("analyst"), 12 * "0")
-        desk.recording.note(raised, (desk.text(REASON, "constraints"), desk.text(TASK_KIND, "analysis")))
+        raise_alarm(ruled, "analyst", 12 * "0")
         auditor, operator, agent = (house.visitor(role) for role in ("auditor", "operator", "agent"))
         lead = ruled.start("Watch the figures", by=ANA)
         before = lead.hand_off("analyst", "Flag the anomalies").state()

@@ -9,7 +9,7 @@ from msgspec.structs import fields
 from batonpass.model.baton.card import Card
 from batonpass.relay import Relay
 from batonpass.server.routes import ENDPOINTS
-from tests.unit.server.conftest import ANA, House
+from tests.unit.server.conftest import ANA, House, raise_alarm
 from tests.unit.server.test_every_route import QUERIES
 
 PEOPLE = ("operator", "auditor", "admin")
@@ -184,6 +184,7 @@ def test_answers_have_the_fields_of_their_types(house: House) -> None:
     assert house.relay.claim(holder="w", lease_for=timedelta(minutes=1)) is not None, ready
     with house.relay.store.view() as view:
         receipt = next(iter(view.find_remarks())).receipt
+    raise_alarm(house.relay, "analyst", 12 * "0")
     visitor = house.visitor("admin")
     waiting.hand_off("mailer", "Mail it", hold=True).approve(by="user:ben")  # unproven, which is a finding
     assert 201 == visitor.post("/v1/webhooks", {"url": "https://93.184.215.14/hook"}).status

@@ -97,12 +97,13 @@ def acknowledge(asked: ApiRequest) -> Shape:
 def acknowledge_alarm(asked: ApiRequest) -> Shape:
     """Let an agent in alarm go on, with a reason."""
     said: ReasonMessage = asked.body
+    by = in_whose_name(asked, said.by)
     given = asked.names["alarm"]
     with asked.looking() as (view, _):
         # The whole key, as of a token: the name of an agent, which people type, may come to mean another alarm.
         if all(one.key != given for one in find_alarms(view)):
             raise NotFoundError("alarm", given)
-    asked.plane.relay.acknowledge_alarm(given, by=in_whose_name(asked, said.by), reason=said.reason)
+    asked.plane.relay.acknowledge_alarm(given, by=by, reason=said.reason)
     return {"done": True}
 
 

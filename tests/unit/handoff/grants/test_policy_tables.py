@@ -110,7 +110,7 @@ def test_whom_work_is_handed_to_gets_what_of_its_table_can_be_given(places: Plac
 def test_tables_with_nothing_in_common_hand_on_nothing(places: Places, policy: Policy) -> None:
     """The offer is refused, and says what could be given."""
     lead = places.relay(policy=policy).start("Fix it", by=ANA)
-    with pytest.raises(GrantMissingError, match="which is write:docs/"):
+    with pytest.raises(GrantMissingError, match="lead can give: write:docs/"):
         lead.hand_off("stranger", "Look around")
 
 
