@@ -56,6 +56,7 @@ TOGETHER: Final = (
     "tests/unit/server/page/test_fleet_views.py",
     "tests/unit/server/page/test_handoff_view.py",
     "tests/unit/server/page/test_ledger_view.py",
+    "tests/unit/server/page/test_review_view.py",
     "tests/unit/server/page/test_tree_view.py",
     "tests/unit/server/page/test_views.py",
 )
