@@ -6,6 +6,7 @@ It reads what to do as JSON from its arguments and prints what it saw as JSON: `
 import asyncio
 import json
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,13 +25,14 @@ from a2a.types.a2a_pb2 import (
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
+    StreamResponse,
     SubscribeToTaskRequest,
     TaskPushNotificationConfig,
     TaskState,
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 
-from tests.integration.a2a.world import PATIENCE, TokenSender, request, send
+from tests.integration.a2a.world import PATIENCE, WHEN, TokenSender, request, send
 
 Seen = dict[str, Any]
 HOOK = "https://93.184.215.14/hook"
@@ -115,20 +117,29 @@ async def _error(act: Coroutine[Any, Any, Any], kind: type[Exception]) -> bool:
 
 
 async def stream(given: Seen) -> Seen:
-    """Follow a task to its end, and one again."""
-    async with client(given, "echo", given["token"], streaming=True) as own:
-        events = [event async for event in own.send_message(request("Stream"))]
-        first = own.send_message(request("Slowly"))
-        number = (await anext(first)).task.id
-        await first.aclose()  # type: ignore[attr-defined]  # an async generator
-        again = [state(event.status_update.status.state) async for event in _follow(own, number)]
-    told = [str(event.WhichOneof("payload")) for event in events]
-    return {"told": told, "last": state(events[-1].status_update.status.state), "again": again[-1]}
+    """Follow a task to its end, and one again. Neither is worked on before it is followed."""
+    with tempfile.TemporaryDirectory() as gates:
+        followed, left = Path(gates, "followed"), Path(gates, "left")
+        async with client(given, "echo", given["token"], streaming=True) as own:
+            events = await _follow(own.send_message(request(f"{WHEN}{followed}")), followed)
+            first = own.send_message(request(f"{WHEN}{left}"))
+            number = (await anext(first)).task.id
+            await first.aclose()  # type: ignore[attr-defined]  # an async generator
+            again = await _follow(own.subscribe(SubscribeToTaskRequest(id=number)), left)
+    return {"told": [str(event.WhichOneof("payload")) for event in events], "last": _end(events), "again": _end(again)}
 
 
-async def _follow(own: Client, task: str) -> AsyncIterator[Any]:
-    async for event in own.subscribe(SubscribeToTaskRequest(id=task)):
-        yield event
+async def _follow(told: AsyncIterator[StreamResponse], gate: Path) -> list[StreamResponse]:
+    """Return the events of a task. Its agent may begin once the first of them is here."""
+    events = []
+    async for event in told:
+        events.append(event)
+        gate.touch()  # noqa: ASYNC240 - nothing else is waited for here
+    return events
+
+
+def _end(events: list[StreamResponse]) -> str:
+    return state(events[-1].status_update.status.state)
 
 
 async def drain(given: Seen) -> Seen:

@@ -18,7 +18,7 @@ from batonpass.dispatch.worker import Worker
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import AgentId
 from batonpass.relay import Relay
-from tests.integration.a2a.world import DAY, PATIENCE
+from tests.integration.a2a.world import DAY, PATIENCE, WHEN, until
 from tests.integration.certificates import make_certificate
 from tests.integration.server_process import PROGRAM, Served
 
@@ -100,7 +100,11 @@ def a_grpc_world(home: Path, *options: str, **given: str) -> Iterator[GrpcWorld]
 
 
 def _say(work: LiveRun) -> str:
-    return f"{work.read('request.txt').decode()} {work.label.integrity}"
+    words = work.read("request.txt").decode()
+    _, waits, gate = words.partition(WHEN)
+    if waits:
+        until(Path(gate).exists)
+    return f"{words} {work.label.integrity}"
 
 
 def grpc_address(world: GrpcWorld) -> str:

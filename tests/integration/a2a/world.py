@@ -34,6 +34,7 @@ from batonpass.server.control_plane import ControlPlane
 from batonpass.server.listener import LedgerServer
 
 DAY = timedelta(days=1)
+WHEN = "Echo when there is "  # and the path of a file
 MAY = ("read:**", "call:*")
 PATIENCE = 60
 BINDINGS = ("JSONRPC", "HTTP+JSON")
