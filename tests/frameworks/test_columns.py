@@ -58,4 +58,4 @@ def test_a_missing_framework_is_said_in_a_sentence(package: str) -> None:
 
     failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
-    assert f"pip install 'batonpass[{package.replace('_', '-')}]'" in failed.stderr.splitlines()[-1]
+    assert f"pip install '.[{package.replace('_', '-')}]'" in failed.stderr.splitlines()[-1]

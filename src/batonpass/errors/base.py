@@ -41,7 +41,9 @@ class MissingExtraError(BatonpassError):
     code = "extra.missing"
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} need packages that are not installed; run: pip install 'batonpass[{extra}]'")
+        super().__init__(
+            f"{what} need packages that are not installed; run in your clone of Batonpass: pip install '.[{extra}]'"
+        )
         self.extra = extra
 
 

@@ -83,6 +83,7 @@ def _open_postgres(url: str, *, create: bool) -> LedgerStore:
         from batonpass.store.postgres.store import PostgresStore  # noqa: PLC0415 - the driver is an extra
     except ImportError:
         raise StoreUnavailableError(
-            "this ledger is on PostgreSQL, whose driver is not installed; run `pip install 'batonpass[postgres]'`",
+            "this ledger is on PostgreSQL, whose driver is not installed; run in your clone of Batonpass: "
+            "pip install '.[postgres]'",
         ) from None
     return PostgresStore(url, create=create)

@@ -169,8 +169,9 @@ def test_a_missing_extra_is_one_sentence_with_the_command() -> None:
     with pytest.raises(MissingExtraError) as missing:
         require_extra("no_such_package_here")
 
-    assert "native agents need packages that are not installed; run: pip install 'batonpass[agents]'" == str(
-        missing.value
+    assert (
+        "native agents need packages that are not installed; run in your clone of Batonpass: pip install '.[agents]'"
+        == str(missing.value)
     )
 
 
@@ -198,7 +199,10 @@ def test_without_the_extra_a_run_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60, capture_output=True, text=True)
 
-    assert "native agents need packages that are not installed; run: pip install 'batonpass[agents]'\n" == done.stdout
+    assert (
+        "native agents need packages that are not installed; run in your clone of Batonpass: pip install '.[agents]'\n"
+        == done.stdout
+    )
 
 
 def test_names_are_sorted_and_there() -> None:

@@ -54,7 +54,7 @@ def test_without_the_extra_the_way_to_it_is_said(tmp_path: Path, monkeypatch: py
 
     done = proxy("--url", "http://127.0.0.1:1/mcp")
 
-    assert (1, True) == (done.exit_code, "pip install 'batonpass[mcp]'" in done.stderr)
+    assert (1, True) == (done.exit_code, "pip install '.[mcp]'" in done.stderr)
 
 
 @pytest.mark.parametrize(

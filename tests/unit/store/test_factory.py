@@ -113,7 +113,7 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
-    with pytest.raises(StoreUnavailableError, match=r"pip install 'batonpass\[postgres\]'"):
+    with pytest.raises(StoreUnavailableError, match=r"pip install '\.\[postgres\]'"):
         open_store("postgresql://localhost/ledger")
 
 

@@ -15,7 +15,7 @@ def _versions(module: str = "msgspec") -> FrameworkVersions:
 @pytest.mark.parametrize("module", ["no_such_module", "no_such_package.inside"])
 def test_a_framework_that_is_not_there_is_said_in_a_sentence(module: str) -> None:
     """With the command that installs it, also if not even the package around it is there."""
-    with pytest.raises(MissingExtraError, match=r"pip install 'batonpass\[some-framework\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[some-framework\]'"):
         _versions(module).require()
 
 
