@@ -10,7 +10,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffInitiated, Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from bench.effort import Effort
 from bench.table import Figure, Goal, Note, Row, Unit
 

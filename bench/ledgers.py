@@ -28,7 +28,7 @@ from batonpass.signing.keyring import Keyring
 from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe, a_scribe
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from bench.measure import Act
 
 TOOL: Final = "write_file"

@@ -14,7 +14,7 @@ from nacl.signing import SigningKey
 
 from batonpass.audit.verification.verify import verify_ledger
 from batonpass.store.port import LedgerStore, ReceiptQuery
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 from bench.effort import Effort
 from bench.ledgers import fill, sqlite_ledger
 from bench.measure import Samples

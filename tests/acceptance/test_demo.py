@@ -20,7 +20,7 @@ from batonpass.errors import VerificationError
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.tool_bodies import ToolRequested
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.cli.shell import PROGRAM, batonpass_in, on_terminal, run_example, surroundings
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "quarterly_analysis.py"

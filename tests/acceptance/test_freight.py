@@ -19,7 +19,7 @@ from batonpass.model.base.ids import AgentId, StreamId
 from batonpass.model.bodies.body import HandoffAccepted, HandoffInitiated, Kind, Part, RunRecorded, ToolRequested
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in, run_example
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "freight.py"

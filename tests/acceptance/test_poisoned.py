@@ -15,7 +15,7 @@ from batonpass.demo.poisoned_page import Bank, Poisoned, play_poisoned
 from batonpass.errors import VerificationError
 from batonpass.model.bodies.body import ToolHeld
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in
 
 EXAMPLE: Final = cast("Poisoned", load_example("poisoned.py"))

@@ -18,7 +18,7 @@ from batonpass.model.baton.items import OpenQuestion, WorkItem
 from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 ANA: Final = "user:ana"
 

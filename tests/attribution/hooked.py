@@ -23,7 +23,7 @@ from batonpass.model.bodies.body import ToolRequested
 from batonpass.records.source import read_source
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.attribution.repository import ENVIRONMENT
 
 SESSION = "11111111-2222-4333-8444-555555555555"

@@ -17,7 +17,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.claude_code.story import AFTER, CHANGES, DEEPER, FIX, HALF_EVEN, NEGATIVE, NOTES, OTHERWISE, SLOWLY, Played
 from tests.integration.cli.shell import batonpass_in
 

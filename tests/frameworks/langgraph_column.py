@@ -55,7 +55,7 @@ from batonpass.model.bodies.body import (
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.doors import PERSON as DOOR_PERSON
 from batonpass.testing.doors.stage import HELPERS
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.doors.tools import tools_on
 from tests.frameworks.asked_model import OpenedFramework
 from tests.frameworks.faults import FaultConformance

@@ -32,7 +32,7 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 PERSON: Final = "user:ana"
 WORDS: Final = "Make the invoice round half-even"

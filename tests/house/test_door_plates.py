@@ -61,6 +61,17 @@ PLACES: Final = {
     "where is noticed that a date in a task does not exist?": "guard/baton/prose/dates.py",
     "where is a token of an HTTP client looked up?": "server/access.py",
     "where is the same request over HTTP answered twice, and done once?": "server/idempotency.py",
+    "where is it checked that a child's grant is no wider than its parent's?": "guard/grants/narrower_terms.py",
+    "where does a worker lose its claim, on SQLite?": "store/sqlite/leases.py",
+    "where are the appends of many threads put into one commit?": "store/sqlite/group_commit.py",
+    "where is a prompt injection looked for in a text?": "scan/pattern_scanner.py",
+    "where is a receipt turned into the bytes that are signed?": "wire/receipt_codec.py",
+    "where are lines blamed that only git notes explain?": "accounts/blame/note_blame.py",
+    "where is it noticed that agents go in circles?": "review/kinds/repetition.py",
+    "where is the exception of a tool turned into a code and words?": "handoff/runtime/faults.py",
+    "where does `batonpass why` get its answer from?": "accounts/why/why.py",
+    "where is a baton rendered as text for the model that receives it?": "briefing/render.py",
+    "where does the verifier check a seal?": "audit/verification/seal_check.py",
 }
 
 # They end in -ing, and are nouns.

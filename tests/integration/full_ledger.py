@@ -15,7 +15,7 @@ from batonpass.testing.conformance.offers import LONG_AGO, offered
 from batonpass.testing.conformance.remarks import ONE, OTHER, left
 from batonpass.testing.conformance.support import a_second_relay
 from batonpass.testing.conformance.touched_paths import a_change, a_changing_call, changed
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 RECEIPTS = 100
 

@@ -18,7 +18,7 @@ from batonpass.ledger.seals import Sealing
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import a_scribe, a_small_tree
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.full_ledger import RECEIPTS, TABLES, record_everything
 from tests.integration.sqlite.tails import settle
 from tests.seeds import SEEDS

@@ -12,7 +12,7 @@ from batonpass.model.bodies.handoff_bodies import HandoffInitiated
 from batonpass.model.bodies.run_bodies import RunRecorded, RunStarted
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 WISHES: Final = 60
 SPEAKS: Final = f"""

@@ -3,7 +3,7 @@
 from batonpass.model.bodies.body import Body, ToolCompleted, ToolFailed, ToolRequested
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def bodies_in(relay: Relay) -> list[Body]:

@@ -27,7 +27,7 @@ from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.builders import ANA
 from batonpass.testing.plain_acts import plainly
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.model.examples import EDITOR, an_id
 
 

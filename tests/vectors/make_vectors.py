@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from batonpass.model.bodies.body import Kind
-from batonpass.wire.codec import encode_envelope
+from batonpass.wire.receipt_codec import encode_envelope
 from batonpass.wire.versions import PREDICATE_TYPE
 from tests.unit.model.examples import WORDS
 from tests.unit.wire.signed import RELAY, cosigner_of, receipt_of, sign

@@ -23,8 +23,8 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import read_call
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import decode_report
+from batonpass.wire.receipt_codec import decode_receipt
 
 _SAID: Final = (QUESTION, ANSWER, "reason", "message", "intent")
 

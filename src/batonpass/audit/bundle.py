@@ -21,7 +21,7 @@ from batonpass.model.ledger.receipt import SignedReceipt, StoredReceipt
 from batonpass.model.ledger.stream import StreamKind
 from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery
 from batonpass.wire.canonical import encode_typed, read_base64, write_base64
-from batonpass.wire.codec import decode_envelope, decode_receipt, encode_envelope, refused
+from batonpass.wire.receipt_codec import decode_envelope, decode_receipt, encode_envelope, refused
 from batonpass.wire.versions import BUNDLE_TYPE
 
 _IMPORT_BATCH: Final = 500

@@ -17,7 +17,7 @@ from batonpass.model.base.ids import Digest, PublicKey
 from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.signing.ed25519 import is_signed
-from batonpass.wire.codec import decode_envelope, signing_bytes
+from batonpass.wire.receipt_codec import decode_envelope, signing_bytes
 
 
 class ProvenReceipt(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from batonpass.model.baton.session import Stop, root_of, session_of
 from batonpass.model.bodies.body import Body, RunStarted, SessionResumed
 from batonpass.model.ledger.run import Run
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def find_roots(view: LedgerView, session: SessionId) -> list[Run]:

@@ -36,7 +36,7 @@ from batonpass.records.receipt_shape import receipt_shape, signed_body
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import encode_envelope, known_kind
+from batonpass.wire.receipt_codec import encode_envelope, known_kind
 
 _LINES = 40
 

@@ -19,7 +19,7 @@ from batonpass.model.base.kinds import Kind
 from batonpass.model.ledger.content import content_digest
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
+from batonpass.wire.receipt_codec import decode_receipt, encode_receipt, signing_bytes
 from batonpass.wire.versions import RULING_TYPE
 
 # What the relay itself notices while it does any act: taint that reached the run, and that something was not recorded.

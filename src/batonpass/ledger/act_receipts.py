@@ -50,7 +50,7 @@ from batonpass.model.ledger.key import RunKeys, Signer
 from batonpass.model.ledger.receipt import SIGNED_BY_RUN, SignedReceipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.store.port import LedgerStore
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 # If a run writes between our read and our write, it made progress. This many times in a row is a fault.
 _TRIES: Final = 64

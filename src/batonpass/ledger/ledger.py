@@ -27,7 +27,7 @@ from batonpass.model.ledger.stream import Mark, Stream
 from batonpass.signing.keys_elsewhere import ElsewhereSigner
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
+from batonpass.wire.receipt_codec import decode_receipt, encode_receipt, signing_bytes
 
 # If another process writes first, somebody made progress. This many times in a row is a fault, not a race.
 _TRIES: Final = 64

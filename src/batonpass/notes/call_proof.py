@@ -48,7 +48,7 @@ from batonpass.signing.ed25519 import is_signed
 from batonpass.signing.ruling_proof import find_objection
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import encode_typed, read_base64, write_base64
-from batonpass.wire.codec import encode_envelope, signing_bytes
+from batonpass.wire.receipt_codec import encode_envelope, signing_bytes
 from batonpass.wire.ruling import encode_ruling
 
 _VERDICTS: Final = (VerificationPassed, VerificationFailed, VerificationRepeated)

@@ -25,7 +25,7 @@ from batonpass.notes.note_store import NoteRepository
 from batonpass.signing.approver_key import find_approvers_home
 from batonpass.signing.ed25519 import is_signed, require_strong
 from batonpass.signing.ruling_proof import require_usable
-from batonpass.wire.codec import decode_envelope, signing_bytes
+from batonpass.wire.receipt_codec import decode_envelope, signing_bytes
 
 KEYS_FILE: Final = "batonpass-keys.toml"
 _OWN_FILE: Final = "keys.toml"

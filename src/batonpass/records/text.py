@@ -13,7 +13,7 @@ from batonpass.model.base.ids import ContentId, StreamId
 from batonpass.model.ledger.content import ContentRef, Place, StoredContent
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _WORDS: Final = 60
 _CHUNK: Final = 500

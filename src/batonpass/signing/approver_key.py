@@ -29,7 +29,7 @@ from batonpass.model.ledger.ruling import Ruling
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyfile import read_private, write_private
 from batonpass.signing.ruling_proof import find_objection
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 from batonpass.wire.ruling import encode_ruling
 
 SHORTEST_PASSPHRASE: Final = 8

@@ -17,7 +17,7 @@ from batonpass.model.base.passkey import Passkey, PasskeyAlgorithm, find_passkey
 from batonpass.model.bodies.body import PasskeyAnswer
 from batonpass.signing import p256, rs256
 from batonpass.signing.ed25519 import is_signed, require_strong
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 
 _IS_SIGNED: Final = {
     PasskeyAlgorithm.ES256: p256.is_signed,

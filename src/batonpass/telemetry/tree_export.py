@@ -16,7 +16,7 @@ from batonpass.telemetry.provenance import provenance_of
 from batonpass.telemetry.span_record import SpanRecord
 from batonpass.telemetry.span_source import SpanSource
 from batonpass.telemetry.trace_place import traceparent_of
-from batonpass.wire.codec import encode_envelope
+from batonpass.wire.receipt_codec import encode_envelope
 
 
 def export_tree(store: LedgerStore, run: RunId, form: ExportFormat, *, words: bool = False) -> Iterator[str]:

@@ -19,7 +19,7 @@ from batonpass.model.grants.limits import Limits
 from batonpass.model.grants.scope import Scope
 from batonpass.model.grants.scope_text import read_limits, read_scope
 from batonpass.wire.canonical import encode_typed
-from batonpass.wire.codec import refused
+from batonpass.wire.receipt_codec import refused
 
 PAYLOAD_TYPE: Final = "application/vnd.batonpass.grant+json"
 

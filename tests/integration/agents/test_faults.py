@@ -7,7 +7,7 @@ import pytest
 
 from batonpass.agents import ToolRegistry
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.agents.messages_api import (
     Asked,
     Cut,

@@ -8,7 +8,7 @@ import pytest
 from batonpass.model.base.label import SourceType
 from batonpass.model.bodies.body import HandoffCompleted, HandoffContextSanitized, HandoffInitiated, Kind, Sanitising
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.agents.messages_api import Asked, MessagesApi, Said, Text, Use, serving
 from tests.integration.agents.support import House, run_async
 

@@ -17,7 +17,7 @@ from batonpass.adapters.coders.spool import find_spooled
 from batonpass.model.bodies.body import RunGap, ToolCompleted, ToolDenied, ToolRequested
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.cli.shell import PATIENCE, surroundings
 
 SESSION: Final = "0198e1f2-0000-7000-8000-000000000001"

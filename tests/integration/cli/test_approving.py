@@ -19,7 +19,7 @@ from batonpass.model.bodies.body import Body
 from batonpass.relay import Relay, recording_of
 from batonpass.signing.approver_key import Cost, make_approver
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in
 from tests.integration.cli.terminal import Terminal
 

@@ -23,7 +23,7 @@ from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe
 from batonpass.testing.builders import ANA
 from batonpass.testing.conformance.support import NOW, an_entry, head_of
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.postgres.support import (
     database_of,
     digests_in,

@@ -24,7 +24,7 @@ from batonpass.store.postgres import claim_brief
 from batonpass.store.postgres.leases import claiming
 from batonpass.store.postgres.prepared_statements import Channel
 from batonpass.store.postgres.store import PostgresStore
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 

@@ -10,7 +10,7 @@ from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_small_tree
 from batonpass.testing.conformance.support import all_receipts, an_entry, head_of
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 

@@ -15,7 +15,7 @@ from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.agents.house import House, noting, run_async
 
 ANA = "user:ana"

@@ -5,7 +5,7 @@ from typing import Any
 
 from batonpass.accounts.handoff.reasoning import Reasoning, read_reasoning
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.agents.house import House
 
 THOUGHT = "Billing knows the invoices; I do not."

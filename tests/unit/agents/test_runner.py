@@ -25,7 +25,7 @@ from batonpass.model.ledger.rollup import RolledQuery
 from batonpass.records.text import read_texts
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.agents.house import House, run_async
 from tests.unit.aio.test_cancellation import Gate, cancelled_at_the_gate
 

@@ -10,7 +10,7 @@ from batonpass.model.bodies.body import ToolFailed
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 PATIENCE = 20.0
 

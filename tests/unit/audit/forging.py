@@ -22,7 +22,7 @@ from batonpass.testing import FrozenClock
 from batonpass.testing.builders import Scribe, a_scribe
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import PlainRecording
-from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
+from batonpass.wire.receipt_codec import decode_receipt, encode_receipt, signing_bytes
 
 if TYPE_CHECKING:
     from batonpass.ledger.position import Working

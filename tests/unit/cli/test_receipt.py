@@ -12,7 +12,7 @@ from batonpass.ledger.seal_proof import parse_proof, verify_proof
 from batonpass.model.base.ids import AgentId
 from batonpass.relay import recording_of
 from batonpass.testing.plain_acts import plainly
-from batonpass.wire.codec import decode_envelope
+from batonpass.wire.receipt_codec import decode_envelope
 from tests.unit.cli.desk import ANA, Desk
 
 

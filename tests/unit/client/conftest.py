@@ -105,7 +105,7 @@ class Place:
     def kinds(self) -> list[str]:
         """Return the kinds of all receipts about runs, in order."""
         from batonpass.store.port import ReceiptQuery  # noqa: PLC0415
-        from batonpass.wire.codec import decode_receipt  # noqa: PLC0415
+        from batonpass.wire.receipt_codec import decode_receipt  # noqa: PLC0415
 
         with self.relay.store.view() as view:
             found = [decode_receipt(one.payload).kind for one in view.find_receipts(ReceiptQuery())]

@@ -16,7 +16,7 @@ from batonpass.model.bodies.body import Outcome, RunClosed
 from batonpass.model.ledger.content import content_digest
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.signing.ed25519 import Ed25519Signer
-from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
+from batonpass.wire.receipt_codec import decode_receipt, encode_receipt, signing_bytes
 from tests.unit.client.conftest import ANA, Place
 
 Told = dict[str, Any]

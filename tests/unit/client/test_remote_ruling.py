@@ -18,7 +18,7 @@ from batonpass.model.bodies.body import HandoffApproved
 from batonpass.signing.approver_key import Approver, Cost, find_approvers_home, make_approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from batonpass.wire.versions import RULING_TYPE
 from tests.unit.client.conftest import ANA, Place
 

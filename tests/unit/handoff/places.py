@@ -23,7 +23,7 @@ from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay, desk_of
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 ANA: Final = "user:ana"
 LONG: Final = timedelta(minutes=10)

@@ -6,7 +6,7 @@ from batonpass.model.bodies.body import ChildHead
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import Scribe
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.model.examples import EDITOR
 
 

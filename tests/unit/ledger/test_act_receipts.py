@@ -40,7 +40,7 @@ from batonpass.testing import FrozenClock
 from batonpass.testing.builders import ANA, a_scribe
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import PlainRecording
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.ledger.reading import head_of, last_in, receipts_in, state_of, words_of
 from tests.unit.ledger.stores import RacingStore, two_processes
 from tests.unit.model.examples import EDITOR, SESSION, an_id

@@ -18,7 +18,7 @@ from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing import FrozenClock
 from batonpass.testing.builders import ANA, Scribe, a_scribe
 from batonpass.testing.clock import NOON
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.ledger.stores import two_processes
 from tests.unit.model.examples import EDITOR
 

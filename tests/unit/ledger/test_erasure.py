@@ -15,7 +15,7 @@ from batonpass.model.ledger.content import Place
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 SECRET = "the-words-that-must-go"
 

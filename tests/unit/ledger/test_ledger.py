@@ -31,7 +31,7 @@ from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
 from batonpass.testing.clock import NOON
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.ledger.stores import RacingStore, two_processes
 from tests.unit.model.examples import EDITOR
 

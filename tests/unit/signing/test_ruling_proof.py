@@ -21,7 +21,7 @@ from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.p256 import read_der
 from batonpass.signing.rs256 import EXPONENT
 from batonpass.signing.ruling_proof import challenge_of, find_objection, is_site_of, require_usable
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 from tests.unit.handoff.authenticator import ORIGIN, PRESENT, SITE, VERIFIED, Authenticator, base64url
 
 RULING = b'{"a ruling": 1}'

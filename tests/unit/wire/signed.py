@@ -17,7 +17,7 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Receipt, SignedReceipt
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import encode_receipt, signing_bytes
+from batonpass.wire.receipt_codec import encode_receipt, signing_bytes
 from tests.unit.model.examples import BODIES, a_receipt
 
 ROOT: Final = Ed25519Signer(b"r" * 32)

@@ -17,7 +17,7 @@ from securesystemslib.signer import Key, SSlibKey  # type: ignore[attr-defined]
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies.body import Kind
 from batonpass.signing.ed25519 import Ed25519Signer
-from batonpass.wire.codec import PAYLOAD_TYPE, decode_envelope, encode_envelope, signing_bytes
+from batonpass.wire.receipt_codec import PAYLOAD_TYPE, decode_envelope, encode_envelope, signing_bytes
 from tests.unit.wire.signed import NEXT, RELAY, ROOT, RUN, cosigner_of, receipt_of, sign
 
 Edit = Callable[[dict[str, Any]], object]

@@ -11,7 +11,7 @@ import nacl.signing
 import pytest
 
 from batonpass.model.bodies.body import Kind
-from batonpass.wire.codec import decode_envelope, decode_receipt, encode_receipt
+from batonpass.wire.receipt_codec import decode_envelope, decode_receipt, encode_receipt
 from batonpass.wire.versions import PREDICATE_TYPE
 
 VECTORS = Path(__file__).parents[2] / "vectors"

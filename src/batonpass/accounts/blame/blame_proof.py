@@ -37,7 +37,7 @@ from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, Receipt, StoredReceip
 from batonpass.records.text import read_receipt
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 
 
 class Witness:

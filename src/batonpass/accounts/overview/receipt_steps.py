@@ -13,7 +13,7 @@ from batonpass.records.text import read_receipt
 from batonpass.signing.libsodium import is_signed
 from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 
 
 class StepOutcome(StrEnum):

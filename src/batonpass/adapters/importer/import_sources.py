@@ -19,7 +19,7 @@ from batonpass.model.ledger.content import StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import CallOutcome, call_asked
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 INFERRED_CALL: Final = "inferred-"  # begins the name of a call whose agent gave it none

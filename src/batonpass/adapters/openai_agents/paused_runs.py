@@ -20,7 +20,7 @@ from batonpass.model.bodies.body import CheckpointSaved
 from batonpass.model.ledger import run as ledger_run
 from batonpass.model.ledger.run import Run
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 PAUSED: Final = "paused"  # in a checkpoint: the calls that wait
 RUNS: Final = "runs"  # in a checkpoint: the runs that have the conversation, the root first

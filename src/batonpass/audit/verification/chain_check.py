@@ -53,7 +53,7 @@ from batonpass.model.ledger.ruling import Decided
 from batonpass.model.ledger.stream import Stream, StreamKind, kind_of
 from batonpass.store.fold import Derived
 from batonpass.store.port import LedgerInfo
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _NAMING_A_KEY: Final = (RunStarted, HandoffAccepted, RunRekeyed)
 _CALLS: Final = (ToolRequested, ToolCompleted, ToolFailed)

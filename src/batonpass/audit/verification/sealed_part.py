@@ -28,8 +28,8 @@ from batonpass.model.bodies.body import SessionResumed, ToolCached
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.stream import StreamKind, kind_of
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.outline import Outline, outline_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 class Passed(Struct, frozen=True):

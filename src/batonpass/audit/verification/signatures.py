@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from batonpass.errors import SignatureError
 from batonpass.signing.ed25519 import is_signed
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -46,8 +46,8 @@ from batonpass.model.ledger.run import Handoff, RunState
 from batonpass.model.ledger.stream import Stream
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery, Touched
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.outline import OutlinedContent
+from batonpass.wire.receipt_codec import decode_receipt
 
 _CHUNK: Final = 1_000
 _CHANGING: Final = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})

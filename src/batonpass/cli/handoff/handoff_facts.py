@@ -22,8 +22,8 @@ from batonpass.records.shape import (
     text_shape,
 )
 from batonpass.records.text import Text
-from batonpass.wire.codec import told_in_full
 from batonpass.wire.documents import to_document
+from batonpass.wire.receipt_codec import told_in_full
 
 
 def account_facts(account: Account) -> dict[str, object]:

@@ -26,7 +26,7 @@ from batonpass.model.base.ids import HANDOFF, RUN, HandoffId, RunId
 from batonpass.model.base.visible import visible
 from batonpass.records.shape import call_shape, exact, run_shape
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import told_in_full
+from batonpass.wire.receipt_codec import told_in_full
 
 _LEAST: Final = 12  # columns that a shortened part keeps
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}

@@ -36,7 +36,7 @@ from batonpass.records.hold import find_backers, find_held_receipt, find_hold, g
 from batonpass.records.lineage import find_ancestors
 from batonpass.records.text import Text, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _GATES: Final = {
     Gate.NONE: "anybody may approve it",

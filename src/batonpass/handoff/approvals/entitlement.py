@@ -18,7 +18,7 @@ from batonpass.model.policy.policy_rules import Policy
 from batonpass.records.hold import find_held_receipt
 from batonpass.records.text import read_texts
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from batonpass.wire.token import decode_part
 
 

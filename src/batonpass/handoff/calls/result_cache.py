@@ -17,7 +17,7 @@ from batonpass.model.base.ids import CallId, Digest, ReceiptId, RunId, new_call_
 from batonpass.model.bodies.body import ToolCached, ToolCompleted
 from batonpass.model.ledger.run import Cached
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 class FreshResult(Struct, frozen=True, kw_only=True):

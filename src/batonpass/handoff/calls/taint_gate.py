@@ -24,8 +24,8 @@ from batonpass.model.baton.items import Artifact
 from batonpass.model.bodies.body import HandoffEndorsed, Kind
 from batonpass.model.grants.permit import Permit
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON
+from batonpass.wire.receipt_codec import decode_receipt
 
 _DECODER: Final[Decoder[Any]] = Decoder()
 

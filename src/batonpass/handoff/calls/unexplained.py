@@ -26,7 +26,7 @@ from batonpass.model.ledger.content import Content
 from batonpass.records.call import outcome_in
 from batonpass.records.unexplained import LISTED, Unexplained, read_unexplained
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 if TYPE_CHECKING:
     from batonpass.attribution.worktree.tree_difference import Difference

@@ -16,7 +16,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import RunState
 from batonpass.records.call import outcome_in
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 GOES_ON: Final = "command.goes-on"
 HISTORY: Final = "history"  # the last commit when it returned; empty if there was none

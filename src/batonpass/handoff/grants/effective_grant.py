@@ -24,7 +24,7 @@ from batonpass.model.grants.permit import Permit
 from batonpass.model.grants.scope import Scope
 from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 if TYPE_CHECKING:
     from batonpass.credentials import Redactor

@@ -23,7 +23,7 @@ from batonpass.model.base.ids import (
 from batonpass.model.bodies.body import GrantRevoked, Kind
 from batonpass.model.ledger.key import KeyRole, KeyStatus, Signer
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from batonpass.wire.token import encode_revocations
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from batonpass.model.policy.policy_rules import Policy
 from batonpass.records.hold import find_backers, find_held_receipt
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _RULINGS: Final = (
     Kind.HANDOFF_BACKED,

@@ -9,7 +9,7 @@ from batonpass.model.base.ids import AgentId, StreamId
 from batonpass.model.bodies.body import RunStarted
 from batonpass.model.ledger.run import Run
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def read_lineage(view: LedgerView, run: Run) -> Lineage:

@@ -6,7 +6,7 @@ from datetime import datetime
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import StreamId
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def later(one: datetime, *others: datetime | None) -> datetime:

@@ -33,8 +33,8 @@ from batonpass.records.fate import read_fates
 from batonpass.records.revision import travelling
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import decode_brief, decode_item, decode_policy, decode_report, decode_work, is_report
+from batonpass.wire.receipt_codec import decode_receipt
 
 GONE: Final = "(erased)"
 

@@ -34,8 +34,8 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.grant_statements import signing_bytes
+from batonpass.wire.receipt_codec import decode_receipt
 from batonpass.wire.token import decode_part
 
 STATEMENT: Final = "application/vnd.batonpass.grant"

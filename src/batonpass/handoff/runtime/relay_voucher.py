@@ -20,8 +20,8 @@ from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.grant_statements import signing_bytes
+from batonpass.wire.receipt_codec import decode_receipt
 from batonpass.wire.token import decode_part, encode_part
 
 ENROLMENT: Final = "enrolment"

@@ -14,7 +14,7 @@ from batonpass.clock import Clock
 from batonpass.model.base.ids import Digest, RunId, StreamId
 from batonpass.model.ledger.content import Content, new_content
 from batonpass.store.port import LedgerStore, LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 SECRET: Final = "secret"  # noqa: S105 - the name of a content
 SESSION_SECRET: Final = "session-secret"  # noqa: S105 - the name of a content

@@ -21,7 +21,7 @@ from batonpass.model.base.label import SourceType
 from batonpass.model.baton.items import Artifact, Item, label_of
 from batonpass.model.bodies.body import Kind, RunRecorded
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 MEMORY: Final = "memory"
 _FILES: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})

@@ -24,7 +24,7 @@ from batonpass.model.grants.scope import Scope
 from batonpass.model.ledger.run import Run
 from batonpass.records.hold import find_decision
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 # By tool and recorded arguments: who denied the call.
 Denied: TypeAlias = Mapping[tuple[str, bytes], PrincipalId]

@@ -43,7 +43,7 @@ from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.run import RunState
 from batonpass.records.call import read_calls
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:

@@ -35,8 +35,8 @@ from batonpass.model.bodies.body import Carried, ChildHead, SessionResumed, Sess
 from batonpass.model.ledger.receipt_taint import is_made_of_outside
 from batonpass.records.remarks.pruned import find_pruned, key_of
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import encode_item
+from batonpass.wire.receipt_codec import decode_receipt
 
 if TYPE_CHECKING:
     from batonpass.handoff.runtime.desk import Desk

@@ -21,7 +21,7 @@ from batonpass.model.bodies.body import RunStarted
 from batonpass.model.grants.grant import Grant
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _LATEST: Final = 64
 

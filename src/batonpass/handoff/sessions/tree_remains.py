@@ -56,8 +56,8 @@ from batonpass.records.handoff import is_unverified
 from batonpass.records.lineage import get_offer
 from batonpass.records.text import names_in
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON, decode_brief, decode_report
+from batonpass.wire.receipt_codec import decode_receipt
 
 IN_FLIGHT: Final = frozenset(
     {State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING},

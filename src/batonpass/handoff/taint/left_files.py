@@ -30,7 +30,7 @@ from batonpass.model.bodies.body import FileEndorsed
 from batonpass.model.ledger.remark import RemarkKind
 from batonpass.records.call import Ended, outcome_in
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 _LARGEST_FILE: Final = 16 * 1024 * 1024  # a larger file is recognised only by its path
 _MOST_WRITERS: Final = 16  # of the same bytes; each may have had other sources

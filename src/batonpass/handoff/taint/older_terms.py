@@ -15,8 +15,8 @@ from batonpass.model.grants.scope_text import read_permit
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import offered_taint
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import decode_brief
+from batonpass.wire.receipt_codec import decode_receipt
 from batonpass.wire.token import decode_part
 
 _DEEPEST: Final = 100

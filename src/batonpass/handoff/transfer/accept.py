@@ -66,7 +66,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def replayed(desk: Desk, handoff: HandoffId) -> Holding:

@@ -17,7 +17,7 @@ from batonpass.model.base.ids import StreamId
 from batonpass.model.bodies.body import Body, ChildHead, HandoffInitiated, HandoffLapsed, HandoffParked, Kind
 from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 RETRIES: Final = "service:retries"  # in whose name a handoff is tried again by itself
 

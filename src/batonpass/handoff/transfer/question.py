@@ -39,7 +39,7 @@ from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 ASKED_BY_HAND: Final = "asked"
 

@@ -33,8 +33,8 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.wait import ENDED, find_blocker
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import decode_work
+from batonpass.wire.receipt_codec import decode_receipt
 
 _NOBODY: Final = "user:nobody"
 EXTERNAL: Final = Label(SourceType.EXTERNAL)

@@ -15,7 +15,7 @@ from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe
 from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, an_entry, head_of
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 class Deriving(WithScribe):

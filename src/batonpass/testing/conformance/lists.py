@@ -13,7 +13,7 @@ from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.testing.builders import Scribe
 from batonpass.testing.conformance.leases import claimed, waiting
 from batonpass.testing.conformance.support import WithScribe
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 
 def handoffs(store: LedgerStore, *states: State, to: str | None = None) -> list[HandoffId]:

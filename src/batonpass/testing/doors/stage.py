@@ -27,7 +27,7 @@ from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import an_alarm
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write, WriteAll
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 PERSON: Final = "user:ana"
 LEAD: Final = "lead"

@@ -28,7 +28,7 @@ from batonpass.notes.note_store import LARGEST_NOTE, NoteKind, NoteRepository
 from batonpass.notes.trusted_keys import KEYS_FILE
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.wire.canonical import encode_typed, write_base64
-from batonpass.wire.codec import encode_receipt, signing_bytes
+from batonpass.wire.receipt_codec import encode_receipt, signing_bytes
 from tests.attribution.generator import File
 from tests.attribution.lines import HUMAN
 from tests.attribution.repository import ENVIRONMENT, git

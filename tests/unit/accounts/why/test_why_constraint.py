@@ -12,7 +12,7 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.baton.items import Constraint, OpenQuestion
 from batonpass.model.bodies.body import Kind
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.accounts.trees import ANA, Place, facts_of, find, lines_of, name_of, tried
 
 PLANNED: Final = Constraint("planned", key="threshold", operator="<=", value="3", binds_to="call:find.threshold")

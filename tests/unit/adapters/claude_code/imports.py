@@ -10,7 +10,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.adapters.claude_code.histories import History
 
 

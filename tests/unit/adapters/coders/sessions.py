@@ -16,7 +16,7 @@ from batonpass.model.ledger.content import StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 

@@ -15,7 +15,7 @@ from batonpass.adapters.importer.session_import import principal_of
 from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.adapters.claude_code.histories import SESSION, History
 from tests.unit.adapters.claude_code.imports import a_session, bring, receipts, runs, sources, words
 

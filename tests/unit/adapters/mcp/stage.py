@@ -17,7 +17,7 @@ from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.factory import open_store
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 ANAS = ProxyOrigin(by="user:ana")
 ASKABLE: dict[str, Any] = {"elicitation": {}}

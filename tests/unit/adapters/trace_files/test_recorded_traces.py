@@ -13,7 +13,7 @@ from batonpass.audit.grep import SearchPattern, find_matches
 from batonpass.model.base.content_names import SOURCE
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.adapters.trace_files.recorded_traces import CHECK, TRACES, RecordedTrace
 
 

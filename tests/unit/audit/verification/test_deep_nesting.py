@@ -14,9 +14,9 @@ from batonpass.errors import BatonpassError, EditedError, GrantMalformedError, I
 from batonpass.model.grants.grant import Terms
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import a_scribe, a_small_tree
-from batonpass.wire.codec import decode_envelope, decode_receipt
 from batonpass.wire.documents import decode_brief, decode_item, decode_report
 from batonpass.wire.grant_statements import decode_statement
+from batonpass.wire.receipt_codec import decode_envelope, decode_receipt
 from batonpass.wire.token import decode_part
 from tests.unit.cli.desk import record_in
 

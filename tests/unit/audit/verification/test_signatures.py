@@ -14,7 +14,7 @@ from batonpass.errors import ChainError, ContentMismatchError, SignatureError
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import a_scribe
-from batonpass.wire.codec import signing_bytes
+from batonpass.wire.receipt_codec import signing_bytes
 from tests.unit.audit.forging import Forger
 from tests.unit.audit.verification.test_rows import change
 from tests.unit.audit.verification.test_verify import flipped, spliced

@@ -23,7 +23,7 @@ from batonpass.model.bodies.body import HandoffFailed
 from batonpass.model.bodies.reasoning import ReasoningPlace
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.house.tree import document
 from tests.unit.handoff.scripts import a_lead, a_program, a_shell, answers_to, run_program
 

@@ -16,7 +16,7 @@ from batonpass.model.bodies.body import HandoffInitiated
 from batonpass.model.bodies.reasoning import ReasoningPlace, ReasoningPointer
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
-from batonpass.wire.codec import encode_receipt
+from batonpass.wire.receipt_codec import encode_receipt
 from tests.unit.agents.house import run_async
 from tests.unit.handoff.places import Places, fail, receipts, words
 

@@ -28,7 +28,7 @@ from batonpass.model.bodies.body import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
 from batonpass.model.ledger.content import Content
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 PROMPT: str = "prompt"
 

@@ -37,7 +37,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run, RunState
 from batonpass.records.call import CallOutcome, CallRecord, Ended, call_asked
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 SAID: Final = "said"
 STATEMENT: Final = f"{Part.INTENT}.1"

@@ -9,7 +9,7 @@ from batonpass.adapters.tool_kinds import Coder
 from batonpass.model.base.ids import AgentId, RunId, StreamId
 from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerView
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 
 REASON: Final = "not told"  # why a session ended, in the source of its last receipt
 _QUIET: Final = timedelta(minutes=10)

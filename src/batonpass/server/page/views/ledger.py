@@ -37,7 +37,7 @@ from batonpass.records.text import read_receipt, read_texts
 from batonpass.server.endpoint import ADMINS, AUDITORS
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import encode_envelope
+from batonpass.wire.receipt_codec import encode_envelope
 
 PAGE: Final = 50
 _WINDOW: Final = 400  # positions that are looked at together

@@ -14,7 +14,7 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import ToolHeld
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.adapters.coders.sessions import Session, receipts
 
 HOLDS = '[policy]\nenforce = true\n[[rules]]\nname = "careful"\non = "call"\ntool = "Bash"\ngate = "approve"\n'

@@ -12,7 +12,7 @@ from batonpass.adapters.claude_code.transcripts.delegation_message import find_m
 from batonpass.model.bodies.reasoning import ReasoningPlace
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.wire.receipt_codec import decode_receipt
 from tests.unit.adapters.coders.sessions import Session
 
 

@@ -24,7 +24,7 @@ from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import HandoffInitiated, Kind, UnknownBody
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import decode_receipt, encode_receipt, known_kind, signing_bytes, told_in_full
+from batonpass.wire.receipt_codec import decode_receipt, encode_receipt, known_kind, signing_bytes, told_in_full
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE
 from tests.unit.model.examples import BARE, BODIES, DIGEST, PARENT, REF, a_receipt, names_of
 from tests.unit.wire.oracle import written
