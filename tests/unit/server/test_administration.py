@@ -1,11 +1,14 @@
 """Findings, exports, tokens and webhooks over HTTP: who may, and what is on record afterwards."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.model.base.kinds import WebhookChange
+from batonpass.records.shape import Shape
 from batonpass.relay import Relay
 from tests.unit.server.conftest import ANA, House, a_house, raise_alarm
+from tests.unit.server.visitor import Visitor
 
 HOOK = "https://93.184.215.14/T000/hunter2?key=hunter2"
 
@@ -84,6 +87,47 @@ def test_an_alarm_is_listed_stops_handoffs_and_is_acknowledged_by_people(tmp_pat
             seen["acknowledged"]["by"],
             auditor.get("/v1/alarms").json["items"],
         )
+
+
+def settled_by_page(operator: Visitor, lists: str, settle: Callable[[Shape], tuple[str, Shape]]) -> list[Shape]:
+    """List something one by one, and settle each before the next is asked for. Return everything that was listed."""
+    found: list[Shape] = []
+    address = f"{lists}limit=1"
+    while address:
+        page = operator.get(address).json
+        found += page["items"]
+        for one in page["items"]:
+            path, said = settle(one)
+            assert 200 == operator.post(path, said).status
+        address = f"{lists}limit=1&after={page['next']}" if page["next"] else ""
+    return found
+
+
+def test_whoever_settles_page_by_page_leaves_nothing_out(house: House) -> None:
+    """The last one of a page is settled when the next page is asked for: that page begins behind it all the same."""
+    operator, lead = house.visitor("operator"), house.relay.start("Ship it", by=ANA)
+    for number, agent in enumerate(("analyst", "mailer", "editor")):
+        raise_alarm(house.relay, agent, 12 * str(number))
+        lead.hand_off("mailer", f"Mail letter {number}", hold=True)
+        lead.hand_off(agent, f"Mail parcel {number}", hold=True).approve(by=f"user:ben-{number}")
+    known = {one["finding"] for one in operator.get(f"/v1/findings?run={lead.id}").json["items"]}
+    reason: Shape = {"reason": "we know"}
+
+    alarms = settled_by_page(
+        operator, "/v1/alarms?", lambda one: (f"/v1/alarms/{one['alarm']}/acknowledgement", reason)
+    )
+    findings = settled_by_page(
+        operator,
+        f"/v1/findings?run={lead.id}&",
+        lambda one: (f"/v1/findings/{one['finding']}/acknowledgement", {**reason, "run": lead.id}),
+    )
+    approvals = settled_by_page(
+        operator, "/v1/approvals?", lambda one: (f"/v1/approvals/{one['id']}", {"approved": False, **reason})
+    )
+
+    assert ["editor", "mailer", "analyst"] == [one["agent"] for one in alarms]
+    assert (known, True) == ({one["finding"] for one in findings}, len(known) > 1)
+    assert 3 == len(approvals)
 
 
 def test_a_tree_is_exported_as_it_verifies_offline(house: House) -> None:

@@ -21,11 +21,19 @@ class AlarmsQuery(CursorQuery, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def list_alarms(asked: ApiRequest) -> Shape:
-    """Return the alarms that stand, or all that are on record."""
+    """Return the alarms that stand, or all that are on record, the latest first."""
     query: AlarmsQuery = asked.query
     with asked.looking() as (view, _):
-        found = [one for one in find_alarms(view) if query.all == "yes" or one.stands]
-    return paged(found, query.limit, shape=alarm_facts, cursor=lambda one: one.key, after=query.after)
+        # In an order that no acknowledgement changes: otherwise the next page would leave some out.
+        found = sorted(find_alarms(view), key=lambda one: one.receipt, reverse=True)
+    return paged(
+        found,
+        query.limit,
+        shape=alarm_facts,
+        cursor=lambda one: one.key,
+        after=query.after,
+        keeps=lambda one: query.all == "yes" or one.stands,
+    )
 
 
 ENDPOINTS: Final = (

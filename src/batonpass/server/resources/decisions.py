@@ -4,7 +4,7 @@ from typing import Final
 
 from batonpass.accounts.held_calls import WaitingCall, read_waiting_calls
 from batonpass.model.base.content_names import QUESTION
-from batonpass.model.base.ids import HandoffId, time_of
+from batonpass.model.base.ids import CALL, HandoffId, time_of
 from batonpass.model.base.kinds import Kind
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import Handoff
@@ -21,16 +21,27 @@ def list_approvals(asked: ApiRequest) -> Shape:
     """Return everything that waits for an approval, held handoffs first."""
     query: CursorQuery = asked.query
     with asked.looking() as (view, _):
-        waiting = [_held_handoff(view, one) for one in view.find_held()] + [
-            _held_call(one) for one in read_waiting_calls(view)
-        ]
-    return paged(
-        waiting,
-        query.limit,
-        shape=dict,
-        cursor=lambda one: str(one["id"]),
-        after=query.after,
-    )
+        waiting: list[Handoff | WaitingCall] = [*view.find_held(), *read_waiting_calls(view)]
+        # Whoever decides about one page and asks for the next has taken the cursor off the list.
+        rest = (one for one in waiting if query.after is None or _comes_after(_id(one), query.after))
+        return paged(
+            rest,
+            query.limit,
+            shape=lambda one: _held_handoff(view, one) if isinstance(one, Handoff) else _held_call(one),
+            cursor=_id,
+        )
+
+
+def _id(one: Handoff | WaitingCall) -> str:
+    return one.id if isinstance(one, Handoff) else one.held.id
+
+
+def _comes_after(given: str, cursor: str) -> bool:
+    """Return the order of the list: handoffs, the oldest first, and then calls, the latest first."""
+    is_call, was_call = (one.startswith(f"{CALL}_") for one in (given, cursor))
+    if is_call != was_call:
+        return is_call
+    return given < cursor if is_call else given > cursor
 
 
 def _held_handoff(view: LedgerView, handoff: Handoff) -> Shape:

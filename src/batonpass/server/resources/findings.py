@@ -74,9 +74,13 @@ def _since(given: str | None, now: datetime) -> datetime:
 
 
 def _all(review: Review) -> Iterator[tuple[Finding, Acknowledgement | None]]:
+    """Yield the findings of each tree, the worst first, in an order that no acknowledgement changes.
+
+    Otherwise somebody who acknowledges a page of them and asks for the next one would miss some.
+    """
     for root in review.roots:
-        yield from ((finding, None) for finding in root.findings)
-        yield from root.acknowledged
+        found = [*((finding, None) for finding in root.findings), *root.acknowledged]
+        yield from sorted(found, key=lambda one: (one[0].severity.rank, one[0].at, one[0].key))
 
 
 def _shape(finding: Finding, seen: Acknowledgement | None) -> Shape:

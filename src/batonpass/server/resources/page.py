@@ -33,10 +33,14 @@ def paged(
     shape: Callable[[Thing], object],
     cursor: Callable[[Thing], str],
     after: str | None = None,
+    keeps: Callable[[Thing], bool] | None = None,
 ) -> Shape:
-    """Return a part of a list. It reads one more than it returns, to know whether there is another part."""
+    """Return a part of a list. It reads one more than it returns, to know whether there is another part.
+
+    `keeps` tells which things are listed. The cursor is sought among all: it may be listed no more.
+    """
     rest = found if after is None else islice(dropwhile(lambda one: cursor(one) != after, found), 1, None)
-    things = list(islice(rest, limit + 1))
+    things = list(islice(rest if keeps is None else filter(keeps, rest), limit + 1))
     shown = things[:limit]
     return {
         "items": [shape(thing) for thing in shown],
