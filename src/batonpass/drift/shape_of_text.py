@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite, log2
+from sys import float_info
 from typing import Any, Final
 from zlib import crc32
 
@@ -14,6 +15,7 @@ _TELLING: Final = 500  # characters of an argument that tell its class
 _MOST_WORDS: Final = 400
 _DEEPEST: Final = 3
 _PER_OCTAVE: Final = 2
+_LAST_BIN: Final = float_info.max_exp * _PER_OCTAVE  # its upper end is more than a float can hold
 _CLASSES: Final = (
     ("empty", re.compile(r"\s*")),
     ("digits", re.compile(r"[\d.,:+ -]+")),
@@ -86,7 +88,10 @@ def shape_in_words(shape: str) -> str:
     number = int(size)
     if name.endswith("number"):
         sign = name.removesuffix("number")
-        low, high = (0.0 if not number else 2 ** ((number - 1) / _PER_OCTAVE)), 2 ** (number / _PER_OCTAVE)
-        return f"{sign}{low:.2g} to {sign}{high:.2g}"
+        # The largest float often means "no limit", and whole numbers in JSON may be larger still.
+        low = 0.0 if not number else 2 ** ((min(number, _LAST_BIN) - 1) / _PER_OCTAVE)
+        if number >= _LAST_BIN:
+            return f"{sign}{low:.2g} and beyond"
+        return f"{sign}{low:.2g} to {sign}{2 ** (number / _PER_OCTAVE):.2g}"
     unit = "items" if name == "list" else "characters"
     return f"{name} of {2 ** (number - 1)} to {2**number - 1} {unit}" if number else f"{name} of no {unit}"

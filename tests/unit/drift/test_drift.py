@@ -1,6 +1,7 @@
 """Drift: no alarm while nothing changes, and each change named in words and in alarm soon after."""
 
 import re
+import sys
 from datetime import timedelta
 from random import Random
 
@@ -83,6 +84,19 @@ def test_shapes_of_arguments_are_told_in_words() -> None:
         "true": "true",
         "number.odd": "number.odd",
     } == told
+
+
+@pytest.mark.parametrize("given", [sys.float_info.max, 10**400, -sys.float_info.max])
+def test_the_largest_numbers_are_told_too(given: float) -> None:
+    """Agents choose their arguments: the largest float, which often means "no limit", stops no report."""
+    shape = next(shapes_in({"x": given})).removeprefix("x=")
+    ours, theirs = (a_window(Random(seed)) for seed in (1, 2))
+    ours["param"], theirs["param"] = {"run.x=number.0": 60}, {f"run.x={shape}": 60}
+
+    (found,) = (one for one in find_changes(ours, theirs) if one.topic is ChangeTopic.ARGUMENTS)
+
+    assert "1.3e+308 and beyond" == shape_in_words(shape).removeprefix("-")
+    assert shape_in_words(shape) in found.sentence
 
 
 def test_side_by_side_names_only_what_is_frequent() -> None:
