@@ -70,11 +70,9 @@ from batonpass.telemetry.conventions import (
 from batonpass.telemetry.span_record import Fact, SpanEvent, SpanLink, SpanPlace, SpanRecord
 from batonpass.telemetry.trace_place import TracePlaces, caller_of
 from batonpass.telemetry.transfer_record import TransferRecord, is_acceptance, read_transfers, transfer_at_acceptance
-from batonpass.telemetry.work_memory import SpanWork, WorkMemory
+from batonpass.telemetry.work_memory import MOST_EVENTS, SpanWork, WorkMemory
 
-_MOST_EVENTS: Final = 128  # OpenTelemetry's own limit for a span
 _LONGEST_WORDS: Final = 8192
-_REMEMBERED: Final = 10_000
 # No other content is ever sent: among them are secrets that key the digests of a tree.
 _WORDS: Final[Mapping[str, str]] = {
     INTENT: f"{OURS}intent",
@@ -221,11 +219,12 @@ class SpanSource:
             began=begun.at,
             ended=max(begun.at, ended.at),
             facts=_with_error(facts, error),
-            events=tuple(map(_event, worked.said[:_MOST_EVENTS])),
-            dropped_events=max(0, len(worked.said) - _MOST_EVENTS),
+            events=tuple(map(_event, worked.said)),
+            dropped_events=worked.unsaid,
             links=tuple(links),
             error=error,
         )
+        self._memory.forget_work(run)
 
     def _root_parent(self, body: RunStarted, links: list[SpanLink]) -> tuple[SpanId | None, dict[str, Fact]]:
         if body.continues is not None:
@@ -329,8 +328,8 @@ class SpanSource:
             began=transfer.began.at,
             ended=max(transfer.began.at, ended.at),
             facts=_with_error(facts, error),
-            events=tuple(events[:_MOST_EVENTS]),
-            dropped_events=max(0, len(events) - _MOST_EVENTS),
+            events=tuple(events[:MOST_EVENTS]),
+            dropped_events=max(0, len(events) - MOST_EVENTS),
             links=tuple(links),
             error=error,
         )

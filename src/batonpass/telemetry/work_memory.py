@@ -24,6 +24,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.telemetry.transfer_record import TransferRecord, add_to_transfers, transfer_at_acceptance
 
 _REMEMBERED: Final = 10_000  # of each kind
+MOST_EVENTS: Final = 128  # of a span: OpenTelemetry's own limit
 _CALLS: Final = "tool."
 K = TypeVar("K")
 V = TypeVar("V")
@@ -37,6 +38,7 @@ class SpanWork(Struct, kw_only=True):
     tokens: int = 0
     cost: int = 0
     said: list[Receipt] = field(default_factory=list)  # between its first receipt and its end, but for calls
+    unsaid: int = 0  # more of these, which a span has no place for: a run may go on for months
     open: dict[CallId, Receipt] = field(default_factory=dict)  # calls that have no outcome yet
 
     def add(self, receipt: Receipt) -> None:
@@ -51,7 +53,10 @@ class SpanWork(Struct, kw_only=True):
             self.tokens += body.tokens
             self.cost += body.cost
         if receipt.seq > 1 and not receipt.kind.startswith(_CALLS):
-            self.said.append(receipt)
+            if len(self.said) < MOST_EVENTS:
+                self.said.append(receipt)
+            else:
+                self.unsaid += 1
 
 
 class WorkMemory(Struct, kw_only=True):
@@ -102,6 +107,10 @@ class WorkMemory(Struct, kw_only=True):
         work = self.work.get(run)
         until = last - 1 if ended.stream == StreamId(run) else last
         return work if work is not None and work.seq == until else None
+
+    def forget_work(self, run: RunId) -> None:
+        """Forget the work of a run whose span was made: nobody asks for it again."""
+        self.work.pop(run, None)
 
 
 def _keep(kept: dict[K, V], key: K, value: V) -> None:

@@ -18,6 +18,7 @@ from batonpass.telemetry import traced, work_memory
 from batonpass.telemetry.span_record import SpanRecord
 from batonpass.telemetry.span_source import SpanSource
 from batonpass.telemetry.trace_place import traceparent_of
+from batonpass.telemetry.work_memory import MOST_EVENTS, WorkMemory
 from batonpass.testing import FrozenClock
 from tests.unit.telemetry.told_trees import ANA, SECRET_WORDS, ToldTree
 
@@ -266,6 +267,33 @@ def test_a_short_memory_changes_no_span(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(work_memory, "_REMEMBERED", 1)
 
     assert spans == spans_of(relay)
+
+
+def test_a_memory_keeps_no_more_of_a_run_than_its_span_tells() -> None:
+    """A server runs for months: of a run that goes on it keeps some receipts, and none of its work after its end."""
+    with Relay.open("memory:") as relay:
+        run = relay.start("Count", by=ANA)
+        for _ in range(MOST_EVENTS + 1):
+            run.spend(tokens=1)
+        relay.store.sequence()
+        memory = WorkMemory()
+        with relay.store.view() as view:
+            source = SpanSource(view, memory=memory)
+            for stored in view.find_receipts(ReceiptQuery(first=1)):
+                assert [] == [*source.spans(stored)]
+            last = view.last_position()
+        kept = memory.work[run.id]
+        run.close()
+        relay.store.sequence()
+        with relay.store.view() as view:
+            source = SpanSource(view, memory=memory)
+            (span,) = [
+                one for stored in view.find_receipts(ReceiptQuery(first=last + 1)) for one in source.spans(stored)
+            ]
+
+        assert (MOST_EVENTS, 1) == (len(kept.said), kept.unsaid) == (len(span.events), span.dropped_events)
+        assert {} == memory.work
+        assert [span] == spans_of(relay, after=last)
 
 
 def test_a_receipt_that_was_left_out_is_read_from_the_ledger() -> None:
