@@ -20,7 +20,11 @@ _FOLDERS: Final = {
 _PLAIN: Final = re.compile(r"[\w][\w.-]{0,80}")  # the name comes from a model, and becomes part of a path
 _LARGEST: Final = 1 << 20
 _HEAD: Final = re.compile(r"\A---\r?\n(?P<head>.*?)^---[ \t]*\r?\n?", re.DOTALL | re.MULTILINE)
-_LINE: Final = re.compile(r"^(?P<name>model|tools):[ \t]*(?P<value>[^\r\n]*)", re.MULTILINE)
+# A value stands behind its name, or in the lines below it, which are indented or begin with a dash.
+_ENTRY: Final = re.compile(
+    r"^(?P<name>model|tools):[ \t]*(?P<value>[^\r\n]*)(?P<below>(?:\r?\n(?:[ \t#-][^\r\n]*)?)*)", re.MULTILINE
+)
+_AROUND: Final = " \t\r\n[]\"'"
 
 
 def find_makeup(coder: Coder, kind: str | None, project: Path) -> dict[str, Any] | None:
@@ -44,8 +48,17 @@ def _read(path: Path) -> str | None:
 
 def _parse(text: str) -> dict[str, Any]:
     head = _HEAD.match(text)
-    said = {} if head is None else {found["name"]: found["value"] for found in _LINE.finditer(head["head"])}
+    said = {} if head is None else {found["name"]: found for found in _ENTRY.finditer(head["head"])}
     listed = said.get("tools")  # without the line, it has all tools of its sender
-    tools = None if listed is None else [name.strip(" []\"'") for name in listed.split(",")]
     prompt = text if head is None else text[head.end() :]
-    return makeup(model=said.get("model", "").strip(" \"'"), prompt=prompt.strip(), tools=tools)
+    model = said["model"]["value"].strip(_AROUND) if "model" in said else None
+    return makeup(model=model, prompt=prompt.strip(), tools=None if listed is None else _tools(listed))
+
+
+def _tools(entry: re.Match[str]) -> list[str] | None:
+    """Return the tools of an entry; None if it names none, which is as if it were not there."""
+    written = (line.partition(" #")[0].strip() for line in f"{entry['value']}{entry['below']}".split("\n"))
+    lines = [line for line in written if line and line[0] != "#"]
+    # OpenCode writes `bash: false`, which stays as it is: which tools are left is not known here.
+    names = " ".join(lines).split(",") if entry["value"].strip() else [line.removeprefix("-") for line in lines]
+    return [name.strip(_AROUND) for name in names] if lines else None

@@ -152,6 +152,33 @@ def test_what_a_definition_does_not_say_is_left_out(text: str, expected: set[str
     assert expected == {*(find_makeup(Coder.CLAUDE_CODE, "editor", tmp_path) or ())}
 
 
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param("tools: Read, Write", ["Read", "Write"], id="in one line"),
+        pytest.param('tools: ["Read",\n  "Write"]', ["Read", "Write"], id="in brackets, over two lines"),
+        pytest.param(
+            "tools:\n  - Read\n  - Bash(git:*)  # only git\nmodel: opus", ["Bash(git:*)", "Read"], id="a list"
+        ),
+        pytest.param(
+            "tools:\r\n- 'Read'\r\n# - Bash\r\n\r\n- Write\r\nname: e\r",
+            ["Read", "Write"],
+            id="a list that is not indented",
+        ),
+        pytest.param("tools:\n  write: false", ["write: false"], id="a tool that is taken away"),
+        pytest.param("tools: []", [], id="no tools"),
+        pytest.param("tools:\nname: editor", None, id="nothing"),
+    ],
+)
+def test_tools_are_read_as_they_may_be_written(head: str, expected: list[str] | None, tmp_path: Path) -> None:
+    """A list below the word says the same as names behind it. A sub-agent with a list does not count as one without."""
+    (tmp_path / ".claude" / "agents").mkdir(parents=True)
+    defined = tmp_path / ".claude" / "agents" / "editor.md"
+    defined.write_text(f"---\n{head}\n---\nYou edit.", encoding="utf-8", newline="")
+
+    assert expected == (find_makeup(Coder.CLAUDE_CODE, "editor", tmp_path) or {}).get("tools")
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(["a1", "a2"])))
 @pytest.mark.parametrize("started", list(itertools.permutations(["a1", "a2"])))
 def test_two_of_one_type_are_not_swapped(
