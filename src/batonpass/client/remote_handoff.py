@@ -91,6 +91,7 @@ class RemoteHandoff(LiveHandoff):
     def accept(self, *, lease: Lease | None = None, config: Mapping[str, Any] | None = None) -> LiveRun:
         """Accept it: the offer is validated there, and the next attempt begins, with a key that is made here."""
         self._warn_if_repeated()
+        config = self._config if config is None else config
         signer = self._exchange.keys.new()
         act = accept_act(self._run, self.id, signer.public_key)
         said: dict[str, Any] = {} if lease is None else {"lease": {"holder": lease.holder, "token": lease.token}}

@@ -1,9 +1,15 @@
 """Runs whose ledger is elsewhere: what they do is judged and recorded there, and signed here."""
 
+import json
+
 import pytest
 
 from batonpass import Decision, tool
+from batonpass.adapters.own_loop import recorded_agent
 from batonpass.errors import GrantDeniedError
+from batonpass.model.base.content_names import CONFIG
+from batonpass.records.text import read_receipt, read_texts
+from batonpass.store.port import ReceiptQuery
 from batonpass.telemetry import traced
 from tests.unit.client.conftest import ANA, Place
 
@@ -65,3 +71,19 @@ def test_a_run_elsewhere_is_in_the_trace_of_its_program(place: Place) -> None:
 
     assert ("/v1/runs", caller, None) == (begun[0], begun[1].get("traceparent"), closed[1].get("traceparent"))
     assert caller.split("-")[1] == lead.traceparent().split("-")[1]
+
+
+def test_an_agent_elsewhere_says_its_parts(place: Place) -> None:
+    """Model and tools of a decorated function are recorded there as they are here."""
+
+    @recorded_agent("writer", may=["write:src/**"], model="m-1", tools=[write_file])
+    def write(task: str) -> str:
+        return task
+
+    with place.elsewhere().start("Write", by=ANA):
+        write("a letter")
+    with place.relay.store.view() as view:
+        accepted = [*view.find_receipts(ReceiptQuery(kind="handoff.accepted"))]
+        (config,) = (read_texts(view, read_receipt(one))[CONFIG].words for one in accepted)
+
+    assert {"model": "m-1", "tools": ["write_file"]} == json.loads(config or "")

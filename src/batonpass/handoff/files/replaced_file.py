@@ -52,10 +52,13 @@ def look_elsewhere(write: WholeWrite) -> LookedAt:
 
 def look_at(write: WholeWrite, place: str | None) -> LookedAt:
     """Read the file that a call would replace, if it is in the work tree around a directory."""
-    directory = os.path.realpath(os.getcwd() if place is None else place)  # noqa: PTH109 - a string, as its callers have
-    root = repository_above(directory) or directory
     coming = split_lines(write.text)
-    path = path_inside(write.path, directory, root)
+    try:
+        directory = os.path.realpath(os.getcwd() if place is None else place)  # noqa: PTH109 - a string, as its callers have
+    except OSError:  # somebody removed the working directory: the call is held all the same
+        return LookedAt(StandingFile(path=printable(write.path), found=Stand.UNREAD, comes=len(coming)))
+    root = repository_above(directory) or directory
+    path = None if _is_in_a_home(write.path) else path_inside(write.path, directory, root)
     if path is None:
         return LookedAt(StandingFile(path=printable(write.path), found=Stand.OUTSIDE, comes=len(coming)))
     name = printable(path.removeprefix(f"{root.rstrip('/')}/"))
@@ -82,6 +85,14 @@ def look_at(write: WholeWrite, place: str | None) -> LookedAt:
         ),
         data,
     )
+
+
+def _is_in_a_home(path: str) -> bool:
+    """Return whether a path begins with `~` and a tool may put a home in its place. Here it would be another file."""
+    try:
+        return path.startswith("~") and os.path.expanduser(path) != path  # noqa: PTH111 - of any text
+    except ValueError:
+        return True  # nobody has such a name
 
 
 def split_lines(text: str) -> list[str]:

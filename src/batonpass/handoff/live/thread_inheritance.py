@@ -9,6 +9,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import Any, Final, Generic, TypeVar
 
@@ -34,12 +35,14 @@ class ThreadInheritance(Generic[Value]):
         with self._lock:
             if self.is_decided:
                 return
-            # Only now: a program that works for no run does not load the pools of the standard library for us.
-            from concurrent.futures.thread import ThreadPoolExecutor  # noqa: PLC0415
-
             if not getattr(sys.flags, "thread_inherit_context", False):
                 self._wrap(threading.Thread, "start", self._start)
-            self._wrap(ThreadPoolExecutor, "submit", self._submit)
+            # Once the main thread has ended, Python refuses to load pools: nobody can have one then.
+            with suppress(RuntimeError):
+                # Only now: a program that works for no run does not load the pools of the standard library for us.
+                from concurrent.futures.thread import ThreadPoolExecutor  # noqa: PLC0415
+
+                self._wrap(ThreadPoolExecutor, "submit", self._submit)
             self.is_decided = True
 
     def stop(self) -> None:

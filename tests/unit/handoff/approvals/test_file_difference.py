@@ -125,6 +125,34 @@ def test_a_file_outside_is_not_read(work: Path) -> None:
     assert [(True, False)] * 2 == [("outside of the work tree" in one, "password" in one) for one in sheets]
 
 
+def test_a_file_in_somebody_s_home_is_no_new_file(work: Path) -> None:
+    """Tools put the home in the place of `~`; a name that only begins so is a name as any other."""
+    (work / "~$a.docx").write_text("old\n")
+    relay, run = a_run()
+    outside = "it is outside of the work tree, so what is there was not read; all of it goes"
+    lines = [difference(relay, hold(run, path, "x"))[0] for path in ("~/.profile", "~\0a/b", "~$a.docx")]
+
+    assert [
+        f"@ ~/.profile: {outside}",
+        f"@ ~\\x00a/b: {outside}",
+        "@ ~$a.docx: 2 lines go, 1 line comes",
+    ] == lines
+
+
+def test_a_call_is_held_even_if_the_working_directory_is_gone(work: Path) -> None:
+    """Then nobody knows which file is meant, and that stands on the sheet."""
+    (work / "gone").mkdir()
+    relay, run = a_run()
+    os.chdir(work / "gone")
+    (work / "gone").rmdir()
+    call = hold(run, "a.py", "one")
+    os.chdir(work)
+
+    first, *lines = difference(relay, call)
+    assert first.startswith("@ a.py: what is there could not be read")
+    assert ["+ one"] == lines
+
+
 def test_an_approval_is_for_the_file_that_was_shown(work: Path) -> None:
     """If somebody changes the file after the sheet was made, the approved call is held anew with the new difference."""
     (work / "a.py").write_text("old\n")

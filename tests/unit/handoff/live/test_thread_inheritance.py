@@ -402,6 +402,25 @@ def test_it_begins_with_the_first_run_and_can_be_switched_off(told: dict[str, st
     assert expected == done.stdout.strip()
 
 
+AFTER_THE_MAIN_THREAD = """
+import sys, threading
+from batonpass import Relay, current_run
+relay = Relay.open("memory:")
+def work():
+    threading.main_thread().join()
+    with relay.start("begin", by="user:ana") as lead:
+        print(current_run() is lead, "concurrent.futures.thread" in sys.modules)
+threading.Thread(target=work).start()
+"""
+
+
+def test_a_run_can_begin_after_the_main_thread_has_ended() -> None:
+    """Python loads no pools any more then, so there is none whose work could inherit a run."""
+    done = subprocess.run([sys.executable, "-c", AFTER_THE_MAIN_THREAD], capture_output=True, text=True, check=True)
+
+    assert ("True False", "") == (done.stdout.strip(), done.stderr)
+
+
 def test_a_runner_is_a_thread_s_run_too(relay: Relay) -> None:
     """What a registered agent starts works for the agent's run."""
     found: list[tuple[str, str]] = []
