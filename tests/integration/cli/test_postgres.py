@@ -1,10 +1,14 @@
 """The same commands on PostgreSQL, and when it is not there."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from batonpass.cli.nouns import cli
 from batonpass.relay import Relay, recording_of
+from batonpass.store.postgres.store import PostgresStore
 from tests.integration.cli.shell import batonpass_in
 from tests.unit.cli.desk import record_tree
 
@@ -42,11 +46,11 @@ def test_every_command_works_on_postgresql(tmp_path: Path, postgres_url: str) ->
     assert [] == [words for words, done in results.items() if "sesame" in done.stdout + done.stderr]
 
 
-def test_a_database_that_is_down_is_one_sentence(tmp_path: Path) -> None:
-    """Where nobody listens: one sentence without the password, and exit code 3."""
-    done = batonpass_in(
-        tmp_path, "--ledger", "postgresql://ana:sesame@127.0.0.1:9/none?connect_timeout=1", "run", "list"
-    )
+def test_a_database_that_is_down_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody listens: one sentence without the password, and exit code 3. It comes when patience ends."""
+    monkeypatch.setitem(PostgresStore.__init__.__kwdefaults__, "wait_for", timedelta(seconds=1))
+    words = ["--ledger", "postgresql://ana:sesame@127.0.0.1:9/none?connect_timeout=1", "run", "list"]
+    done = CliRunner().invoke(cli, words, prog_name="batonpass")
 
-    assert (3, "", 1) == (done.returncode, done.stdout, len(done.stderr.splitlines()))
+    assert (3, "", 1) == (done.exit_code, done.stdout, len(done.stderr.splitlines()))
     assert "sesame" not in done.stderr

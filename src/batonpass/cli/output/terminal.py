@@ -7,7 +7,9 @@ Text from a ledger may hold escape sequences that repaint a terminal, or marks t
 import os
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import click
@@ -93,7 +95,10 @@ def table(
 def width(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
     plain = click.unstyle(text)
-    return len(plain) if plain.isascii() else sum(map(_columns, plain))
+    if plain.isascii():
+        return len(plain)
+    # A text has few different characters, however long it is.
+    return sum(_columns(character) * times for character, times in Counter(plain).items())
 
 
 def cut(text: str, room: int) -> str:
@@ -121,13 +126,14 @@ def folded(text: str, room: int) -> list[str]:
         if width(f"{lines[-1]} {word}") <= room and lines != [""]:
             lines[-1] += f" {word}"
             continue
-        piece = ""
+        piece, used = "", 0
         lines += [] if lines == [""] else [""]
         for character in word:
-            if width(piece + character) > room:
+            used += _columns(character)
+            if used > room:
                 lines[-1] = piece
                 lines.append("")
-                piece = ""
+                piece, used = "", _columns(character)
             piece += character
         lines[-1] = piece
     return lines
@@ -152,6 +158,7 @@ def columns() -> int:
     return shutil.get_terminal_size().columns
 
 
+@lru_cache(maxsize=1024)
 def _columns(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0

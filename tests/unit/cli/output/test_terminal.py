@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from batonpass.cli.output.terminal import Painted, cut, paint, say, say_json, say_text, table, width
+from batonpass.cli.output.terminal import Painted, cut, folded, paint, say, say_json, say_text, table, width
 from batonpass.model.base.visible import visible
 
 
@@ -124,3 +124,19 @@ def test_width_is_what_is_seen() -> None:
 
 def click_red(text: str) -> str:
     return paint(text, "red")
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (["all of it"], "all of it"),
+        (["between", "words and", "not in one"], "between words and not in one"),
+        (["0123456789", "abc and", "more"], "0123456789abc and more"),
+        (["漢字漢字漢", "字漢字"], "漢字漢字漢字漢字"),
+        (["e" + "\u0301" * 30 + "123456789", "0"], "e" + "\u0301" * 30 + "1234567890"),
+    ],
+    ids=["fits", "between words", "a long word", "wide characters", "marks that take no room"],
+)
+def test_texts_are_folded(expected: list[str], text: str) -> None:
+    """Each line fits into ten columns by what is seen, and nothing is lost."""
+    assert expected == folded(text, 10)
