@@ -49,6 +49,7 @@ def obeyed(text: str) -> list[str]:
     return [character for character in text if unicodedata.category(character) in {"Cc", "Cf"} and character != "\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE.keys())
 def test_one_screen_whatever_was_written(desk: Desk, relay: Relay, words: str) -> None:
     """Task, reasons, report, questions and arguments cannot break the screen, nor grow beyond it."""
