@@ -21,13 +21,14 @@ from batonpass import (
     Relay,
     WorkItem,
 )
+from batonpass.accounts.inert_markdown import inert
 from batonpass.cli.nouns import cli
 from batonpass.credentials import FromEnvironment
 from batonpass.model.base.visible import visible
 from batonpass.relay import desk_of
 from batonpass.review.catalogue import KINDS
 from batonpass.review.report.review_html import render_html_review
-from batonpass.review.report.review_markdown import inert, render_markdown
+from batonpass.review.report.review_markdown import render_markdown
 from batonpass.review.report.review_sarif import render_sarif
 from batonpass.review.review import Review
 from batonpass.review.reviewed_tree import ReviewedTree
@@ -87,8 +88,9 @@ def test_hostile_words_are_inert_in_markdown(words: str) -> None:
 
 
 def test_one_line_of_markdown_shows_what_was_written() -> None:
-    """A link, an image and a mention are shown as they were typed."""
+    """A link, an image, a mention and a formula are shown as they were typed."""
     assert r"\[x\]\(http\://e\) `@`ana \<b\> `##`12" == inert("[x](http://e)\n @ana <b> ##12")
+    assert "pay `$`5%from the reserve`$`" == inert("pay $5%from the reserve$")
 
 
 @pytest.mark.parametrize("words", HOSTILE)

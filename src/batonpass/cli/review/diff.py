@@ -14,6 +14,7 @@ from batonpass import __version__
 from batonpass.accounts.blame.blame_sheet import BlameSheet
 from batonpass.accounts.blame.blame_words import who
 from batonpass.accounts.blamed_lines.span_summary import summary_facts, summary_markdown, tell_doubts, tell_sum
+from batonpass.accounts.inert_markdown import inert
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.cli.git.summary import asked_ledger, find_hunks, get_span, title_of
 from batonpass.cli.input.ledger_access import viewed
@@ -25,7 +26,7 @@ from batonpass.cli.output.units import counted
 from batonpass.cli.review.review_lines import say_finding
 from batonpass.records.shape import exact, text_shape
 from batonpass.review.finding import Finding, Severity, finding_shape
-from batonpass.review.report.review_markdown import finding_lines, inert
+from batonpass.review.report.review_markdown import finding_lines
 from batonpass.review.report.review_sarif import render_sarif
 from batonpass.review.reviewed_diff import DiffWork, ReviewedDiff, review_diff
 

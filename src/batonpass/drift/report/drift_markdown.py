@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from batonpass.accounts.blamed_lines.hover_card import inert
+from batonpass.accounts.inert_markdown import inert
 from batonpass.drift.drift import AgentDrift, DriftReport
 from batonpass.drift.report.drift_text import INDEX, side_by_side, title_of, told_alarm, told_change, told_index
 

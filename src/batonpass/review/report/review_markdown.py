@@ -1,19 +1,15 @@
 """A review as Markdown, in which nothing that an agent wrote is live."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from batonpass.accounts.inert_markdown import inert
 from batonpass.model.base.visible import visible
 from batonpass.review.checklist import ChecklistRow
 from batonpass.review.finding import Finding
 from batonpass.review.kinds.phrases import times
 from batonpass.review.review import Review, ReviewedRoot
 
-# Every character that can begin a construct of Markdown or HTML.
-_LIVE: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>+-.!|~:&"})
-# GitHub looks for people and issues in what was rendered, where no backslash is left. It does not look into code.
-_CALLING: Final = re.compile(r"[@#]+")
 _SHOWN: Final = 5  # receipts of a finding
 
 
@@ -77,8 +73,3 @@ def _row(row: ChecklistRow) -> str:
         ", ".join(row.open_ends) or "nothing",
     )
     return f"| {' | '.join(inert(cell) for cell in cells)} |"
-
-
-def inert(text: str) -> str:
-    """Return text as one line of Markdown that shows exactly these characters."""
-    return _CALLING.sub(r"`\g<0>`", visible(" ".join(text.split())).translate(_LIVE))
