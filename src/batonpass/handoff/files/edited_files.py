@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.attribution.changes.change import FileChange, digest_of
-from batonpass.attribution.changes.sides import find_root, hunks_of, repository_above
+from batonpass.attribution.changes.sides import find_root, hunks_of, printable, repository_above
 from batonpass.attribution.git.arrived_commits import HistoryHead, see_history
 from batonpass.handoff.files.path_spellings import LONGEST_NAME, Looks, look_below
 from batonpass.handoff.tools.arguments import PATHS
@@ -87,7 +87,7 @@ class Edited(Struct, frozen=True):
             call=call,
             run=run,
             at=at,
-            path=self.path,
+            path=printable(self.path),
             before=None if self.before is None else digest_of(self.before),
             after=None if self.after is None else digest_of(self.after),
             hunks=hunks_of(self.before, self.after),

@@ -1,5 +1,6 @@
 """Which files a call is watched at, and what is seen there."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -7,6 +8,10 @@ import pytest
 
 from batonpass.handoff.files.edited_files import find_edited, watch
 from batonpass.model.base.ids import CallId, RunId
+from batonpass.relay import Relay
+from batonpass.store.memory import MemoryStore
+from tests.unit.handoff.places import ANA
+from tests.unit.handoff.repositories import repository, write
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -44,3 +49,21 @@ def test_words_do_not_crowd_out_paths(tmp_path: Path) -> None:
     watched = watch({**{f"flag{number}": f"word{number}" for number in range(40)}, "path": "src/a.py"}, tmp_path)
 
     assert (16, "a.py") == (len(watched.before), next(iter(watched.before)).name)
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"\xff.txt"), "link.txt"], ids=["named", "behind a link"])
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_a_name_that_is_not_utf_8_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, is_repository: bool
+) -> None:
+    """The byte is spelled out; the call is not in doubt, and whoever made it gets the result."""
+    place = repository(tmp_path / "tree") if is_repository else tmp_path
+    (place / "link.txt").symlink_to(os.fsdecode(b"\xff.txt"))
+    monkeypatch.chdir(place)
+    relay = Relay(MemoryStore())
+    with relay.start("Write", by=ANA) as lead:
+        lead.call(write, name, "one")
+    with relay.store.view() as view:
+        paths = [touch.path for touch in view.find_touches()]
+
+    assert [r"\xff.txt"] == paths
