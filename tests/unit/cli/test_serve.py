@@ -44,4 +44,4 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, said = sentence(Desk(tmp_path))
 
-    assert (1, True) == (code, "batonpass[server]" in said)
+    assert (1, True) == (code, "'.[server]'" in said)
