@@ -1,6 +1,8 @@
 """The definition of a sub-agent of a coding agent: a file in the project or in the user's home."""
 
+import os
 import re
+import stat
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +42,10 @@ def find_makeup(coder: Coder, kind: str | None, project: Path) -> dict[str, Any]
 
 def _read(path: Path) -> str | None:
     try:
-        with path.open("rb") as file:
+        # Agents write in the project too. A pipe in place of the file would stop the recorder until somebody fills it.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
             return file.read(_LARGEST).decode("utf-8", "replace")
     except OSError:
         return None

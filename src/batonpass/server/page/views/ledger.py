@@ -79,9 +79,7 @@ def list_receipts(asked: PageRequest) -> Shown:
     kind, agent, words = (asked.asked(name)[:_LONGEST_FILTER] for name in ("kind", "agent", "q"))
     given, is_pattern = asked.asked("since")[:_LONGEST_FILTER], asked.asked("pattern") == "yes"
     since = moment_before("since", given, asked.now, UTC) if given else None
-    pattern = (
-        None if not words else SearchPattern(words, ignore_case=True) if is_pattern else SearchPattern.of_words(words)
-    )
+    pattern = _pattern(words, is_regular=is_pattern) if words else None
     with asked.looking() as view:
         last = view.last_position()
         before = asked.asked("before")

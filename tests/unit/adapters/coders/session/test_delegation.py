@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -150,6 +152,17 @@ def test_what_a_definition_does_not_say_is_left_out(text: str, expected: set[str
     (tmp_path / ".claude" / "agents" / "editor.md").write_text(text, encoding="utf-8")
 
     assert expected == {*(find_makeup(Coder.CLAUDE_CODE, "editor", tmp_path) or ())}
+
+
+def test_a_pipe_in_place_of_a_definition_stops_nobody(tmp_path: Path) -> None:
+    """A recorder that waited for its words would record nothing more."""
+    (tmp_path / ".claude" / "agents").mkdir(parents=True)
+    os.mkfifo(tmp_path / ".claude" / "agents" / "editor.md")
+    looked = Thread(target=find_makeup, args=(Coder.CLAUDE_CODE, "editor", tmp_path), daemon=True)
+    looked.start()
+    looked.join(10)
+
+    assert not looked.is_alive()
 
 
 @pytest.mark.parametrize(
