@@ -1,6 +1,7 @@
 """The same commands on PostgreSQL, and when it is not there."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 
 from batonpass.cli.nouns import cli
 from batonpass.relay import Relay, recording_of
-from batonpass.store.postgres.store import PostgresStore
+from batonpass.store.postgres import store
 from tests.integration.cli.shell import batonpass_in
 from tests.unit.cli.desk import record_tree
 
@@ -48,7 +49,7 @@ def test_every_command_works_on_postgresql(tmp_path: Path, postgres_url: str) ->
 
 def test_a_database_that_is_down_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody listens: one sentence without the password, and exit code 3. It comes when patience ends."""
-    monkeypatch.setitem(PostgresStore.__init__.__kwdefaults__, "wait_for", timedelta(seconds=1))
+    monkeypatch.setattr(store, "PostgresStore", partial(store.PostgresStore, wait_for=timedelta(seconds=1)))
     words = ["--ledger", "postgresql://ana:sesame@127.0.0.1:9/none?connect_timeout=1", "run", "list"]
     done = CliRunner().invoke(cli, words, prog_name="batonpass")
 
