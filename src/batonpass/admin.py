@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from batonpass.clock import Clock
 from batonpass.errors import InvalidValueError, StoreReadOnlyError, StoreRefusedError
 from batonpass.model.base.checks import as_member, require_text
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import (
     AgentId,
     ContentId,
@@ -123,7 +124,7 @@ class Admin:
         role: AccessRole | str,
         *,
         by: str,
-        lasts: timedelta,
+        lasts: timedelta | str,
         agents: Sequence[str] = (),
         may: Sequence[str] = (),
         may_delegate: Sequence[str] = (),
@@ -139,13 +140,14 @@ class Admin:
         known = as_member("role", role, AccessRole)
         if known is AccessRole.AGENT and not may and not may_delegate:
             raise InvalidValueError("may", "is missing: a token of an agent says what its runs may use or delegate")
-        if not timedelta(0) < lasts <= LONGEST_TOKEN:
+        duration = as_duration("lasts", lasts)
+        if not timedelta(0) < duration <= LONGEST_TOKEN:
             raise InvalidValueError("lasts", f"is between a moment and {LONGEST_TOKEN.days} days; tokens are replaced")
         ceiling = AccessCeiling(may=read_scope(may).lines, may_delegate=read_scope(may_delegate).lines)
         return self._tokens().add(
             require_principal("principal", PrincipalId(principal)),
             known,
-            until=self._clock.now() + lasts,
+            until=self._clock.now() + duration,
             by=require_principal("by", PrincipalId(by)),
             agents=tuple(require_agent("agents", AgentId(agent)) for agent in dict.fromkeys(agents)),
             ceiling=ceiling if may or may_delegate else None,
@@ -191,14 +193,14 @@ class Admin:
         ledger, identity = self._membership().join()
         note_webhook(self._store, ledger, identity, body, self._clock.now(), url=url, reason=reason)
 
-    def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
+    def revocations(self, *, good_for: timedelta | str = GOOD_FOR) -> str:
         """Return everything that is revoked, as a signed list for tool servers that verify offline. Needs the root key.
 
         A server that never fetches another list refuses calls once `good_for` has passed.
         """
         from batonpass.handoff.grants.revocation import revocation_list  # noqa: PLC0415 - as above
 
-        return revocation_list(self._desk(), self._membership().root(), good_for=good_for)
+        return revocation_list(self._desk(), self._membership().root(), good_for=as_duration("good_for", good_for))
 
     def export(self, run: RunId, *, form: str = "bundle", with_content: bool | None = None) -> Iterator[str]:
         """Yield the lines of the whole tree of a run. A bundle has everything that is needed to verify it.

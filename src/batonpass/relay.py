@@ -82,15 +82,15 @@ class Relay:
         self,
         store: LedgerStore,
         *,
-        home: Path | None = None,
+        home: str | PathLike[str] | None = None,
         clock: Clock | None = None,
         run_keys: RunKeys | None = None,
         policy: "AnyPolicy | None" = None,
-        work_tree: Path | None = None,
+        work_tree: str | PathLike[str] | None = None,
     ) -> None:
         self._store = store
-        self._home = home
-        self._work_tree = (work_tree or Path.cwd()).absolute()
+        self._home = None if home is None else Path(home)
+        self._work_tree = Path.cwd() if work_tree is None else Path(work_tree).absolute()
         self._clock = clock or SystemClock()
         self._policy = policy
         self._cards: dict[AgentId, Card] = {}
@@ -123,7 +123,7 @@ class Relay:
         keys_in_files: bool = False,
         create: bool = True,
         policy: "AnyPolicy | None" = None,
-        work_tree: Path | None = None,
+        work_tree: str | PathLike[str] | None = None,
         token: str | None = None,
     ) -> Self:
         """Open a ledger by its URL or file. Without one, open the ledger of this directory.
@@ -392,12 +392,12 @@ class Relay:
             get_held_call(view, found)
         return LiveCall(self._furnished(), found)
 
-    def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
+    def claim(self, *, holder: str, lease_for: timedelta | str, agents: Collection[str] | None = None) -> Lease | None:
         """Claim the oldest waiting handoff to one of these agents. Return its lease, or None if nothing waits."""
         wanted = None if agents is None else [AgentId(agent) for agent in agents]
-        return self._store.claim(holder=holder, lease_for=lease_for, agents=wanted)
+        return self._store.claim(holder=holder, lease_for=as_duration("lease_for", lease_for), agents=wanted)
 
-    def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
+    def heartbeat(self, lease: Lease, lease_for: timedelta | str) -> Lease:
         """Renew a lease.
 
         Raises `LeaseLostError`, also if the deadline of the handoff has passed; and a `GrantError` if the grant of its
@@ -413,7 +413,7 @@ class Relay:
                 end_out_of_time(self._desk, holding)
             except StreamClosedError:
                 raise LeaseLostError(lease.handoff) from None
-        return renew_lease(self._store, self._desk, lease, lease_for)
+        return renew_lease(self._store, self._desk, lease, as_duration("lease_for", lease_for))
 
     def release(self, lease: Lease) -> None:
         """Give a lease back. If the handoff was not begun, it can be claimed again."""

@@ -1,14 +1,19 @@
 """What `import batonpass` offers."""
 
 import inspect
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from batonpass.admin import Admin
 from batonpass.handoff.live.held_call import LiveCall
 from tests.house.tree import module
 
+PACKAGES: Final = ("batonpass", "batonpass.aio", "batonpass.agents")
 AT_MOST = 32
 MOST = 12
 
@@ -53,7 +58,7 @@ def parameters_of(face: Any) -> dict[str, int]:  # noqa: ANN401 - a class or a f
     return {name: len(inspect.signature(member).parameters) - 1 for name, member in own.items()}
 
 
-@pytest.mark.parametrize("package", ["batonpass", "batonpass.aio", "batonpass.agents"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_nothing_public_takes_more_than_twelve(package: str) -> None:
     """Whoever reads a signature can keep it in mind; what belongs together is one value, such as `Brief`."""
     faces = {name: getattr(module(package), name) for name in module(package).__all__}
@@ -62,6 +67,49 @@ def test_nothing_public_takes_more_than_twelve(package: str) -> None:
     counted = {(name, part): number for name, face in faces.items() for part, number in parameters_of(face).items()}
 
     assert {} == {name: number for name, number in counted.items() if number > MOST and name not in DECLARES}
+
+
+def public_parameters() -> Iterator[tuple[str, inspect.Parameter]]:
+    """Yield each parameter of what the packages offer, with the place where a caller writes it."""
+    faces = {name: getattr(module(package), name) for package in PACKAGES for name in module(package).__all__}
+    for name, face in (faces | {"Admin": Admin, "LiveCall": LiveCall}).items():
+        members = {part: getattr(face, part) for part in dir(face) if part[0] != "_"} if inspect.isclass(face) else {}
+        for part, member in ({"": face} | members).items():
+            if callable(member) and str(getattr(member, "__module__", None)).startswith("batonpass."):
+                with suppress(ValueError):  # an enum, whose members nobody makes
+                    for parameter in inspect.signature(member).parameters.values():
+                        yield f"{name}{part and '.'}{part}({parameter.name})", parameter
+
+
+def test_a_duration_is_written_as_people_write_it() -> None:
+    """Wherever a `timedelta` is taken, a text such as "10m" is taken too."""
+    found = {place: str(one.annotation) for place, one in public_parameters()}
+    lasting = {place: annotation for place, annotation in found.items() if "timedelta" in annotation}
+
+    assert {"Run.shell(timeout)", "tool(cache_for)", "Worker(lease_for)"} <= lasting.keys()
+    assert {} == {place: annotation for place, annotation in lasting.items() if "str" not in annotation}
+
+
+def test_a_path_is_a_path_or_a_text() -> None:
+    """Nobody has to import `Path` in order to name a file or a directory."""
+    found = {place: str(one.annotation) for place, one in public_parameters()}
+    named = {place: annotation for place, annotation in found.items() if re.search(r"\bPath(Like)?\b", annotation)}
+
+    assert {"Relay.open(home)", "Relay.open(work_tree)", "Handoff.verify(cwd)"} <= named.keys()
+    assert {} == {place: annotation for place, annotation in named.items() if "str" not in annotation}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_is_offered_prints_as_something(package: str) -> None:
+    """Whoever prints an object learns more of it than where it is in memory."""
+    faces = {name: getattr(module(package), name) for name in module(package).__all__}
+    mute = [
+        name
+        for name, face in faces.items()
+        if inspect.isclass(face) and face.__repr__ is object.__repr__ and not getattr(face, "_is_protocol", False)
+    ]
+
+    assert [] == mute
 
 
 def test_nothing_public_is_missing_from_the_exports() -> None:

@@ -93,6 +93,25 @@ def test_public_names_are_words_of_the_domain(sync: type[Any], other: type[Any])
     assert set() == NOT_PUBLIC & (public(sync).keys() | public(other).keys())
 
 
+@pytest.mark.parametrize("face", [one for pair in PAIRS for one in pair.values])
+def test_parameters_have_names_too(face: type[Any]) -> None:
+    """What is passed by name says what it is."""
+    named = {name: {taken for taken, _, _ in parameters(member) or ()} for name, member in public(face).items()}
+
+    assert {} == {name: found for name, taken in named.items() if (found := taken & (NOT_PUBLIC | {"what"}))}
+
+
+@pytest.mark.parametrize("face", [other for _, other in [pair.values for pair in PAIRS]])
+def test_no_property_is_awaited(face: type[Any]) -> None:
+    """A property is there at once: nothing that has to be awaited hides behind one."""
+    kept = {name: one.fget for name, one in public(face).items() if isinstance(one, property) and one.fget}
+    told = {name: str(inspect.signature(getter).return_annotation) for name, getter in kept.items()}
+    words = ("Awaitable", "Coroutine", "Opening", "Future")
+
+    assert [] == [name for name, getter in kept.items() if inspect.iscoroutinefunction(getter)]
+    assert {} == {name: kind for name, kind in told.items() if any(word in kind for word in words)}
+
+
 def test_a_difference_is_seen() -> None:
     """Another default, another kind or another name is another signature."""
 

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from batonpass import Brief, Grant, Run, Worker
+from batonpass import Brief, Grant, HandoffPolicy, Run, Worker, tool
 from batonpass.aio import AsyncRelay
 from batonpass.errors import (
     BatonpassError,
@@ -130,6 +131,48 @@ def test_what_callers_write_prints_as_they_wrote_it() -> None:
         "Grant(may=('write:src/**',), until=datetime.timedelta(seconds=7200))",
         "Brief(criteria=('all tests pass',))",
     ] == [repr(one) for one in said]
+
+
+def test_a_duration_is_a_text_as_people_write_it(tmp_path: Path) -> None:
+    """For leases, limits of time and caches, as for deadlines; the refusal of another text names the parameter."""
+    asked = []
+    with Relay.open("memory:", home=tmp_path, work_tree=str(tmp_path)) as relay, relay.start("begin", by=ANA) as lead:
+
+        @tool("ask", reads=True, cache_for="1h")
+        def ask() -> int:
+            asked.append(1)
+            return len(asked)
+
+        finished = lead.shell(["pwd"], timeout="1m")
+        answers = [lead.call(ask), lead.call(ask)]
+        lead.hand_off("editor", "make it so", carrier="worker")
+        lease = relay.claim(holder="one", lease_for="30s", agents=["editor"])
+        assert lease is not None
+        renewed = relay.heartbeat(lease, "10m")
+        issued = relay.admin.add_token(ANA, "auditor", by=ANA, lasts="30d")
+        (token,) = relay.admin.tokens()
+        with pytest.raises(InvalidValueError, match="lease_for: 'soon' is no duration"):
+            relay.claim(holder="one", lease_for="soon", agents=["editor"])
+        with pytest.raises(InvalidValueError, match="lease_for: 'later' is no duration"):
+            Worker(relay, lease_for="later")
+
+    assert ([1, 1], str(tmp_path)) == (answers, finished.stdout.strip())
+    assert timedelta(minutes=9) < renewed.until - lease.until < timedelta(minutes=11)
+    assert timedelta(days=29) < token.until - renewed.until < timedelta(days=31)
+    assert HandoffPolicy(oldest="7d") == HandoffPolicy(oldest=timedelta(days=7))
+    assert issued.text not in repr(issued)
+
+
+def test_a_directory_is_a_text_or_a_path(tmp_path: Path) -> None:
+    """Wherever one is named: the keys, the work tree, where a command looks at a result."""
+    (tmp_path / "done").touch()
+    keys = str(tmp_path / "keys")
+    with Relay(MemoryStore(), home=keys, work_tree=str(tmp_path)) as relay, relay.start("begin", by=ANA) as lead:
+        made = lead.hand_off("editor", "make it so")
+        with made as editor:
+            editor.report("done")
+
+        assert made.verify(command=["test", "-e", "done"], cwd=str(tmp_path))
 
 
 MISTAKES: Final[Mapping[str, tuple[Callable[[Run], object], str]]] = {

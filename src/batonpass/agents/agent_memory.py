@@ -1,6 +1,6 @@
 """Memory of native agents: the texts that an agent kept in earlier runs, with their labels."""
 
-from batonpass.agents.agent_relay import Place, store_of
+from batonpass.agents.agent_relay import Place, shown_place, store_of
 from batonpass.aio.threads import in_thread
 from batonpass.handoff.sessions.agent_memory import Memory, find_memories
 from batonpass.model.base.ids import AgentId
@@ -13,6 +13,9 @@ class AgentMemory:
 
     def __init__(self, place: Place = None) -> None:
         self._place = place
+
+    def __repr__(self) -> str:
+        return f"<AgentMemory of {shown_place(self._place)}>"
 
     async def entries(self, agent_id: str) -> list[Memory]:
         """Return all memories of an agent, the oldest first."""

@@ -17,6 +17,13 @@ state_store: Final = StoreHere()
 Place: TypeAlias = Relay | AsyncRelay | LedgerStore | StoreHere | None
 
 
+def shown_place(place: Place) -> str:
+    """Return in words whose ledger it is, without opening one."""
+    if isinstance(place, Relay | AsyncRelay):
+        return place.store.url
+    return "this directory" if place is None or isinstance(place, StoreHere) else place.url
+
+
 def relay_of(place: Relay | AsyncRelay | None) -> AsyncRelay:
     """Return the given relay, or that of this directory, as an `AsyncRelay`. It may block."""
     if isinstance(place, AsyncRelay):

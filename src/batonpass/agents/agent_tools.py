@@ -42,6 +42,9 @@ class ToolRegistry:
         for tool in tools:
             self.register(tool)
 
+    def __repr__(self) -> str:
+        return f"<ToolRegistry of {', '.join(self._tools) or 'no tool'}>"
+
     def register(
         self,
         function: Callable[..., Any],
@@ -90,6 +93,9 @@ class ToolExecutor:
 
     def __init__(self, registry: ToolRegistry | None = None) -> None:
         self.registry = ToolRegistry() if registry is None else registry
+
+    def __repr__(self) -> str:
+        return f"<ToolExecutor with {self.registry!r}>"
 
     def tools_of(self, names: Iterable[str] | None) -> dict[str, ToolDefinition]:
         """Return these tools, or all, by the name that the model sees, which every provider accepts."""

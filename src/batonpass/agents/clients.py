@@ -69,6 +69,9 @@ class ScriptedClient:
     def __init__(self, script: "Callable[[Any], Any]") -> None:
         self._script = script
 
+    def __repr__(self) -> str:
+        return f"ScriptedClient({getattr(self._script, '__qualname__', self._script)})"
+
     def model(self, name: str) -> "Model":
         """Return the script as a model of any name."""
         require_extra()

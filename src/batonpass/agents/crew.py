@@ -85,6 +85,10 @@ class Crew:
         self._relay = relay
         self._side_by_side = side_by_side
 
+    def __repr__(self) -> str:
+        order = "in parallel" if self._side_by_side else "in sequence"
+        return f"<Crew {self._name} of {', '.join(self._agents)}, {order}>"
+
     @classmethod
     def pipeline(
         cls,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.transfer.held_work import HeldWork
 from batonpass.model.base.checks import require_instance, require_integer, require_text, require_texts
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId, require_agent, require_principal
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Report
@@ -48,7 +49,7 @@ class RunnerConfig:
     stream: bool = False  # stream answers: long ones do not time out, and truncated ones are requested again
     retries: int = 2  # of a failed request, of a truncated answer, of malformed arguments
     max_tokens: int | None = None  # of one answer; None: as many as the model allows
-    timeout: timedelta = timedelta(minutes=5)  # for one answer
+    timeout: timedelta | str = timedelta(minutes=5)  # for one answer
     principal: str = "user:unknown"  # for whom work is done unless the run names somebody
     gates: Literal["hold", "report"] = "hold"  # whether what does harm waits for a person, also in an observed run
 
@@ -65,7 +66,8 @@ class RunnerConfig:
             raise InvalidValueError(
                 "gates", f"{self.gates!r}: what does harm waits (hold) or is only reported (report)"
             )
-        if require_instance("timeout", self.timeout, timedelta) <= timedelta(0):
+        object.__setattr__(self, "timeout", as_duration("timeout", self.timeout))
+        if as_duration("timeout", self.timeout) <= timedelta(0):
             raise InvalidValueError("timeout", "must be longer than zero")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from batonpass.agents.agent_relay import Place, store_of
+from batonpass.agents.agent_relay import Place, shown_place, store_of
 from batonpass.aio.threads import in_thread
 from batonpass.handoff.history.offers import read_words
 from batonpass.model.base.checks import shorten
@@ -102,6 +102,9 @@ class EventLog:
 
     def __init__(self, state_store: Place = None) -> None:
         self._place = state_store
+
+    def __repr__(self) -> str:
+        return f"<EventLog of {shown_place(self._place)}>"
 
     async def get_events(
         self,

@@ -86,6 +86,9 @@ class HandoffExecutor:
         self.registry = registry
         self.policy = DEFAULT_POLICY if policy is None else policy
 
+    def __repr__(self) -> str:
+        return f"<HandoffExecutor to {', '.join(self.registry) or 'no agent'}>"
+
     async def execute(
         self,
         target_agent_id: str,

@@ -79,6 +79,9 @@ class AgentRegistry:
     def __init__(self) -> None:
         self._agents: dict[AgentId, Registered] = {}
 
+    def __repr__(self) -> str:
+        return f"<AgentRegistry of {', '.join(self._agents) or 'no agent'}>"
+
     def register(
         self,
         agent_id: str,

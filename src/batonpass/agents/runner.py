@@ -59,6 +59,9 @@ class AgentRunner:
         self._config = config or RunnerConfig()
         self._relay = relay
 
+    def __repr__(self) -> str:
+        return f"<AgentRunner with {self._client!r}, {len(self._executor.registry)} tools>"
+
     async def run(
         self,
         agent_def: AgentDefinition,

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -65,7 +64,7 @@ class AsyncRelay(Face[Relay]):
         keys_in_files: bool = False,
         create: bool = True,
         policy: AnyPolicy | None = None,
-        work_tree: Path | None = None,
+        work_tree: str | PathLike[str] | None = None,
         token: str | None = None,
     ) -> Opening[Self]:
         """Open a ledger by its URL or file. Without one, open the ledger of this directory.

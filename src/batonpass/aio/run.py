@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -188,7 +187,7 @@ class AsyncHandoff(Face[LiveHandoff]):
         command: Sequence[str] | None = None,
         check: Callable[[], object] | None = None,
         verdict: str | None = None,
-        cwd: Path | None = None,
+        cwd: str | PathLike[str] | None = None,
     ) -> bool:
         """Check the delivered result by exactly one kind of evidence. Return whether it holds."""
         loop = asyncio.get_running_loop()
@@ -379,7 +378,7 @@ class AsyncRun(Face[LiveRun]):
         env: Mapping[str, str] = NO_VARIABLES,
         inherit: Sequence[str] = (),
         stdin: str | None = None,
-        timeout: timedelta | None = None,  # noqa: ASYNC109 - the synchronous face has it
+        timeout: timedelta | str | None = None,  # noqa: ASYNC109 - the synchronous face has it
         credential: tuple[str, str] | None = None,
         reads: bool = False,
         idempotent: bool = False,

@@ -1,6 +1,7 @@
 """A handoff whose ledger is elsewhere."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -181,7 +182,7 @@ class RemoteHandoff(LiveHandoff):
         command: Sequence[str] | None = None,
         check: Callable[[], object] | None = None,
         verdict: str | None = None,
-        cwd: Path | None = None,
+        cwd: str | PathLike[str] | None = None,
     ) -> bool:
         """Judge the result with one kind of evidence: a command or a check that is run here, or a verdict in words.
 

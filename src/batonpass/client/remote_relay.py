@@ -8,6 +8,7 @@ import os
 import ssl
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -27,6 +28,7 @@ from batonpass.errors import HandoffEndedError, InvalidValueError, NotOverHttpEr
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.held_call import LiveCall
 from batonpass.model.base.checks import as_member
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import HandoffId, RunId, SessionId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.baton.items import Constraint, Exclusion
@@ -56,7 +58,7 @@ class RemoteRelay(Relay):
         token: str | None = None,
         home: Path | None = None,
         keys_in_files: bool = False,
-        work_tree: Path | None = None,
+        work_tree: str | PathLike[str] | None = None,
         patience: timedelta = timedelta(seconds=PATIENCE),
         certificates: ssl.SSLContext | None = None,
     ) -> None:
@@ -160,17 +162,25 @@ class RemoteRelay(Relay):
             after = told["next"]
         return found
 
-    def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
+    def claim(self, *, holder: str, lease_for: timedelta | str, agents: Collection[str] | None = None) -> Lease | None:
         """Claim the oldest waiting handoff to one of these agents. Return its lease, or None if nothing waits."""
         if not agents:
             raise InvalidValueError("agents", "are missing: a worker elsewhere says for whom it works")
-        said = {"holder": holder, "seconds": lease_for.total_seconds(), "agents": sorted(agents)}
+        said = {
+            "holder": holder,
+            "seconds": as_duration("lease_for", lease_for).total_seconds(),
+            "agents": sorted(agents),
+        }
         told = self._exchange.tell("/v1/claims", said)["lease"]
         return None if told is None else _lease(told)
 
-    def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
+    def heartbeat(self, lease: Lease, lease_for: timedelta | str) -> Lease:
         """Renew a lease. Raises `LeaseLostError`, and a `GrantError` if the grant of its run has ended."""
-        said = {"holder": lease.holder, "token": lease.token, "seconds": lease_for.total_seconds()}
+        said = {
+            "holder": lease.holder,
+            "token": lease.token,
+            "seconds": as_duration("lease_for", lease_for).total_seconds(),
+        }
         return _lease(self._exchange.tell(f"/v1/claims/{lease.handoff}/renewal", said)["lease"])
 
     def release(self, lease: Lease) -> None:

@@ -36,6 +36,7 @@ from batonpass.errors import (
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.programs.runners import Runner, config_of, configured, run_to_end
 from batonpass.handoff.transfer.result import Result, completed_here
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import AgentId, HandoffId, RunId, require_agent
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.lease import Lease
@@ -77,17 +78,18 @@ class Worker:
         *,
         name: str | None = None,
         agents: Collection[str] | None = None,
-        lease_for: timedelta = LEASE_FOR,
+        lease_for: timedelta | str = LEASE_FOR,
         finished: Callable[[Worked], None] | None = None,
         troubled: Callable[[StoreError | GrantError], None] | None = None,
     ) -> None:
-        if lease_for <= timedelta(0):
+        lasts = as_duration("lease_for", lease_for)
+        if lasts <= timedelta(0):
             raise InvalidValueError("lease_for", "a lease lasts for a while")
         self.name = require_agent("name", name or _own_name())
         self._relay = relay
         self._agents = agents
-        self._lease_for = lease_for
-        self._heart = Heart(relay, lease_for)
+        self._lease_for = lasts
+        self._heart = Heart(relay, lasts)
         self._finished = finished
         self._troubled = troubled
 
@@ -108,7 +110,7 @@ class Worker:
             self._finished(worked)
         return True
 
-    def run_until(self, stop: threading.Event, *, poll: timedelta = POLL) -> None:
+    def run_until(self, stop: threading.Event, *, poll: timedelta | str = POLL) -> None:
         """Sweep and work until `stop` is set. Work that is under way is finished first.
 
         A thread of its own sweeps while this one works: a fleet whose workers are all busy with long tasks would not
@@ -116,7 +118,7 @@ class Worker:
         A claim can fail although something waits, so it looks again after a pause that grows up to `poll`. A store that
         announces work wakes it earlier; then it looks at least every `TOLD_POLL`.
         """
-        longest = poll.total_seconds()
+        longest = as_duration("poll", poll).total_seconds()
         sweeper = Sweeper(self._relay, self.name, every=longest, troubled=self._tell)
         with side_work(sweeper.sweep_until, "sweeper"):
             self._work_until(stop, sweeper, longest)

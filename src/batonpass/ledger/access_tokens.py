@@ -35,6 +35,9 @@ class IssuedToken(Struct, frozen=True, kw_only=True):
     id: TokenId
     text: str
 
+    def __repr__(self) -> str:
+        return f"<IssuedToken {self.id}>"  # never the text: whoever has it comes in
+
 
 def secret_digest(secret: str) -> Digest:
     """Return the digest under which a secret is kept. It is random and long, so a plain digest tells nothing."""

@@ -171,7 +171,7 @@ def encode_policy(policy: HandoffPolicy) -> bytes:
     """Return the policy of one offer as the bytes of its content."""
     said: dict[str, Any] = {name: getattr(policy, name) for name in HandoffPolicy.__struct_fields__}
     said["require"] = {str(relation): list(parts) for relation, parts in policy.require.items()}
-    said["oldest"] = None if policy.oldest is None else policy.oldest // timedelta(milliseconds=1)
+    said["oldest"] = None if policy.claim_age is None else policy.claim_age // timedelta(milliseconds=1)
     if policy.allowed_agents is not None:
         said["allowed_agents"] = tuple(policy.allowed_agents)
     return encode({"v": VERSION, "policy": _sparse(_WrittenPolicy(**said))})

@@ -20,6 +20,7 @@ from batonpass.agents.framework.agent_recorder import AgentRecorder
 from batonpass.agents.framework.patient_model import PatientModel
 from batonpass.briefing.reports import DESCRIPTION, NAME, SCHEMA, plain_report, read_report
 from batonpass.errors import IncompleteReportError, InvalidValueError, TurnsExhaustedError
+from batonpass.model.base.durations import as_duration
 from batonpass.model.baton.items import Report
 
 
@@ -91,7 +92,7 @@ def _described(name: str, tool: ToolDefinition) -> Tool[None]:
 
 
 def _settings(config: RunnerConfig) -> ModelSettings:
-    settings = ModelSettings(timeout=config.timeout.total_seconds(), max_retries=config.retries)
+    settings = ModelSettings(timeout=as_duration("timeout", config.timeout).total_seconds(), max_retries=config.retries)
     if config.max_tokens is not None:
         settings["max_tokens"] = config.max_tokens
     return settings

@@ -38,7 +38,7 @@ def find_drift(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterat
         yield from find_unresolved(baton, known)
     if Artifact in baton.by_kind:
         yield from find_names_with_two_digests(baton)
-    if policy.oldest is not None:
+    if policy.claim_age is not None:
         yield from find_stale_claims(baton, known, policy)
     if not baton.brief.criteria:
         yield from find_pointing_task(baton)
@@ -95,10 +95,10 @@ def find_names_with_two_digests(baton: Baton) -> Iterator[Problem]:
 
 def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield the claims that are older than the policy allows. A claim without a date has no age."""
-    if policy.oldest is None:
+    if policy.claim_age is None:
         return
     for claim in baton.claims:
-        if claim.as_of is not None and known.now - claim.as_of > policy.oldest:
+        if claim.as_of is not None and known.now - claim.as_of > policy.claim_age:
             yield problem_of(
                 "referential-drift.stale",
                 f"{quote(claim.what)} was so on {claim.as_of.strftime(_DATE)}, longer ago than the policy allows.",

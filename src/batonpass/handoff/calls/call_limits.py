@@ -68,7 +68,7 @@ def spend(desk: Desk, holding: Holding, *, tokens: int, cost: Decimal | int | st
     write_about_call(desk, holding, spent, *(() if on is None else (desk.text(ON, on),)))
 
 
-def require_room(desk: Desk, holding: Holding, *, what: str) -> None:
+def require_room(desk: Desk, holding: Holding, *, tool: str) -> None:
     """Refuse to go on if a limit is used up, its time is over, or the grant was revoked.
 
     Used before work that is not counted as a call, such as a turn of a model. An observed run goes on. Raises
@@ -83,7 +83,7 @@ def require_room(desk: Desk, holding: Holding, *, what: str) -> None:
     found = next(iter((*overdue, *(explain_spent(bounds, one) for one in spent))), None)
     if found is not None:
         rule, refusal = found
-        deny_call(desk, holding, what, {}, rule=rule, reason=str(refusal))
+        deny_call(desk, holding, tool, {}, rule=rule, reason=str(refusal))
         raise refusal
 
 

@@ -23,7 +23,8 @@ from batonpass.handoff.shell.environment import find_unsound, read_variables
 from batonpass.handoff.tools.actions import WRITE
 from batonpass.handoff.tools.declaration import Declared
 from batonpass.handoff.tools.tool_call import PLACE
-from batonpass.model.base.checks import require_instance, require_texts
+from batonpass.model.base.checks import require_texts
+from batonpass.model.base.durations import as_duration
 from batonpass.model.grants.call import Call
 
 RUN: Final = "run"
@@ -48,7 +49,7 @@ def plan_command(
     env: Mapping[str, str] = NO_VARIABLES,
     inherit: Sequence[str] = (),
     stdin: str | None = None,
-    timeout: timedelta | None = None,
+    timeout: timedelta | str | None = None,
     credential: tuple[str, str] | None = None,
     reads: bool = False,
     idempotent: bool = False,
@@ -63,7 +64,8 @@ def plan_command(
         raise InvalidValueError("command", "is a list: a program and its arguments")
     program, *arguments = map(str.__str__, require_texts("command", command))
     given = read_variables(env)
-    if timeout is not None and require_instance("timeout", timeout, timedelta) <= timedelta(0):
+    lasts = None if timeout is None else as_duration("timeout", timeout)
+    if lasts is not None and lasts <= timedelta(0):
         raise InvalidValueError("timeout", "leaves it no time at all")
     name, variable = (None, None) if credential is None else credential
     place = desk.work_tree if cwd is None else desk.work_tree / fspath(cwd)
@@ -97,7 +99,7 @@ def plan_command(
             "env": given,
             "inherit": list(map(str.__str__, require_texts("inherit", inherit))),
             "stdin": stdin,
-            "timeout": None if timeout is None else timeout.total_seconds(),
+            "timeout": None if lasts is None else lasts.total_seconds(),
         },
     )
 

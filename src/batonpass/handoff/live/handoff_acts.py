@@ -1,7 +1,7 @@
 """The acts of a parent and of people on a handoff: read, answer, decide, judge, retry and cancel it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from os import PathLike
 
 from msgspec import structs
 
@@ -159,7 +159,7 @@ class HandoffActs:
         command: Sequence[str] | None = None,
         check: Callable[[], object] | None = None,
         verdict: str | None = None,
-        cwd: Path | None = None,
+        cwd: str | PathLike[str] | None = None,
     ) -> bool:
         """Judge the result with one kind of evidence, and return whether it holds.
 
@@ -281,7 +281,7 @@ class HandoffActs:
         command: Sequence[str] | None,
         check: Callable[[], object] | None,
         verdict: str | None,
-        cwd: Path | None,
+        cwd: str | PathLike[str] | None,
     ) -> verdict_of.VerdictEvidence:
         given = [part for part in (command, check, verdict) if part is not None]
         if len(given) > 1:

@@ -77,9 +77,12 @@ class RunCalls(RunFacts):
         """Count tokens and cost outside of calls, such as those of a model, against every limit above this run."""
         spend(self._desk, self._holding, tokens=tokens, cost=cost, on=on)
 
-    def require_room(self, what: str = "model") -> None:
-        """Refuse to go on if a limit is used up. Raises `ConstraintViolatedError` and `GrantRevokedError`."""
-        require_room(self._desk, self._holding, what=what)
+    def require_room(self, tool: str = "model") -> None:
+        """Refuse to go on if a limit is used up. Raises `ConstraintViolatedError` and `GrantRevokedError`.
+
+        The denial is recorded as one of `tool`.
+        """
+        require_room(self._desk, self._holding, tool=tool)
 
     def is_limited(self, unit: Unit | str) -> bool:
         """Return whether the run has a limit in this unit: `tokens`, `spend` and so on."""
@@ -93,7 +96,7 @@ class RunCalls(RunFacts):
         env: Mapping[str, str] = NO_VARIABLES,
         inherit: Sequence[str] = (),
         stdin: str | None = None,
-        timeout: timedelta | None = None,
+        timeout: timedelta | str | None = None,
         credential: tuple[str, str] | None = None,
         reads: bool = False,
         idempotent: bool = False,

@@ -138,12 +138,13 @@ class RunNotes(RunFacts):
         """Taint this run with sources that reached it by another way than a call, a baton or a result."""
         take_in(self._desk, self._holding, sources)
 
-    def endorse(self, what: Item | Source, *, by: str, reason: str) -> None:
+    def endorse(self, source: Item | Source, *, by: str, reason: str) -> None:
         """Endorse content from outside as a person: from now on, it no longer taints this run.
 
         Raises `NotPersonError` if `by` is not a person, and `NotFoundError` if the source does not taint this run.
         """
-        endorse(self._desk, self._holding, what.id if isinstance(what, Item) else what, by=by, reason=reason)
+        named = source.id if isinstance(source, Item) else source
+        endorse(self._desk, self._holding, named, by=by, reason=reason)
 
     def report(
         self,

@@ -13,6 +13,7 @@ from batonpass.errors import InvalidValueError, RunnerError
 from batonpass.handoff.programs.line_process import LONGEST_LINE, LineTooLongError, Process
 from batonpass.handoff.programs.program_briefing import tell_task
 from batonpass.handoff.programs.program_requests import Serving
+from batonpass.model.base.durations import as_duration
 
 if TYPE_CHECKING:
     from batonpass.handoff.programs.run_port import WorkingRun
@@ -34,7 +35,7 @@ class Program:
         *,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
-        timeout: timedelta | None = None,
+        timeout: timedelta | str | None = None,
         tools: Mapping[str, Callable[..., Any]] = _NO_TOOLS,
     ) -> None:
         if isinstance(command, str) or not command:
@@ -42,7 +43,7 @@ class Program:
         self._command = tuple(command)
         self._cwd = cwd
         self._env = env
-        self._timeout = timeout
+        self._timeout = None if timeout is None else as_duration("timeout", timeout)
         self._tools = tools
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import as_member, require_code, require_instance, require_texts, shorten
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import PrincipalId, require_agent
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.bodies.effect import EffectKind
@@ -121,7 +122,7 @@ def tool(
     reversible: bool | None = None,
     reads: bool = False,
     external: bool = False,
-    cache_for: timedelta | None = None,
+    cache_for: timedelta | str | None = None,
     costly: bool = False,
     credential: str | None = None,
     readers: Iterable[str] | None = None,
@@ -144,7 +145,7 @@ def tool(
     reversible: bool | None = None,
     reads: bool = False,
     external: bool = False,
-    cache_for: timedelta | None = None,
+    cache_for: timedelta | str | None = None,
     costly: bool = False,
     credential: str | None = None,
     readers: Iterable[str] | None = None,
@@ -186,7 +187,7 @@ def tool(
             reversible=reversible,
             reads=reads,
             external=external,
-            cache_for=cache_for,
+            cache_for=None if cache_for is None else as_duration("cache_for", cache_for),
             costly=costly,
             credential=credential,
             readers=None if readers is None else tuple(map(PrincipalId, readers)),

@@ -4,7 +4,7 @@ import inspect
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from pathlib import Path
+from os import PathLike
 from typing import Any, Final
 
 from msgspec import Struct
@@ -56,7 +56,9 @@ class VerdictEvidence(Struct, frozen=True, kw_only=True):
         require_text("evidence", self.words)
 
 
-def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> VerdictEvidence:
+def run_command(
+    command: Sequence[str], *, cwd: str | PathLike[str] | None = None, timeout: float | None = None
+) -> VerdictEvidence:
     """Run a command that decides about a result: it holds if the exit code is 0. Raises `InvalidValueError`."""
     arguments = require_texts("command", command)
     if not arguments:

@@ -10,6 +10,7 @@ from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.checks import require_instance, require_integer, require_texts, shorten
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import require_agent
 from batonpass.model.base.kinds import Relation
 from batonpass.model.baton.baton import PARTS
@@ -23,7 +24,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
     asks: bool = False  # a receiver with a doubtful baton asks; otherwise only `would_ask` is recorded
     questions: int = 1  # the most for one handoff about doubts; blocking problems are asked about until settled
     hops_between_questions: int = 5
-    oldest: timedelta | None = None  # the greatest age of a claim
+    oldest: timedelta | str | None = None  # the greatest age of a claim: a duration, or a text such as "7d"
     max_depth: int | None = None  # the most agents in one signed lineage; one more hop is refused
     # The most attempts that begin by themselves; then the handoff has failed until somebody retries it. None: five,
     # unless another policy for the same handoff says how many. So a policy about something else does not say five.
@@ -45,7 +46,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
                 raise InvalidValueError("require", f"{', '.join(unknown)} is no part of a baton; there are {known}")
         force_setattr(self, "require", MappingProxyType(wanted))
         if self.oldest is not None:
-            require_instance("oldest", self.oldest, timedelta)
+            force_setattr(self, "oldest", as_duration("oldest", self.oldest))
         require_instance("verified_only", self.verified_only, bool)
         require_instance("asks", self.asks, bool)
         require_integer("questions", self.questions)
@@ -77,7 +78,7 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
             asks=self.asks or other.asks,
             questions=min(policy.questions for policy in asking),
             hops_between_questions=max(policy.hops_between_questions for policy in asking),
-            oldest=_least(self.oldest, other.oldest),
+            oldest=_least(self.claim_age, other.claim_age),
             max_depth=_least(self.max_depth, other.max_depth),
             allowed_agents=tuple(sorted(set.intersection(*allowed))) if allowed else None,
             refuse_loops=self.refuse_loops or other.refuse_loops,
@@ -86,6 +87,11 @@ class HandoffPolicy(Struct, frozen=True, kw_only=True):
             sanitize_context=self.sanitize_context or other.sanitize_context,
             trust_degradation=self.trust_degradation or other.trust_degradation,
         )
+
+    @property
+    def claim_age(self) -> timedelta | None:
+        """Return the greatest age of a claim; None for any age."""
+        return None if self.oldest is None else as_duration("oldest", self.oldest)
 
     @property
     def attempts(self) -> int:
