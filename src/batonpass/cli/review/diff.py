@@ -26,6 +26,7 @@ from batonpass.cli.output.units import counted
 from batonpass.cli.review.review_lines import say_finding
 from batonpass.records.shape import exact, text_shape
 from batonpass.review.finding import Finding, Severity, finding_shape
+from batonpass.review.report.diff_html import DiffPage
 from batonpass.review.report.review_markdown import finding_lines
 from batonpass.review.report.review_sarif import render_sarif
 from batonpass.review.reviewed_diff import DiffWork, ReviewedDiff, review_diff
@@ -39,8 +40,6 @@ def review_pull_request(
     asked: str, *, severity: Severity, form: str | None, output: Path | None, as_json: bool, now: datetime
 ) -> None:
     """Print the review of a commit or a span of commits; exit with 1 if there are findings or broken receipts."""
-    if form not in {None, "md", "sarif"}:
-        raise click.UsageError("--diff is printed as text, --md, --sarif or --json")
     span = get_span(asked)
     with asked_ledger() as (store, sessions), viewed(store) as view:
         diff = review_diff(view, find_hunks(view, span, sessions), now)
@@ -48,11 +47,15 @@ def review_pull_request(
         document = render_sarif(view, review, __version__) if form == "sarif" else None
     findings = review.findings
     if document is not None:
-        _write([json.dumps(document, indent=2)], output, len(findings))
+        _write([json.dumps(document, indent=2), "\n"], output, len(findings))
     elif as_json:
         say_json(diff_facts(diff, span, findings))
+    elif form == "html":
+        page = DiffPage(diff=diff, review=review, title=title_of(span), heard=sessions is not None, now=now)
+        _write(page.render(), output, len(findings))
     elif form == "md":
-        _write(diff_markdown(diff, span, findings, heard=sessions is not None, now=now), output, len(findings))
+        lines = diff_markdown(diff, span, findings, heard=sessions is not None, now=now)
+        _write((f"{line}\n" for line in lines), output, len(findings))
     else:
         _say(diff, heard=sessions is not None, now=now)
         for finding in findings:
@@ -62,9 +65,9 @@ def review_pull_request(
         click.get_current_context().exit(NO)
 
 
-def _write(lines: Iterable[str], output: Path | None, findings: int) -> None:
+def _write(pieces: Iterable[str], output: Path | None, findings: int) -> None:
     with written(output) as file:
-        file.writelines(f"{line}\n" for line in lines)
+        file.writelines(pieces)
     if output is not None:
         tell(f"wrote {output}: {counted(findings, 'finding')}")
 

@@ -10,25 +10,31 @@ from batonpass.review.finding import Finding
 from batonpass.review.kinds.phrases import times
 from batonpass.review.review import Review, ReviewedRoot
 
-_STYLE: Final = PAGE_STYLE + files(__package__).joinpath("review.css").read_text(encoding="utf-8")
+REVIEW_STYLE: Final = PAGE_STYLE + files(__package__).joinpath("review.css").read_text(encoding="utf-8")
 _HEADS: Final = ("sub-agent", "task", "granted", "used", "credential", "decided", "approved", "effects", "open")
 
 
 def render_html_review(review: Review) -> Iterator[str]:
     """Yield one self-contained page, piece by piece."""
-    yield opening("Review", _STYLE)
+    yield opening("Review", REVIEW_STYLE)
     yield "<header>\n<h1>Review</h1>\n<ul class=facts>\n"
+    yield from found_facts(review)
+    yield "</ul>\n</header>\n<main>\n"
+    for root in review.shown:
+        yield from _root(root)
+    yield from _clean(review)
+    yield f"</main>\n{CLOSING}"
+
+
+def found_facts(review: Review) -> Iterator[str]:
+    """Yield how many findings there are and when somebody looked, as items of a list."""
     tones = {"high": "bad", "medium": "warn", "low": "plain"}
     for severity, count in review.counts.items():
         if count:
             yield f'<li class="{tones[severity]}">{count} {severity}</li>\n'
     if not review.findings:
         yield "<li>nothing found</li>\n"
-    yield f"<li>{review.at.astimezone():%Y-%m-%d %H:%M %Z}</li>\n</ul>\n</header>\n<main>\n"
-    for root in review.shown:
-        yield from _root(root)
-    yield from _clean(review)
-    yield f"</main>\n{CLOSING}"
+    yield f"<li>{review.at.astimezone():%Y-%m-%d %H:%M %Z}</li>\n"
 
 
 def _clean(review: Review) -> Iterator[str]:
@@ -48,7 +54,7 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
     about = [root.root.principal, root.root.agent, f"{root.receipts} receipts", root.root.id]
     yield f'<p class="quiet">{inert_text(" · ".join([*about, *([root.mark] if root.mark else [])]))}</p>\n'
     for finding in root.findings:
-        yield from _finding(finding)
+        yield from finding_article(finding)
     for finding, seen in root.acknowledged:
         yield f'<p class="quiet"><bdi>{inert_text(f"{finding.kind.title} · {seen.sentence}")}</bdi></p>\n'
     if root.rows:
@@ -59,7 +65,8 @@ def _root(root: ReviewedRoot) -> Iterator[str]:
     yield "</section>\n"
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def finding_article(finding: Finding) -> Iterator[str]:
+    """Yield a finding: what happened, why it matters, how to go on, and the evidence."""
     yield (
         f'<article class="finding {finding.severity}">\n<h3>{finding.kind.title}</h3>'
         f'<span class="pill {finding.severity}">{finding.severity}</span>\n'
