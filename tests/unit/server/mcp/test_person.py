@@ -98,7 +98,11 @@ def test_an_approval_says_who_what_was_shown_and_that_it_is_unproven(plane: Cont
     run(talk)
     (given,) = approvals(plane.relay)
 
-    assert ("user:ana", True, True) == (given.by, given.shown is not None, (given.looked_ms or -1) >= 0)
+    assert ("user:ana", True, True) == (
+        given.by,
+        given.shown is not None,
+        given.looked_ms is not None and given.looked_ms >= 0,
+    )
     assert (None, True) == (given.proof, "approval.unproven" in given.flags)
 
 
