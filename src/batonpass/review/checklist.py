@@ -1,4 +1,4 @@
-"""The checklist after a run, answered for each handoff: who, which task, how much of which scope, and what is left."""
+"""The checklist after a run, answered for the root and for each handoff: who, which task, which scope, what is left."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -7,14 +7,15 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.accounts.handoff.scope_used import scope_said
-from batonpass.model.base.content_names import TARGET, USE
-from batonpass.model.base.ids import AgentId, HandoffId
+from batonpass.model.base.content_names import INTENT, TARGET, TERMS, USE
+from batonpass.model.base.ids import AgentId, HandoffId, RunId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffInitiated
-from batonpass.model.ledger.run import Handoff, Run
+from batonpass.model.grants.grant import Terms
+from batonpass.model.ledger.run import Handoff, Run, RunState
 from batonpass.records.call import CallOutcome, CallRecord
-from batonpass.records.grant import read_credential
+from batonpass.records.grant import read_credential, terms_from
 from batonpass.records.handoff import OPEN, Standing, standing_of
 from batonpass.records.hold import HoldRecord
 from batonpass.review.kinds.phrases import times
@@ -27,15 +28,20 @@ _WOULD: Final = {
 }
 
 
-class ChecklistRow(Struct, frozen=True, kw_only=True):
-    """The questions of the checklist, answered for one handoff."""
+# A run that may still do something.
+_GOES_ON: Final = frozenset({RunState.OPEN, RunState.SUSPENDED})
 
-    handoff: HandoffId
+
+class ChecklistRow(Struct, frozen=True, kw_only=True):
+    """The questions of the checklist, answered for one handoff, or for what the root run did itself."""
+
+    handoff: HandoffId | None  # None: the root run
+    run: RunId | None  # of the latest attempt; None if nobody began
     agent: AgentId
-    state: State
+    state: State | RunState
     mode: Mode
     attempts: int
-    task: str  # exactly as it was handed off; empty once it was erased
+    task: str  # exactly as it was handed off, or wished for; empty once it was erased
     granted: tuple[str, ...] | None  # None: no grant of its own
     used: tuple[str, ...]  # the least permits that cover its calls; without a grant, its tools
     credentials: tuple[str, ...]
@@ -44,37 +50,70 @@ class ChecklistRow(Struct, frozen=True, kw_only=True):
     effects: tuple[str, ...]
     open_ends: tuple[str, ...]
 
+    @property
+    def about(self) -> str:
+        """Return the state, and whether it is the root that is told about."""
+        return f"root · {self.state}" if self.handoff is None else str(self.state)
+
 
 def find_rows(tree: ReviewedTree) -> Iterator[ChecklistRow]:
-    """Yield the answers for each handoff of a tree, the first one first."""
+    """Yield the answers for the root run, then for each handoff of a tree, the first one first."""
+    yield _root_row(tree, tree.runs[tree.root])
     for handoff in tree.handoffs.values():
         yield _row(tree, handoff)
+
+
+def _root_row(tree: ReviewedTree, root: Run) -> ChecklistRow:
+    opening = tree.opening(root.id)
+    calls = tree.calls_of.get(root.id, ())
+    has_grant = TERMS in opening.content
+    terms = terms_from(tree.body(opening, TERMS)) if has_grant else None
+    return ChecklistRow(
+        handoff=None,
+        run=root.id,
+        agent=root.agent,
+        state=root.state,
+        mode=opening.mode,
+        attempts=1,
+        task=tree.words(opening, INTENT),
+        granted=_granted(terms) if has_grant else None,
+        used=_used(tree, (root,), calls),
+        credentials=tuple(dict.fromkeys(_credentials(tree, calls))),
+        decisions=(*_decisions(calls), *_refused(tree, (root,))),
+        approvals=tuple(_approvals(hold for hold in tree.holds if hold.hold.run == root.id)),
+        effects=tuple(_effects(tree, calls)),
+        open_ends=tuple(_open_ends_of(root.state, calls)),
+    )
 
 
 def _row(tree: ReviewedTree, handoff: Handoff) -> ChecklistRow:
     offer, body = tree.offers[handoff.id]
     runs = tree.attempts.get(handoff.id, ())
     calls = [call for run in runs for call in tree.calls_of.get(run.id, ())]
-    terms = None if body.terms is None else tree.terms(handoff.id)
     return ChecklistRow(
         handoff=handoff.id,
+        run=runs[-1].id if runs else None,
         agent=runs[-1].agent if runs else handoff.to,
         state=handoff.state,
         mode=tree.opening(runs[-1].id).mode if runs else offer.mode,
         attempts=len(runs),
         task=tree.task(handoff.id),
-        granted=None if body.terms is None else () if terms is None else terms.may.lines,
-        used=_used(tree, handoff, calls),
+        granted=None if body.terms is None else _granted(tree.terms(handoff.id)),
+        used=_used(tree, runs, calls),
         credentials=tuple(dict.fromkeys(_credentials(tree, calls))),
         decisions=(*_decided_offer(body), *_decisions(calls), *_refused(tree, runs)),
-        approvals=tuple(_approvals(tree, handoff)),
+        approvals=tuple(_approvals(hold for hold in tree.holds if _is_of(tree, hold, handoff))),
         effects=tuple(_effects(tree, calls)),
         open_ends=tuple(_open_ends(tree, handoff, calls)),
     )
 
 
-def _used(tree: ReviewedTree, handoff: Handoff, calls: Iterable[CallRecord]) -> tuple[str, ...]:
-    closings = [tree.closing(run.id) for run in tree.attempts.get(handoff.id, ())]
+def _granted(terms: Terms | None) -> tuple[str, ...]:
+    return () if terms is None else terms.may.lines
+
+
+def _used(tree: ReviewedTree, runs: Iterable[Run], calls: Iterable[CallRecord]) -> tuple[str, ...]:
+    closings = [tree.closing(run.id) for run in runs]
     said = scope_said(tree.body(one.receipt, USE) for one in closings if one is not None)
     if said is not None:
         return (*said.least, *(f"{permit} (beyond its grant)" for permit in said.beyond))
@@ -114,14 +153,13 @@ def _decided_offer(body: HandoffInitiated) -> Iterator[str]:
             yield f"{_WOULD[what]} by {rule}"
 
 
-def _approvals(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
-    for hold in tree.holds:
-        if _is_of(tree, hold, handoff):
-            for one in hold.approvals:
-                proof = "proven" if one.is_proven else "unproven"
-                yield f"{'approved' if one.is_for else 'denied'} by {one.by} ({proof})"
-            if hold.is_open:
-                yield "waits for somebody"
+def _approvals(holds: Iterable[HoldRecord]) -> Iterator[str]:
+    for hold in holds:
+        for one in hold.approvals:
+            proof = "proven" if one.is_proven else "unproven"
+            yield f"{'approved' if one.is_for else 'denied'} by {one.by} ({proof})"
+        if hold.is_open:
+            yield "waits for somebody"
 
 
 def _is_of(tree: ReviewedTree, hold: HoldRecord, handoff: Handoff) -> bool:
@@ -143,14 +181,18 @@ def _effects(tree: ReviewedTree, calls: Iterable[CallRecord]) -> Iterator[str]:
 
 
 def _open_ends(tree: ReviewedTree, handoff: Handoff, calls: Iterable[CallRecord]) -> Iterator[str]:
-    if handoff.state in OPEN:
-        yield f"it is {handoff.state}"
-    doubts = [call for call in calls if call.in_doubt]
-    if doubts:
-        yield f"{times(len(doubts), 'call')} in doubt"
+    yield from _open_ends_of(handoff.state, calls)
     standing = standing_of(tree.verdicts(handoff.id, handoff.attempt))
     if handoff.state is State.COMPLETED and standing is Standing.UNVERIFIED:
         yield "nobody verified it"
     report = None if handoff.run is None or handoff.run not in tree.runs else tree.report(handoff.run)
     if report is not None and report.open_questions:
         yield times(len(report.open_questions), "open question")
+
+
+def _open_ends_of(state: State | RunState, calls: Iterable[CallRecord]) -> Iterator[str]:
+    if state in (OPEN if isinstance(state, State) else _GOES_ON):
+        yield f"it is {state}"
+    doubts = [call for call in calls if call.in_doubt]
+    if doubts:
+        yield f"{times(len(doubts), 'call')} in doubt"

@@ -110,16 +110,18 @@ def _with_habits_once(roots: list[ReviewedRoot]) -> tuple[ReviewedRoot, ...]:
 
 def review_below(view: LedgerView, top: RunId | HandoffId, now: datetime) -> Review:
     """Review the part of a tree below a run or a handoff; for a root, the whole tree. Raises `NotFoundError`."""
-    is_run = top.startswith("run_")
-    root = view.get_run(RunId(top)).root if is_run else view.get_handoff(HandoffId(top)).root
+    asked = view.get_run(RunId(top)) if top.startswith("run_") else view.get_handoff(HandoffId(top))
+    root = asked.root
     tree = ReviewedTree(view, root)
     whole = review_tree(tree, now)
     if top == root:
         return Review(at=now, roots=(whole,))
-    below = {*_below(tree, RunId(top) if is_run else HandoffId(top))}
+    below = {*_below(tree, asked.id)}
+    # What a run did itself is told in the row of its handoff.
+    answered = {*below, *([asked.handoff] if isinstance(asked, Run) else [])}
     part = replace(
         whole,
-        rows=tuple(row for row in whole.rows if row.handoff in below),
+        rows=tuple(row for row in whole.rows if row.handoff in answered),
         findings=tuple(one for one in whole.findings if one.subject in below),
         acknowledged=tuple(pair for pair in whole.acknowledged if pair[0].subject in below),
     )

@@ -85,7 +85,9 @@ def test_programs_get_facts_of_a_review(desk: Desk, relay: Relay) -> None:
         answer["findings"][0]["agent"],
         len(answer["findings"][0]["receipts"]),
     )
-    assert ["Fix a.py in the shop"] == [row["task"] for row in answer["trees"][0]["checklist"]]
+    assert [("lead", "Fix it"), ("editor", "Fix a.py in the shop")] == [
+        (row["agent"], row["task"]) for row in answer["trees"][0]["checklist"]
+    ]
 
 
 def test_all_trees_of_a_day(desk: Desk, relay: Relay) -> None:

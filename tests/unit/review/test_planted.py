@@ -405,7 +405,7 @@ def test_a_near_miss_is_not(stage: Stage, case: str) -> None:
 def test_a_refused_offer_is_in_the_checklist(stage: Stage) -> None:
     """There is no handoff to tell about, so whoever made it has it among its decisions."""
     pass_on(stage, ["write:src/invoice.py"])
-    (row,) = review_of(stage.relay).roots[0].rows
+    _, row = review_of(stage.relay).roots[0].rows
 
     assert ("offer to typist refused (handoff.refused)",) == row.decisions
 

@@ -248,6 +248,34 @@ def test_the_least_grant_is_in_every_form(tmp_path: Path, monkeypatch: pytest.Mo
         assert line in "\n".join(render_markdown(review)).replace("\\:", ":")
 
 
+def test_the_root_is_in_the_checklist_of_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terminal, JSON, Markdown and the page: what the root did itself stands before what others did for it."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay:
+        with relay.start("Fix the shop", by=ANA) as lead:
+            lead.call(write, "by-root.py")
+            handoff = lead.hand_off("editor", "Fix the till")
+            with handoff as editor:
+                editor.call(write, "by-editor.py")
+        review = review_of(relay)
+    page = _Tags()
+    page.feed("".join(render_html_review(review)))
+    ledger = str(tmp_path / ".batonpass" / "ledger.db")
+    shown, facts = (CliRunner().invoke(cli, ["review", *form, "--ledger", ledger]).output for form in ([], ["--json"]))
+    markdown = "\n".join(render_markdown(review)).replace("\\", "")
+
+    assert f"lead {lead.id[-4:]} · root · completed · observed" in shown
+    assert "lead · root · completed" in page.text
+    assert "| lead (root · completed) | Fix the shop |" in markdown
+    for text in (shown, markdown, page.text):
+        assert text.index("write by-root.py") < text.index("write by-editor.py")
+    first, second = json.loads(facts)["trees"][0]["checklist"]
+    assert (None, lead.id, "lead", ["write by-root.py"]) == tuple(
+        first[name] for name in ("handoff", "run", "agent", "effects")
+    )
+    assert (handoff.id, editor.id) == (second["handoff"], second["run"])
+
+
 def test_the_page_has_checklist_and_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sub-agent, exact task, finding, evidence and the next command are on the page."""
     monkeypatch.chdir(tmp_path)

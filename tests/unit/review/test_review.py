@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass import Decision, Handling, RejectedPath
+from batonpass.credentials import FromEnvironment
 from batonpass.demo import delivery, poisoned_page, pull_request, support_desk, two_sessions
 from batonpass.demo import story as demo_story
 from batonpass.model.baton.items import Constraint
 from batonpass.model.baton.session import session_of
 from batonpass.model.bodies.body import Part, RunGap
-from batonpass.relay import Relay, recording_of
+from batonpass.relay import Relay, desk_of, recording_of
 from batonpass.review.finding import Severity
 from batonpass.review.review import find_reviewed, review_below, review_roots, review_session
 from batonpass.review.reviewed_tree import ReviewedTree
@@ -23,6 +24,7 @@ from batonpass.review.story import tell_story
 from batonpass.review.suspects import find_suspects
 from batonpass.store.factory import open_store
 from batonpass.store.memory_view import MemoryView
+from examples.findings.tools import push
 from tests.unit.accounts.trees import ANA, HOSTILE, Place, fail, tried, write
 from tests.unit.audit.test_carriage import carried_by, forge
 from tests.unit.review.reviews import ledger_in, review_of
@@ -191,12 +193,68 @@ def test_the_checklist_answers_for_each_handoff(tmp_path: Path, monkeypatch: pyt
             editor.call(write, "src/a.py")
             tried(lambda: editor.call(write, ".github/ci.yml"))
             editor.report("fixed")
-        (row,) = review_of(relay).roots[0].rows
+        _, row = review_of(relay).roots[0].rows
 
     assert ("editor", "Fix the typo in a.py", "completed", "enforced") == (row.agent, row.task, row.state, row.mode)
     assert ({"write:src/**", "push:main"}, ("write:src/a.py",)) == (set(row.granted or ()), row.used)
     assert (("1 call denied by grant",), ("write src/a.py",)) == (row.decisions, row.effects)
     assert ("nobody verified it",) == row.open_ends
+
+
+def test_the_checklist_begins_with_what_the_root_did_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its wish, scope, credential, refusals, rulings, effects and open ends: it acts too, not only those it asks."""
+    monkeypatch.chdir(tmp_path)
+    policy = """
+[policy]
+enforce = true
+allowed_agents = ["editor"]
+
+[[rules]]
+name = "ask"
+on = "call"
+tool = "push"
+gate = "approve"
+"""
+    with ledger_in(tmp_path, policy) as relay:
+        relay.credential("forge", FromEnvironment("T", "bot:ci", environment={"T": "a-very-secret-token"}))
+        lead = relay.start("Fix it\nand say how", by=ANA, may=["write:src/**", "call:push"])
+        lead.call(write, "src/a.py")
+        tried(lambda: lead.call(write, "secrets.txt"))
+        tried(lambda: lead.hand_off("typist", "Type it"))
+        tried(lambda: lead.call(push, "main"))
+        with desk_of(relay).store.view() as view:
+            (held,) = [call.id for call in ReviewedTree(view, lead.id).calls.values() if call.tool == "push"]
+        relay.held_call(held).approve(by="user:ben")
+        lead.call(push, "main")
+        (open_one,) = review_of(relay).roots[0].rows
+        lead.close()
+        (row,) = review_of(relay).roots[0].rows
+
+    assert (None, lead.id, "lead", 1) == (row.handoff, row.run, row.agent, row.attempts)
+    assert ("completed", "enforced", "Fix it\nand say how") == (row.state, row.mode, row.task)
+    assert {"write:src/**", "call:push"} == set(row.granted or ())
+    assert {"write:src/a.py", "call:push"} == set(row.used)
+    assert ("forge as bot:ci",) == row.credentials
+    assert {"1 call denied by grant", "offer to typist refused (handoff.refused)"} <= set(row.decisions)
+    assert ("approved by user:ben (unproven)",) == row.approvals
+    assert "write src/a.py" in row.effects
+    assert (("it is open",), ()) == (open_one.open_ends, row.open_ends)
+
+
+def test_a_part_has_the_row_of_what_was_asked_about(place: Place) -> None:
+    """A run that is asked about has its own row; what its sender did is not told with it."""
+    with place.relay().start("Fix it", by=ANA) as lead, lead.hand_off("a", "Fix a") as child:
+        child.call(write, "a.py")
+        with child.hand_off("b", "Fix b"):
+            pass
+    with place.store.view() as view:
+        (handoff,) = [one for one in view.find_handoffs(root=lead.id) if one.to == "a"]
+        told = {
+            top: [row.agent for row in review_below(view, top, place.clock.now()).roots[0].rows]
+            for top in (lead.id, handoff.id, child.id)
+        }
+
+    assert {lead.id: ["lead", "a", "b"], handoff.id: ["a", "b"], child.id: ["a", "b"]} == told
 
 
 def test_the_checklist_says_what_rules_decided_and_would_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +268,7 @@ def test_the_checklist_says_what_rules_decided_and_would_have(tmp_path: Path, mo
         with lead.hand_off("editor", "Fix the typo in a.py") as editor:
             editor.call(write, "src/a.py")
         lead.hand_off("mailer", "Tell them", hold=True)
-        first, second = review_of(relay).roots[0].rows
+        _, first, second = review_of(relay).roots[0].rows
 
     assert ("would be held by handoff-rule", "1 call would be held by call-rule") == first.decisions
     assert (("held by its sender",), ("waits for somebody",)) == (second.decisions, second.approvals)

@@ -43,8 +43,8 @@ def _say_root(root: ReviewedRoot) -> None:
 def _say_row(row: ChecklistRow) -> None:
     attempts = f" · {counted(row.attempts, 'attempt')}" if row.attempts > 1 else ""
     say(
-        paint(f"{row.agent} {ending(row.handoff)}", bold=True),
-        paint(f" · {row.state} · {row.mode}{attempts}", dim=True),
+        paint(f"{row.agent} {ending(row.handoff or row.run or '')}", bold=True),
+        paint(f" · {row.about} · {row.mode}{attempts}", dim=True),
     )
     granted = "no grant" if row.granted is None else ", ".join(row.granted) or "nothing"
     lines = (

@@ -87,7 +87,7 @@ def inert_lines(lines: Iterable[str]) -> str:
 def _row(row: ChecklistRow) -> str:
     granted = ("no grant",) if row.granted is None else row.granted
     cells = (
-        (f"{row.agent} · {row.state}", *((f"{row.attempts} attempts",) if row.attempts > 1 else ())),
+        (f"{row.agent} · {row.about}", *((f"{row.attempts} attempts",) if row.attempts > 1 else ())),
         (row.task or "erased",),
         *(granted, row.used, row.credentials, row.decisions, row.approvals, row.effects, row.open_ends),
     )

@@ -63,7 +63,7 @@ def _row(row: ChecklistRow) -> str:
     granted = "no grant" if row.granted is None else ", ".join(row.granted) or "nothing"
     decided = [*row.decisions, *row.approvals]
     cells = (
-        f"{row.agent} ({row.state})",
+        f"{row.agent} ({row.about})",
         row.task or "erased",
         granted,
         ", ".join(row.used) or "nothing",

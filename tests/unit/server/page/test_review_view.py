@@ -100,7 +100,7 @@ def test_a_filter_that_leaves_nothing_leads_back(browser: Browser, root: RunId) 
 
 
 def test_the_checklist_answers_for_each_handoff(house: House, browser: Browser, root: RunId) -> None:
-    """Each handoff of the task has its row, with the whole task: paper has no link to follow."""
+    """The root and each handoff of the task have a row, with the whole task: paper has no link to follow."""
     shown = unescape(browser.get(f"/review?root={root}").body.decode())
     with house.relay.store.view() as view:
         handoffs = list(view.find_handoffs(root=root))
@@ -108,4 +108,6 @@ def test_the_checklist_answers_for_each_handoff(house: House, browser: Browser, 
     table = shown.partition('<table class="checklist">')[2].partition("</table>")[0]
 
     assert {one.id for one in handoffs} == set(re.findall('/handoffs/([^"?]+)', table))
+    assert [root] == re.findall('/tasks/([^"?]+)', table)
+    assert len(handoffs) + 1 == table.count("<tr>") - 1
     assert [] == [row.task for row in told.rows if " ".join(row.task.split()) not in " ".join(table.split())]
