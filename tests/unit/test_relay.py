@@ -123,6 +123,23 @@ def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
     ] == printed
 
 
+def test_what_holds_much_prints_in_a_line(tmp_path: Path) -> None:
+    """A store, a command that ended, what earlier attempts and sessions left, what the fleet remembers."""
+    with Relay.open("memory:", home=tmp_path) as relay, relay.start("begin", by=ANA) as lead:
+        with lead.hand_off("editor", "make it so") as editor:
+            editor.report("done")
+        finished = lead.shell(["echo", "word " * 50])
+        printed = [repr(one) for one in (relay.store, finished, lead.earlier, lead.session, relay.recall("so"))]
+
+    assert [
+        "<MemoryStore>",
+        f"<Finished with exit code 0, '{'word ' * 15}wor…, bytes: 251 + 0>",
+        "<Resumption after 0 attempts, calls finished: 0, in doubt: 0, held: 0, handoffs: 0>",
+        "<SessionState of no session, kept: 0, to decide again: 0, to check: 0, in flight: 0>",
+        "<FleetMemory of 1 handoffs, those that fit: 1>",
+    ] == printed
+
+
 def test_what_callers_write_prints_as_they_wrote_it() -> None:
     """A grant and a brief have their public names, and say nothing that nobody said."""
     said = [Grant(may=["write:src/**"], until="2h"), Brief(criteria=["all tests pass"])]

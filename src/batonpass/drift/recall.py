@@ -82,6 +82,9 @@ class FleetMemory:
     reputations: tuple[Reputation, ...]
     looked_at: int = 0  # closed handoffs in which it was looked for
 
+    def __repr__(self) -> str:
+        return f"<FleetMemory of {self.looked_at} handoffs, those that fit: {len(self.handoffs)}>"
+
     def brief(self, marker: str | None = None) -> str:
         """Return it for a model: quoted as data, between lines that its authors could not know."""
         told = "\n\n".join(_told(one) for one in self.handoffs) or "nothing is remembered"

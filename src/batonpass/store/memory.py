@@ -160,6 +160,9 @@ class MemoryStore:
         self._tables = Tables()
         self._postponed: dict[HandoffId, float] = {}  # by `time.monotonic`
 
+    def __repr__(self) -> str:
+        return "<MemoryStore>"
+
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
         self._process.require()

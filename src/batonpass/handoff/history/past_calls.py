@@ -53,6 +53,10 @@ class Resumption(Struct, frozen=True, kw_only=True):
     taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # sources from outside
     endorsed: frozenset[Source] = frozenset()
 
+    def __repr__(self) -> str:
+        calls = f"calls finished: {len(self.finished)}, in doubt: {len(self.in_doubt)}, held: {len(self.held)}"
+        return f"<Resumption after {self.attempts} attempts, {calls}, handoffs: {len(self.children)}>"
+
     @property
     def kept_for(self) -> timedelta:
         """Return how long the finished calls took together."""

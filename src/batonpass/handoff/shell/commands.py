@@ -18,6 +18,7 @@ from msgspec.structs import asdict
 from batonpass.errors import CommandTimeoutError
 from batonpass.handoff.shell.environment import environment_of, find_program
 from batonpass.handoff.tools.call_context import current_call
+from batonpass.model.base.checks import shorten
 
 KEPT: Final = 1024 * 1024  # bytes of each stream
 
@@ -37,6 +38,10 @@ class Finished(Struct, frozen=True, kw_only=True):
     stdout_sha256: str  # of the whole output
     stderr_sha256: str
     whole: bool = True  # False if something was left out
+
+    def __repr__(self) -> str:
+        said = shorten(self.stdout or self.stderr)
+        return f"<Finished with exit code {self.exit_code}, {said}, bytes: {self.stdout_bytes} + {self.stderr_bytes}>"
 
     @property
     def ok(self) -> bool:

@@ -177,6 +177,10 @@ class SessionState(Struct, frozen=True, kw_only=True):
     contradictions: tuple[Contradiction, ...] = ()  # among inherited items, the newest side first
     bytes: int = 0  # size of everything inherited, as it is recorded
 
+    def __repr__(self) -> str:
+        parts = f"kept: {len(self.kept)}, to decide again: {len(self.revisit)}, to check: {len(self.checks)}"
+        return f"<SessionState of {self.session or 'no session'}, {parts}, in flight: {len(self.in_flight)}>"
+
     @property
     def items(self) -> int:
         """Return how many things are inherited, decisions to revisit and open checks included."""

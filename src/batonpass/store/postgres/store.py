@@ -65,6 +65,9 @@ class PostgresStore:
         self._group = Group(self._connections)
         self._waiting = Notifications(self._connections)
 
+    def __repr__(self) -> str:
+        return f"<PostgresStore at {self.url}>"
+
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
         self._require_current()

@@ -74,6 +74,9 @@ class SqliteStore:
         except OSError as error:
             raise StoreUnavailableError(f"{path} cannot be opened: {error.strerror}; name another file") from None
 
+    def __repr__(self) -> str:
+        return f"<SqliteStore at {self.url}>"
+
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
         with self.view() as view:
