@@ -40,6 +40,8 @@ class RecordedCall:
         """Return the permits of one hop that may have covered the call. Raises `UngrantedError` if there are none."""
         scope = terms.may if last else terms.may_delegate
         at = self._receipt.at
+        # The call was judged a moment before its receipt was dated, and a permit may have ended in between: hence the
+        # skew.
         meant = [
             permit
             for permit in scope.permits

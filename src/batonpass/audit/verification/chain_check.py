@@ -115,6 +115,7 @@ class Linker:
             self._require_position(stored)
         except VerificationError as error:
             raise _placed(error, stored) from None
+        # A later receipt may try to enrol this key as an approver's, which no key of a run may become.
         if run_key is not None:
             self._know(run_key)
 
@@ -152,6 +153,8 @@ class Linker:
             handoff = self.derived.handoffs.get(_handoff_of(receipt))
             if handoff is None:
                 raise UnlinkedError("the handoff that it belongs to was never offered", field="handoff")
+            # Only the latest receipt of the handoff. So no attempt can begin as if an answer, a revision or a failure
+            # that was recorded before it had not been there.
             allowed = self._memory.anchors[handoff.id]
             root = handoff.root
         if receipt.previous not in allowed:
@@ -169,6 +172,7 @@ class Linker:
             raise UnknownKeyError(
                 f"key {receipt.relay_key[:16]} was never enrolled for {receipt.relay}", field="recorder"
             )
+        # By the order of receipts and never by their times, which a thief of the key chooses.
         if key.status is not KeyStatus.ACTIVE:
             raise RevokedKeyError(f"key {key.id[:16]} was {key.status} before this was recorded", field="recorder")
 
@@ -177,6 +181,8 @@ class Linker:
         known = self._memory.public_keys
         first = known[receipt.relay_key], stored.relay_signature
         cosigner, cosignature = receipt.cosigner, stored.cosignature
+        # The signed bytes say whether there is a second signature. Otherwise somebody could take it away, and nobody
+        # would miss it.
         if (cosigner is None) != (cosignature is None):
             raise SignatureError("the second signature is not the one that the receipt names", field="cosignature")
         if cosigner is None or cosignature is None:
@@ -283,6 +289,7 @@ def _read(stored: StoredReceipt) -> Receipt:
 
 
 def _require_successor(receipt: Receipt, stream: Stream, *, bumps: bool) -> None:
+    # The gap first: where a receipt is missing, `previous` differs as well, but only the gap says why.
     if receipt.seq > stream.seq + 1:
         raise MissingError(f"receipt {stream.seq + 1} is missing", seq=stream.seq + 1)
     if receipt.seq <= stream.seq:

@@ -48,6 +48,8 @@ class _Used(Struct):
         if old:
             self.settled += sum(amount for _, _, amount in old)
             self.recent = [one for one in self.recent if one[0] > receipt.at - _SETTLED]
+        # Two relays have two clocks, and a position is given after the commit. So of another stream, a charge counts as
+        # earlier only if clocks cannot explain the difference; within a stream, the order is signed.
         return self.settled + sum(
             amount for at, stream, amount in self.recent if stream == receipt.stream or at <= receipt.at - SKEW
         )

@@ -200,6 +200,8 @@ class Grants:
                 missing = "terms and no certificate" if body.certificate is None else "a certificate and no terms"
                 raise CertificateError(f"it has {missing}", field=CERTIFICATE)
             return
+        # A relay that could call such a run observed could lift every limit of its grant without changing a signed
+        # statement.
         if receipt.mode is not Mode.ENFORCED and not held.tried_out:
             raise TermsError("it begins a run with a grant, and says that it is only observed", field="mode")
         certificate = self._read(receipt, CERTIFICATE, body.certificate, Certificate, contents)
@@ -244,6 +246,7 @@ class Grants:
         if ends is not None and receipt.at >= ends + SKEW:
             raise UngrantedError(f"the grant ended at {spell_time(ends)}, before the call", field="at")
         text = stored.body.decode(errors="replace")
+        # A target without its secret is not the target of the call. Whether a permit covers that is not guessed.
         if REDACTED in text:
             self.unjudged += 1
             return

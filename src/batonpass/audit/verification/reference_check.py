@@ -349,6 +349,8 @@ def _require_attempt(facts: Facts, body: HandoffAccepted) -> None:
 
 
 def _require_children(facts: Facts, parent: RunId, children: tuple[ChildHead, ...]) -> None:
+    # With the heads of its children, a close-out commits to the whole tree below it: the last receipts of a child
+    # cannot be cut off unnoticed.
     for child in children:
         run = facts.derived.runs.get(child.run)
         if run is None or not _is_child(facts, run, parent):

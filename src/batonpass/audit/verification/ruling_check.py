@@ -122,6 +122,8 @@ def require_decision(holds: Holds, derived: Derived, body: Decided, *, whole: bo
     if not whole and isinstance(body, CallDecided) and body.run not in derived.runs:
         return  # about a tree that is not in this bundle
     hold = holds.get(body)
+    # The same handoff can be held again for another reason. An approval of the first hold lets nothing else go on (ADR
+    # 38).
     if body.hold is not None and body.hold != hold.receipt:
         raise UnlinkedError("it answers another hold than the one that waited then", field="hold")
     if is_approval(body):
@@ -147,6 +149,7 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
         if isinstance(body, HandoffBacked | ToolBacked):
             raise UnlinkedError("one approval is enough here, so none can be only a part of it", field="kind")
         return
+    # Whoever asked for the work is no second pair of eyes.
     if body.by == hold.principal:
         raise UnlinkedError(f"it takes {hold.approvals} people who did not ask for it, and {body.by} did", field="by")
     people = {*holds.backers.get(hold.receipt, ()), body.by}

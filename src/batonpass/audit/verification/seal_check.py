@@ -29,6 +29,7 @@ class SealCheck:
             self._wanted[note.checkpoint.size].append((note, None))
         previous = 0
         for seal in kept:
+            # Each seal names the one before it, so a seal cannot be deleted from the middle unnoticed.
             if seal.previous != previous:
                 raise SealError(
                     f"it follows the seal of {seal.previous}, and the one before it is of {previous}",
@@ -68,6 +69,8 @@ class SealCheck:
                 stream=place,
                 field="root",
             )
+        # The next seal is made from this frontier, without reading older receipts. A wrong one would spoil every later
+        # seal.
         if seal is not None and seal.frontier != self._frontier.to_bytes():
             raise SealError("its frontier is not that of the tree", stream=place, field="frontier")
         self.checked += 1

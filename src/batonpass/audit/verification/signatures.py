@@ -95,6 +95,8 @@ class SignatureQueue:
         questions = [(signing_bytes(payload), signatures) for payload, signatures in jobs]
         asked = self._pool.ask(questions, instead=partial(first_unsigned, jobs, self._check))
         self._pending.append((asked, places))
+        # Receipts are read faster than signatures are checked. Without a bound, all of a large ledger would wait in
+        # memory.
         while len(self._pending) > self._most_pending:
             self._settle()
 

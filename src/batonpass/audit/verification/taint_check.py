@@ -137,6 +137,7 @@ class Taints(Struct):
     def _begins_with(self, receipt: Receipt, body: HandoffAccepted) -> tuple[dict[Source, ReceiptId], bool]:
         offered, labelled = self._offers.get(body.handoff, ({}, False))
         reached = dict(offered)
+        # The next attempt gets the results of finished calls and the checkpoint of this one, and with them its sources.
         for run in self._attempts.get(body.handoff, ()):
             for source, entered in self.standing.get(run, {}).items():
                 reached.setdefault(source, entered)

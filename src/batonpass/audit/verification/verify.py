@@ -90,6 +90,8 @@ def verify_ledger(
     `root_key` pins the key on which everything rests; without it, compare the one in the evidence yourself. `since` is
     a seal over receipts that were verified before: trees that have not changed since are only compared with it.
     """
+    # One view for receipts and rows: writers go on meanwhile, and rows that are read later would know more than the
+    # receipts.
     with _collecting_rarely(), store.view() as view:
         _require_schema(view)
         info = require_root_key(view.info(), root_key)
@@ -242,6 +244,7 @@ class Verification:
                 link = self._link(stored, signatures)
                 links.append(link)
                 if stored.position is not None:
+                    # With the keys as they are at this receipt: a seal counts only if its relay was enrolled by then.
                     self._seals.add(link.digest, self._linker.derived.keys)
                 self._done += 1
         finally:
@@ -299,6 +302,7 @@ class Verification:
         self, link: Link | Passed, name: str, ref: ContentRef | OutlinedContent, stored: StoredContent | None
     ) -> None:
         count = self._contents
+        # The receipt that says that a content was erased comes later. So this is decided after the last one.
         if stored is None:
             if not self._withheld:
                 count.claimed[ref.id] = (link.receipt.stream, link.receipt.seq)
@@ -349,14 +353,19 @@ class Verification:
     def require_all(self, view: LedgerView) -> None:
         """Refuse receipts that are neither sequenced nor waiting to be."""
         total = view.counts().receipts
+        # This pass reads by position. A receipt that stands in no order would never be checked, and everything that
+        # reads by stream would still show it.
         if total != self._done:
             raise PositionError(f"{total} receipts are stored and {self._done} stand in the order", field="position")
 
     # Step 12: every content is named by a receipt.
     def require_contents(self, view: LedgerView) -> None:
         """Refuse contents that no receipt names, and erased ones that came back."""
+        # Only the count, because names cost another pass over all receipts; that pass is made once there is something
+        # to name.
         if view.counts().contents != self._contents.rows:
             raise ContentMismatchError(f"no receipt names {_find_surplus(view)}")
+        # A store that is restored from a backup may hold words again that somebody was promised are gone.
         for content in view.find_contents(list(self._linker.erased)):
             if content.place is not Place.ERASED:
                 raise ContentMismatchError(f"{content.id} was erased and is there again")

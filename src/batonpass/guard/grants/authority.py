@@ -81,6 +81,7 @@ def _whom(holder: Terms | None, last: Terms) -> str:
 
 
 def _shown(scope: Scope, call: Call) -> str:
+    # Permits of the same action first, and only a few: a model reads this, and most likely goes on with one of them.
     alike = [permit for permit in scope.permits if permit.pattern.action == call.action]
     others = [permit for permit in scope.permits if permit.pattern.action != call.action]
     shown = [permit.text for permit in (*alike, *others)[:_SHOWN]]

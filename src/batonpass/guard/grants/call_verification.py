@@ -84,6 +84,7 @@ def verify_call(
     """
     chain_text, proof_text = split_token(token)
     proof = decode_proof(proof_text)
+    # A strong key only: under a key of small order, anybody can make signatures that fit.
     chain = verify_chain(decode_chain(chain_text), require_strong(root_key), is_signed, most_hops=MOST_HOPS)
     require_timely(chain, at)
     number = None if revocations is None else _require_unrevoked(chain, revocations, root_key, at)
@@ -103,6 +104,8 @@ def permit(
 ) -> Permitted:
     """Verify a call under a chain that is in force: the steps from the proof on. Each step has its own error."""
     require_fresh(chain, proof.said, asked.at, skew=asked.skew, fresh_for=asked.fresh_for)
+    # The proof is about the call as it was sent: its sender cannot know where links lead on the verifier's disk. From
+    # here on, what counts is where they do lead.
     require_context(chain, proof.said, call=digest_call(call), audience=asked.audience, run=asked.run)
     require_possession(chain, proof, is_signed)
     require_taken(chain, acts_on, asked.at, asked.policy)

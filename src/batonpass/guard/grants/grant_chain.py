@@ -192,6 +192,8 @@ def _require_linked(chain: Chain) -> None:
     for part in chain.terms:
         if part.said.parent != above:
             raise GrantChainError(f"the terms of {part.said.agent} do not hang from the ones before them")
+        # A relay signs with one key for every tree and every principal. So a good signature and a good link do not show
+        # yet that both terms are of the same ones.
         if (part.said.root, part.said.principal) != (first.root, first.principal):
             raise GrantChainError(f"the terms of {part.said.agent} belong to another tree, or another principal")
         above = part.digest
@@ -202,6 +204,7 @@ def _require_linked(chain: Chain) -> None:
 def _require_shallow(terms: tuple[Signed[Terms], ...], most_hops: int) -> None:
     """Refuse a chain that is deeper than its own terms or the verifier allow: step 5."""
     depth = len(terms) - 1
+    # Terms may leave `max_depth` out, so the verifier needs a bound of its own.
     if len(terms) > most_hops:
         raise GrantDepthError(f"the chain has {len(terms)} hops, and {most_hops} are taken here")
     for part in terms:
@@ -221,6 +224,8 @@ def _require_in_order(chain: Chain, enrolled: Enrolled, skew: timedelta) -> None
             raise GrantBackdatedError(
                 f"a part of the grant is dated {spell_time(at)}, before the one above it ({spell_time(before)})"
             )
+        # Whoever stole a key chooses the dates of what it signs. A date outside of the enrolment of the key gives that
+        # away.
         if at < enrolment.at - skew or (enrolment.until is not None and at > enrolment.until):
             raise GrantBackdatedError(f"a part of the grant is dated {spell_time(at)}, when its key did not sign here")
         before = at

@@ -48,6 +48,8 @@ def most_with(limits: Limits, unit: Unit) -> int | None:
     A unit that is known only after the call must have at least one left.
     """
     most = most_of(limits, unit)
+    # Rows, bytes and cost of a call are known too late to refuse it. So the last call may go beyond its limit, and only
+    # a limit with nothing left stops a call.
     if most is None or unit in _BEFORE:
         return most
     return max(0, most - 1)

@@ -35,6 +35,8 @@ def narrow(parent: Terms, asked: Grant, *, depth: int) -> Grant:
 
 def _find_excess(parent: Terms, asked: Grant) -> Iterator[str]:
     for right, scope in (("may", asked.may), ("may delegate", asked.may_delegate)):
+        # A request may leave out limits and ends: they are taken over from the permit that covers it, so this is no
+        # excess.
         for permit in parent.may_delegate.find_excess(scope, unsaid=True):
             yield f"{right} {permit}{_only_used(parent, permit)}"
     for unit in parent.limits.find_excess(asked.limits):
@@ -58,6 +60,7 @@ def find_wider(parent: Terms, child: Terms, *, depth: int) -> Iterator[str]:
     For terms that `narrow` has made there is nothing to yield, because it fills in everything that is not given.
     """
     for right, scope in (("may", child.may), ("may delegate", child.may_delegate)):
+        # Signed terms are read as they stand: where they leave a limit or an end out, there is none.
         for permit in parent.may_delegate.find_excess(scope):
             yield f"{right} {permit}"
     for unit in parent.limits.find_excess(child.limits):

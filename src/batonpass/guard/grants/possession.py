@@ -49,8 +49,11 @@ def require_context(
     """Refuse a proof that is for another certificate, call, audience or run: step 9. Raises `GrantContextError`."""
     if run is not None and chain.certificate.run != run:
         raise GrantContextError(f"the grant is of {chain.certificate.run}, and {run} was expected")
+    # A run gets one certificate after the other for the same key. A proof names one of them, so it cannot be sent with
+    # another that ends later.
     if proof.certificate != chain.digest:
         raise GrantContextError("the proof was made for another certificate; make a new one")
+    # Else a tool server could send the proof on to another one, and act there as the caller.
     if proof.audience != audience:
         raise GrantContextError(f"the proof was made for {proof.audience}, and this is {audience}; make a new one")
     if proof.call != call:

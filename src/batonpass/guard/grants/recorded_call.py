@@ -22,6 +22,8 @@ def conditioned(terms: Iterable[Terms]) -> tuple[str, ...]:
 def find_broken(permit: Permit, judged: Mapping[str, object]) -> Iterator[Condition]:
     """Yield the conditions that a recorded call violates. A redacted value is skipped, because nobody can tell."""
     for condition in permit.where:
+        # An argument that was not given keeps to no condition, here as in the guard: a condition on an argument demands
+        # it.
         value = judged.get(condition.argument)
         if condition.argument not in judged or not (is_redacted(value) or keeps(condition, value)):
             yield condition

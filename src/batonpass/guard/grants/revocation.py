@@ -24,6 +24,8 @@ def verify_revocations(
     signer = root_key
     if said.key != key_id(root_key):
         enrolled = verify_enrolments(enrolments, root_key, is_signed)
+        # A purpose of its own: with a key that may only grant, a thief could sign a new list that leaves a revocation
+        # out.
         signer = require_enrolled(said.key, enrolled, Purpose.REVOKE).public_key
     if not is_signed(bytes.fromhex(signer), signing_bytes(revocations.payload), revocations.signature):
         raise GrantIntegrityError("the signature under the list of revocations does not match it; fetch it again")
@@ -55,6 +57,7 @@ def require_good(revocations: Revocations | None, at: datetime, *, skew: timedel
     """
     if revocations is None:
         raise StaleRevocationsError("no list of revocations is known here; fetch one")
+    # No skew at the end: after it, nobody knows what was revoked since, and the safe answer is no.
     if at >= revocations.best_before:
         raise StaleRevocationsError(
             f"list {revocations.number} of revocations was good until {spell_time(revocations.best_before)}, and it is "

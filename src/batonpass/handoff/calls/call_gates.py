@@ -80,6 +80,7 @@ def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
     if approved is not None and _still_covers(pending, approved):
         return ()
     tiers, policy = tiers_of(declared), desk.gates
+    # The way of most calls: no rule can apply and nothing taints the run, so no facts about the call are gathered.
     if not holding.taint.entered and is_silent(policy, tiers):
         return tuple(pending.call.find_refusals())
     leads_to = pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None

@@ -93,6 +93,7 @@ def counts(holding: Holding, unit: Unit) -> bool:
 
 
 def _millionths(amount: Decimal) -> int:
+    # Rounded up: otherwise a great many tiny costs would count as nothing.
     return min(max(0, math.ceil(amount * _MILLION)), LARGEST_INTEGER)
 
 
@@ -118,6 +119,8 @@ def check_limits(pending: PendingCall) -> None:
 
 def _find_full(pending: PendingCall) -> list[BudgetExhaustedError]:
     found = find_overspent(pending.counting, pending.used)
+    # A revocation is an account without room, so that a commit refuses both by one comparison. It has an error of its
+    # own.
     return [one for one in found if not is_revocation(one.account)]
 
 

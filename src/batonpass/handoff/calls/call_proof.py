@@ -24,6 +24,8 @@ def prove_call(desk: Desk, holding: Holding, call: Call, *, audience: str) -> st
     bounds = holding.bounds
     if not bounds.is_granted:
         raise NotFoundError("grant of", holding.id)
+    # First of all: a certificate stays good for minutes, and a server that fetches no revocations cannot know that the
+    # run has ended since.
     now = require_working(desk, holding)
     # It returns the permits of every hop; here only the refusal matters.
     authorise_here(desk, holding, call, holding.present(desk.clock))

@@ -28,6 +28,7 @@ def write_about_call(
 ) -> SignedReceipt | None:
     """Write one receipt about a call. If that fails, an enforced run raises `StoreError`, an observed run gets None."""
     try:
+        # Before the receipt itself: whoever reads the stream must learn of missing calls where they are missing.
         fill_gap(desk, holding)
         return desk.recording.record(holding.working, body, contents, touches=touches, within=within)
     except StoreError:
@@ -50,6 +51,7 @@ def write_denial(
     beside: tuple[Content, ...] = (),
 ) -> None:
     """Record that a call was denied before it was made: the rule, and the sentence that the caller is told."""
+    # A finished run only repeats its record, and its stream takes no more receipts.
     if holding.replaying:
         return
     body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=tool, rule=rule)

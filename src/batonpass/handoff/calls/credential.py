@@ -24,6 +24,8 @@ def fetch_credential(pending: PendingCall) -> Credential | None:
         credential = _fetched(pending.desk, pending.holding, declared, declared.credential)
     except CredentialError as error:
         pending.deny(CREDENTIAL, error)
+    # Before the request is written and the tool runs: both the arguments and whatever the tool prints or raises may
+    # contain the secret.
     pending.desk.redactor.know(credential.secret.reveal())
     return credential
 

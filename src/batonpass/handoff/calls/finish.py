@@ -217,6 +217,8 @@ def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> Se
 
 def _kept(desk: Desk, change: FileChange, number: int) -> Content:
     document = encode_change(change)
+    # Without its lines the change still has both digests, so it is known that the file changed, and from which state to
+    # which.
     if len(document) > LARGEST_CONTENT:
         document = encode_change(replace(change, hunks=None))
     return desk.json(f"change.{number}", document)

@@ -118,6 +118,7 @@ def check_changed_target(pending: PendingCall) -> None:
         return
     holding = pending.holding
     pending.target_key = pending.desk.secrets.digest(holding.root, b"target", target.encode())
+    # It may have been this very call that changed the target: it is in doubt, and is safe or settled to be repeated.
     if holding.find_past(pending.key) is not None:
         return
     changed = holding.find_changed(pending.target_key)

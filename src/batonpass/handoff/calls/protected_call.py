@@ -19,6 +19,8 @@ def refuse_protected(pending: PendingCall) -> None:
         if found is None:
             return
         error = CallProtectedError(pending.declared.name, found.does, found.instead)
+        # A call that was made before anybody asked cannot be denied any more. It is recorded as made, with the
+        # objection (ADR 50).
         if pending.made:
             pending.refuse(PROTECTED, error)
         else:

@@ -58,6 +58,8 @@ def find_cached(pending: PendingCall) -> Replayed | None:
         key=pending.key,
         flags=tuple(dict.fromkeys(pending.flags)),
     )
+    # It uses up nothing, because nothing is called. But the commit still refuses it if the grant was revoked: a result
+    # is data as well.
     write_counted(pending, lambda _: cached, [desk.json(ARGUMENTS, pending.described), *pending.beside])
     return Replayed(again.value)
 
@@ -66,6 +68,7 @@ def find_again(desk: Desk, key: Digest | None, declared: Declared) -> FreshResul
     """Return the first result under a key that is fresh, intact and can be given back; None if there is none."""
     if key is None:
         return None
+    # A cache only saves a call. Whatever goes wrong with it, the tool is called instead.
     now = desk.clock.now()
     try:
         with desk.store.view() as view:

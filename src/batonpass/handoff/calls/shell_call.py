@@ -71,6 +71,8 @@ def plan_command(
     place = desk.work_tree if cwd is None else desk.work_tree / fspath(cwd)
     named = _file_named(desk, str(place / program)) if "/" in program else program
     executable = str(place / program) if "/" in program else program
+    # Guards and people read this line, and the list runs without a shell. Both are made of the same texts, so no
+    # quoting can make them differ.
     line = shlex.join([program, *arguments])
     listens = takes_names([program, *arguments])
     return Planned(

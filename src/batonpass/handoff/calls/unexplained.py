@@ -79,6 +79,7 @@ def find_unexplained(desk: Desk, holding: Holding) -> tuple[tuple[Unexplained, .
         found = [one for each in desk.files.differences(holding.first_look, now) for one in unpaired(each)]
     except GitSilentError:
         return (), (UNSEEN,)
+    # A change of a call that is still under way has no receipt yet, and would be reported as nobody's.
     if not found or not desk.files.is_quiet():
         return (), ()
     with desk.store.view() as view:
