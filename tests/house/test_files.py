@@ -105,3 +105,32 @@ def test_the_repository_names_nothing_outside_itself() -> None:
     ]
 
     assert [] == named
+
+
+def kept_private(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module keeps to itself. What a decorator hands to somebody else is not among them."""
+    for statement in tree.body:
+        match statement:
+            case (
+                ast.FunctionDef(name=name, decorator_list=[])
+                | ast.ClassDef(name=name, decorator_list=[])
+                | ast.AnnAssign(target=ast.Name(id=name))
+                | ast.Assign(targets=[ast.Name(id=name)])
+            ) if name.startswith("_") and not name.startswith("__"):
+                yield name
+
+
+def read_names(tree: ast.Module) -> frozenset[str]:
+    """Return the names that a module reads, also in types that are written as texts."""
+    texts = " ".join(node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str))
+    names = (node.id for node in nodes(tree, ast.Name) if isinstance(node.ctx, ast.Load))
+    return frozenset((*names, *re.findall(r"\w+", texts)))
+
+
+def test_what_a_module_keeps_to_itself_it_uses() -> None:
+    """A private name that its own module never reads is left over from a change, and misleads whoever reads it."""
+    left_over = [
+        f"{name}: {one}" for name, tree in parsed(SOURCES) for one in set(kept_private(tree)) - read_names(tree)
+    ]
+
+    assert [] == left_over

@@ -314,7 +314,6 @@ def tools_of(*kinds: ToolKind) -> frozenset[str]:
     return frozenset(name for name, kind in KINDS.items() if kind in kinds)
 
 
-SHELLS: Final = tools_of(ToolKind.SHELL)
 DELEGATES: Final = tools_of(ToolKind.DELEGATE)
 # Only the results of these report a change of a file; any other tool could return the same fields.
 EDITORS: Final = tools_of(ToolKind.WRITER)

@@ -25,7 +25,6 @@ _FIRST_FREE_PORT: Final = 1024
 _LONGEST_URL: Final = 2048
 _LONGEST_NAME: Final = 253
 _PRINTABLE: Final = re.compile(r"[!-~]+")
-_LONGEST_PRINTABLE: Final = re.compile(r"[!-~]+")
 
 # The standard library knows most addresses that are not global; older releases lack these.
 _NEVER: Final = tuple(

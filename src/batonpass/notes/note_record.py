@@ -28,7 +28,6 @@ from batonpass.wire.canonical import encode_typed
 VERSION: Final = 0
 PAYLOAD_TYPE: Final = "application/vnd.batonpass.note+json"
 LONGEST_RECORD: Final = 64 * 1024
-LARGEST_NOTE: Final = 512 * 1024
 
 _PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 _OBJECT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")

@@ -151,7 +151,6 @@ class MemoryStore:
     """Keeps a ledger for as long as the process lives."""
 
     url = "memory:"
-    largest_content: int | None = None
     confirm_every: float | None = None
 
     def __init__(self) -> None:

@@ -334,10 +334,6 @@ class LedgerStore(Protocol):
         """Return the URL that was opened, without any password."""
 
     @property
-    def largest_content(self) -> int | None:
-        """Return the largest size of a content in bytes; None if only the disk limits it."""
-
-    @property
     def confirm_every(self) -> float | None:
         """Return how often a writer must ask whether the store still has the receipts that it acknowledged, in seconds.
 

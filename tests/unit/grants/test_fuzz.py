@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from batonpass.errors import BatonpassError
 from batonpass.guard.grants.authority import authorise
 from batonpass.model.grants.call import Call
-from batonpass.model.grants.grant_toml import read_grants
 from batonpass.model.grants.resource import read_resource
 from batonpass.model.grants.scope_text import read_limits, read_permit, read_scope
+from batonpass.policy.document import parse_document
+from batonpass.policy.grant_tables import grants_of
 from batonpass.wire.call_digest import digest_call
 from batonpass.wire.grant_statements import decode_statement, kind_of
 from batonpass.wire.token import decode_chain, decode_proof, decode_revocations, split_token
@@ -93,7 +94,7 @@ def test_a_hundred_thousand_broken_inputs() -> None:
     acts: tuple[Act, ...] = (
         lambda: read_permit(mutate(chosen, LINE)),
         lambda: read_limits(mutate(chosen, "at most 20 calls, 5.5 spend")),
-        lambda: read_grants(mutate(chosen, TOML)),
+        lambda: grants_of(parse_document(mutate(chosen, TOML).encode("utf-8", "surrogatepass"))),
         lambda: read_resource("resource", mutate(chosen, "src/a/b.py")),
         lambda: decode_chain(mutate(chosen, chain_text)),
         lambda: decode_proof(urlsafe_b64encode(chosen.randbytes(chosen.randrange(200))).rstrip(b"=").decode()),

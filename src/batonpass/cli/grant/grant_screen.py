@@ -19,7 +19,6 @@ from batonpass.model.grants.scope import Scope
 from batonpass.store.port import LedgerView
 
 _LABEL: Final = 14
-_SECONDS: Final = "seconds"
 _WITHOUT: Final = {
     Mode.OBSERVED: "everything is recorded, and only changes to the ledger are blocked",
     Mode.ENFORCED: "its constraints, its budget and the policy are enforced, and they alone limit its calls",

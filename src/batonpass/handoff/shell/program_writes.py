@@ -17,7 +17,6 @@ from batonpass.handoff.shell.program_words import WRAPPERS, git_command
 
 _MOST_WRAPPERS: Final = 8  # around one program
 _COMPUTED: Final = re.compile(r"[$`\\]")  # a shell or the program itself changes such a text
-_FLAGS: Final = re.compile(r"-[A-Za-z0-9]+")
 _SED_IN_PLACE: Final = re.compile(r"-[nErsuz]*i(.*)|--in-place(?:=(.*))?")
 _PERL_IN_PLACE: Final = re.compile(r"-(?![mMI])[A-Za-z0-9]*?i.*")
 _PERL_CODE: Final = re.compile(r"-(?![mMI])[A-Za-z0-9]*[eE]")

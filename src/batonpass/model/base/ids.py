@@ -141,11 +141,6 @@ def new_relay_id(at: datetime) -> RelayId:
     return RelayId(new_id(RELAY, at))
 
 
-def new_receipt_id(at: datetime) -> ReceiptId:
-    """Return a fresh receipt id."""
-    return ReceiptId(new_id(RECEIPT, at))
-
-
 def new_content_id(at: datetime) -> ContentId:
     """Return a fresh content id."""
     return ContentId(new_id(CONTENT, at))

@@ -9,14 +9,13 @@ max_depth = 3
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
 from batonpass.model.base.checks import require_instance
-from batonpass.model.base.ids import AgentId, require_agent
+from batonpass.model.base.ids import AgentId
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.limits import UNLIMITED
 from batonpass.model.grants.permit import spell_time
@@ -26,20 +25,6 @@ from batonpass.model.grants.scope_text import read_limits, read_scope
 TABLE: Final = "grant"
 _BARE: Final = re.compile("[A-Za-z0-9_-]+")
 FIELDS: Final = ("may", "may_delegate", "limits", "until", "max_depth")
-
-
-def read_grants(text: str) -> dict[AgentId, Grant]:
-    """Return the grants of a document, by agent. Raises `InvalidValueError` for anything that is not understood."""
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidValueError("grants", f"are not TOML: {error}") from None
-    if unknown := sorted(document.keys() - {TABLE}):
-        raise UnknownFieldError(unknown[0])
-    agents = _table(document.get(TABLE, {}), TABLE)
-    return {
-        require_agent(TABLE, AgentId(agent)): read_grant(given, f"{TABLE}.{agent}") for agent, given in agents.items()
-    }
 
 
 def read_grant(given: object, where: str) -> Grant:

@@ -25,7 +25,7 @@ from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo, Wake
 from batonpass.store.postgres import leases, schema
 from batonpass.store.postgres.address import parse_address
-from batonpass.store.postgres.append import LARGEST_CONTENT, Append, require_fitting, write
+from batonpass.store.postgres.append import Append, require_fitting, write
 from batonpass.store.postgres.claim_brief import Briefs, briefing_of
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
 from batonpass.store.postgres.group_commit import Group
@@ -42,7 +42,6 @@ _WAIT_FOR: Final = timedelta(seconds=30)
 class PostgresStore:
     """Keeps a ledger in a database that any number of machines share."""
 
-    largest_content: int | None = LARGEST_CONTENT
     confirm_every: float | None = 1.0
 
     def __init__(

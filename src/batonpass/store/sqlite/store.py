@@ -49,7 +49,6 @@ _WAIT_SECONDS: Final = 30.0
 class SqliteStore:
     """Keeps a ledger in one file, and bodies that are too large for a row in files beside it."""
 
-    largest_content: int | None = None
     confirm_every: float | None = None
 
     def __init__(self, path: Path, *, wait_for: float = _WAIT_SECONDS, reads_only: bool = False) -> None:

@@ -16,7 +16,7 @@ from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
 from batonpass.attribution.changes.change_document import encode_change
 from batonpass.attribution.git.git_history import CommittedLine
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.ids import CallId, ReceiptId, RunId, StreamId, new_receipt_id
+from batonpass.model.base.ids import RECEIPT, CallId, ReceiptId, RunId, StreamId, new_id
 from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import Changed, ToolCompleted
 from batonpass.model.ledger.content import new_content
@@ -194,7 +194,7 @@ def _a_call_elsewhere(ana: Member, file: File, run: str, call: str) -> list[str]
     identity, working = ana.scribe.identity, Ed25519Signer.generate()
     body = ToolCompleted(run=RunId(run), call=CallId(call), changes=(Changed(change=kept.ref.id, after=digest),))
     receipt = Receipt(
-        id=ReceiptId(new_receipt_id(NOW)),
+        id=ReceiptId(new_id(RECEIPT, NOW)),
         stream=StreamId(run),
         seq=9,
         previous=digest,

@@ -20,7 +20,7 @@ from batonpass.errors import (
     UnknownKeyError,
     VerificationError,
 )
-from batonpass.model.base.ids import KeyId, PublicKey, new_call_id, new_receipt_id, new_relay_id
+from batonpass.model.base.ids import RECEIPT, KeyId, PublicKey, new_call_id, new_id, new_relay_id
 from batonpass.model.bodies.body import Kind, RelayRevoked, ToolRequested
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyring import RelayIdentity
@@ -161,7 +161,7 @@ CASES = {
         "seq",
     ),
     "the id beside the payload differs": Wrong(
-        lambda f: f.edit("child", 2, id=new_receipt_id(NOON)), EditedError, "child", 2, "id", "the column says"
+        lambda f: f.edit("child", 2, id=new_id(RECEIPT, NOON)), EditedError, "child", 2, "id", "the column says"
     ),
     "the seq beside the payload differs": Wrong(
         lambda f: f.edit("child", 2, seq=7), EditedError, "child", 2, "seq", "the column says 7"

@@ -14,8 +14,10 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import AgentId
 from batonpass.model.bodies.body import Kind
 from batonpass.model.grants.call import Call
-from batonpass.model.grants.grant_toml import read_grants
+from batonpass.model.grants.grant import Grant as ReadGrant
 from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.policy.document import parse_document
+from batonpass.policy.grant_tables import grants_of
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.clock import NOON, FrozenClock
@@ -51,6 +53,11 @@ def lead(relay: Relay) -> LiveRun:
     editor.call(write, "src/a.py")
     editor.call(write, "src/b.py")
     return lead
+
+
+def pasted(text: str) -> dict[AgentId, ReadGrant]:
+    """Return the grants of a batonpass.toml with this text in it."""
+    return grants_of(parse_document(text.encode()))
 
 
 def token(lead: LiveRun, path: Path) -> str:
@@ -307,7 +314,7 @@ class TestSuggest:
             paste.startswith("this is a part of batonpass.toml; read it before you paste it"),
             uncovered,
         )
-        assert ["lead"] == list(read_grants(done.stdout))
+        assert ["lead"] == list(pasted(done.stdout))
 
     def test_programs_get_counts(self, desk: Desk, observed: LiveRun) -> None:  # noqa: ARG002
         """By agent and permit."""
@@ -323,7 +330,7 @@ class TestSuggest:
             observed.call(disk.write, f"f{number}", "")
         done = desk.run("grant", "suggest")
 
-        assert (0, 256) == (done.exit_code, len(read_grants(done.stdout)[AgentId("lead")].may.permits))
+        assert (0, 256) == (done.exit_code, len(pasted(done.stdout)[AgentId("lead")].may.permits))
         assert "left out for lead: the 48 permits with the fewest calls; a grant holds 256 of each" in done.stderr
 
     def test_agents_are_apart(self, desk: Desk, observed: LiveRun) -> None:
@@ -332,7 +339,7 @@ class TestSuggest:
             editor.call(Disk().write, "src/b.py", "")
         printed = desk.words("grant", "suggest")
 
-        assert ["editor", "lead"] == list(read_grants(printed))
+        assert ["editor", "lead"] == list(pasted(printed))
 
     @pytest.mark.parametrize("words", [("--agent", "nobody"), ("--since", "2999-01-01"), ("--agent", HOSTILE)])
     def test_nothing_recorded_is_no_grant(self, desk: Desk, observed: LiveRun, words: tuple[str, ...]) -> None:  # noqa: ARG002

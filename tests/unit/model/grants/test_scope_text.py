@@ -1,5 +1,6 @@
 """Permits on one line, and grants in TOML: whatever is written is read as the same, and what is wrong is named."""
 
+import tomllib
 from datetime import UTC, datetime
 
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import strategies as st
 from batonpass.errors import InvalidValueError, UnknownFieldError
 from batonpass.model.base.ids import AgentId
 from batonpass.model.grants.grant import Grant
-from batonpass.model.grants.grant_toml import read_grant, read_grants, write_grants
+from batonpass.model.grants.grant_toml import read_grant, write_grants
 from batonpass.model.grants.limits import Limits
 from batonpass.model.grants.permit import Permit
 from batonpass.model.grants.scope_text import read_limits, read_permit, read_scope
+from batonpass.policy.document import parse_document
+from batonpass.policy.grant_tables import grants_of
 from tests.unit.model.scopes import any_limits, any_permits, any_scopes, any_times
 
 grants = st.builds(
@@ -43,7 +46,7 @@ def test_limits_come_back_from_their_text(limits: Limits) -> None:
 @given(st.dictionaries(st.sampled_from(["editor", "team/lead", "a.b:c@1"]).map(AgentId), grants, max_size=3))
 def test_grants_come_back_from_toml(written: dict[AgentId, Grant]) -> None:
     """Whatever a grant holds, its table is read as the same grant."""
-    assert written == read_grants(write_grants(written))
+    assert written == grants_of(parse_document(write_grants(written).encode()))
 
 
 def test_a_line_reads_as_it_is_meant() -> None:
@@ -104,27 +107,31 @@ def test_what_is_wrong_with_a_line_is_named(line: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "field"),
+    ("table", "field"),
     [
-        pytest.param("x = 1", "x", id="another table"),
-        pytest.param("grant = 1", "grant", id="no table"),
-        pytest.param("[grant.editor]\nmight = []", "grant.editor.might", id="another field"),
-        pytest.param('[grant.editor]\nmay = "write:a"', "grant.editor.may", id="one text for a list"),
-        pytest.param("[grant.editor]\nmay = [1]", "grant.editor.permits", id="a number for a permit"),
-        pytest.param("[grant.editor]\nlimits = 5", "grant.editor.limits", id="a number for limits"),
-        pytest.param('[grant.editor]\nuntil = "soon"', "grant.editor.until", id="a text for a time"),
-        pytest.param("[grant.editor]\nuntil = 2026-12-01T00:00:00", "grant.editor.until", id="a time of nowhere"),
-        pytest.param("[grant.editor]\nmax_depth = -1", "grant.editor.max_depth", id="less than no depth"),
-        pytest.param('[grant." x"]', "grant", id="no agent"),
-        pytest.param("[", "grants", id="no TOML"),
+        pytest.param("might = []", "grant.editor.might", id="another field"),
+        pytest.param('may = "write:a"', "grant.editor.may", id="one text for a list"),
+        pytest.param("may = [1]", "grant.editor.permits", id="a number for a permit"),
+        pytest.param("limits = 5", "grant.editor.limits", id="a number for limits"),
+        pytest.param('until = "soon"', "grant.editor.until", id="a text for a time"),
+        pytest.param("until = 2026-12-01T00:00:00", "grant.editor.until", id="a time of nowhere"),
+        pytest.param("max_depth = -1", "grant.editor.max_depth", id="less than no depth"),
     ],
 )
-def test_what_is_wrong_with_a_document_is_named(text: str, field: str) -> None:
+def test_what_is_wrong_with_a_table_is_named(table: str, field: str) -> None:
     """A grant that is passed over protects nobody: the first thing that is not understood is named."""
     with pytest.raises(InvalidValueError) as caught:
-        read_grants(text)
+        read_grant(tomllib.loads(table), "grant.editor")
 
     assert field == caught.value.field
+
+
+def test_a_grant_that_is_no_table_is_named() -> None:
+    """A number where a table is wanted is not passed over."""
+    with pytest.raises(InvalidValueError) as caught:
+        read_grant(1, "grant.editor")
+
+    assert "grant.editor" == caught.value.field
 
 
 def test_an_unknown_field_is_called_unknown() -> None:
@@ -139,4 +146,4 @@ def test_notes_stand_behind_permits() -> None:
     text = write_grants({AgentId("editor"): grant}, notes={"write:a": "14 calls"})
 
     assert '    "write:a",  # 14 calls\n' in text
-    assert {"editor": grant} == read_grants(text)
+    assert {"editor": grant} == grants_of(parse_document(text.encode()))

@@ -40,7 +40,6 @@ from batonpass.adapters.tool_kinds import Coder
 
 _PATCHER: Final = "apply_patch"
 _FOLDERS: Final = ("sessions", "archived_sessions")
-_DONE: Final = frozenset({"FileChange", "CommandExecution"})
 _STARTED: Final = frozenset({"spawn_agent", "spawnAgent"})
 _WENT_WRONG: Final = frozenset({"failed", "declined"})
 _SUCCESS: Final = ("Success. Updated the following files:", "Exit code: 0\n")

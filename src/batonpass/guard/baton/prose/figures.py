@@ -64,7 +64,6 @@ _BOUNDED_FIGURES: Final = (
 _WEIGHTS: Final = re.compile(
     r"\b[\w-]{2,25} \(\d{1,3}(?:\.\d)?\s?%\)(?:(?:, | and |, and )(?:[\w-]{2,25} ){1,3}\(\d{1,3}(?:\.\d)?\s?%\)){1,9}"
 )
-_MONEY: Final = ("€", "$", "£", "EUR", "euro", "USD", "dollar", "GBP", "pound", "CHF")
 _SUMS: Final = frozenset({b"total", b"sum", b"together", b"altogether"})
 # Behind each word the part of it that is looked for, and then a figure.
 _SUM_AND_FIGURE: Final = tuple(

@@ -111,7 +111,6 @@ _NO_THINGS: Final = words_of(
     "sep oct nov dec about than least most over under until since before after from with and for are was were the",
     "around above below have has total sum costs cost than only every another",
 )
-_UNIT_AFTER: Final = re.compile(r"\s?(?:[a-zA-Z€$£°]{1,7})\b")
 
 _FILE: Final = re.compile(
     r"(?<![\w/.@:~-])([\w-]{1,60}(?:\.[\w-]{1,30}){0,3}\.(?:csv|tsv|json|jsonl|xlsx?|docx?|pdf|txt|md|sql|xml"
