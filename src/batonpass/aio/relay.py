@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from types import TracebackType
 from typing import Self, TypeVar
 
 from batonpass.admin import Admin
@@ -91,12 +90,7 @@ class AsyncRelay(Face[Relay]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from types import TracebackType
 from typing import Final, Self
 
 from batonpass.errors import GrantError, LeaseLostError, StoreError
@@ -85,12 +84,7 @@ class Heartbeat:
         self._heart.begin(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._heart.end(self)
         # A renewal that is under way finishes first. After that, nothing here can extend the lease.
         with self._renewing:

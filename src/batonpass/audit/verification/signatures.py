@@ -9,7 +9,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from batonpass.errors import SignatureError
@@ -60,12 +59,7 @@ class SignatureQueue:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.close()
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from queue import SimpleQueue
-from types import TracebackType
 from typing import IO, Final, Self, TypeVar
 
 from batonpass.errors import RunnerError
@@ -68,12 +67,7 @@ class Process:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for timer in self._timers:
             timer.cancel()
             timer.join()

@@ -3,7 +3,8 @@
 They are built in one place, so that every door signs the same facts.
 """
 
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -25,6 +26,9 @@ from batonpass.model.bodies.body import (
 )
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Every field of these two was made here, or comes from a run and a handoff that were checked when they were read. A
 # failure carries the code of an error that foreign code may have raised, so its receipt is checked.
@@ -90,24 +94,8 @@ def close_out(
             waiting=waiting,
             waiting_calls=waiting_calls,
         )
-    if outcome is Outcome.COMPLETED:
-        return _completed(
-            handoff=run.handoff,
-            parent=run.parent,
-            run=run.id,
-            attempt=run.attempt,
-            children=children,
-            effects=effects,
-            unverified=unverified,
-            kept=len(keeps),
-            keeps=keeps,
-            gives=gives,
-            flags=flags,
-            label=label,
-            taint=taint,
-            waiting=waiting,
-        )
-    return HandoffFailed(
+    end: Callable[..., Body] = _completed if outcome is Outcome.COMPLETED else partial(HandoffFailed, error=error)
+    return end(
         handoff=run.handoff,
         parent=run.parent,
         run=run.id,
@@ -119,9 +107,9 @@ def close_out(
         keeps=keeps,
         gives=gives,
         flags=flags,
-        error=error,
         label=label,
         taint=taint,
+        waiting=waiting,
     )
 
 
