@@ -1,7 +1,7 @@
 """Alarms on record: raised when weeks differ from their baseline, acknowledged by a person, cleared when they do not.
 
 Whoever looks after a fleet checks from time to time: a command, a worker or a server, never somebody who records. A
-check compares weeks as `batonpass drift` does, and writes down only what is new, so checking twice changes nothing.
+check compares weeks as `batonpass drift` does, and writes down only new differences, so checking twice changes nothing.
 """
 
 import json
@@ -150,7 +150,7 @@ def _why_over(one: AlarmRecord, report: DriftReport, days: Sequence[DayCounts]) 
     """Return why the cause of an alarm is over; None if it is not, or nobody can tell.
 
     An alarm is held against the baseline with which it was raised, which later weeks do not move. One that a person
-    acknowledged is over as well if the usual comparison no longer shows it: what is usual now is the new normal.
+    acknowledged is over as well if the usual comparison no longer shows it: it is the new normal then.
     """
     now = next((drift for drift in report.agents if _is_about(drift, one)), None)
     if now is not None and now.is_over:
@@ -166,7 +166,7 @@ def _why_over(one: AlarmRecord, report: DriftReport, days: Sequence[DayCounts]) 
     if frozen is not None and frozen.windows and not _shows(frozen, one.cause):
         return "the last window is as the baseline was"
     if one.seen is not None and now is not None and now.windows and not _shows(now, one.cause):
-        return "what was acknowledged is usual by now"
+        return "the acknowledged change is usual by now"
     return None
 
 

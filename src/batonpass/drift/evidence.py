@@ -25,8 +25,8 @@ _ONE_DAY: Final = timedelta(days=1)
 def find_evidence(view: LedgerView, report: DriftReport, weeks: RolledWeeks | None = None) -> DriftReport:
     """Return the report with the first handoff of each change, and with the words of those about wording.
 
-    The handoffs come from where the days of the report came from: from what is kept, or from the receipts alone.
-    Without `weeks`, from what is kept.
+    The handoffs come from where the days of the report came from: from the roll-ups that are kept, or from the receipts
+    alone. Without `weeks`, they come from the roll-ups.
     """
     known = _Handoffs(view, weeks or RolledWeeks([]))
     return replace(report, agents=tuple(_told(known, one) for one in report.agents))
@@ -70,8 +70,8 @@ def _located(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: D
 def _seen_since(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DaySpan:
     """Return the days in which the first handoff is sought that shows a change.
 
-    A window is named once enough of its handoffs show it. What is new may have begun a window earlier, with too few of
-    them to tell. What was there before, and is only more frequent, begins with its window.
+    A window is named once enough of its handoffs show the change. A new kind of change may have begun a window earlier,
+    with too few of them to tell. One that was there before, and is only more frequent, begins with its window.
     """
     after = drift.baseline.last + _ONE_DAY
     if after >= window.span.first or next(_first(known, drift, drift.baseline, change, within=True), None) is not None:

@@ -1,7 +1,7 @@
 """Fleet memory: the outcomes of earlier handoffs, found by agent, kind of task and words.
 
-It is told as data with provenance, never as instructions: whoever gets it is told what was done, by whom, and whether
-that was verified. A reputation is the counts behind it, in a sentence, and no number on its own.
+It is told as data with provenance, never as instructions: the work that was done, by whom, and whether anybody
+verified it. A reputation is the counts behind it, in a sentence, and no number on its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """The outcomes of earlier handoffs of a kind, for the briefing of whoever takes the next one.
 
-It is data with its provenance, never instructions, and only what the receiver may read: its grant must allow `recall:`
-and the kind of task, and nothing comes along that other readers were named for. What an earlier handoff had from
-outside may be in its words, so its sources come along too.
+It is data with its provenance, never instructions, and the receiver gets only as much as it may read: its grant must
+allow `recall:` and the kind of task, and nothing comes along that other readers were named for. The words of an earlier
+handoff may repeat content from outside, so its sources come along too.
 """
 
 from collections.abc import Iterator

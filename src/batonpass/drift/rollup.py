@@ -1,7 +1,7 @@
 """Roll-ups, kept from receipts by position: each closed handoff once, and the sums of each day.
 
 Whoever asks brings them up to date first. Nothing of this happens while something is recorded. If several processes do
-it at once, one of them writes, and the others see what it wrote.
+it at once, one of them writes, and the others see the result.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

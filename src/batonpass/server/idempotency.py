@@ -1,7 +1,7 @@
 """Answers that were given, by the key that a client chose: the same request gets the same answer, and is done once.
 
-Only what succeeded is remembered, because a refusal changes nothing and may be lifted. What must outlive this process
-is kept by the ledger itself: the key of a start and of a handoff is in its receipt.
+Only successful requests are remembered, because a refusal changes nothing and may be lifted. Keys that must outlive
+this process are in the ledger itself: the key of a start and of a handoff is in its receipt.
 """
 
 import threading

@@ -35,7 +35,7 @@ def proven_run(view: LedgerView, proof: str | None, token: TokenId) -> RunId:
 def claimable(view: LedgerView, caller: AccessCaller, proof: str | None, given: str) -> Handoff | None:
     """Return a handoff that waits, or waited, for a worker of one of the agents that a token names.
 
-    Such a worker has no run before it takes the handoff, and so no proof; it may know what it claims.
+    Such a worker has no run before it takes the handoff, and so no proof. It may read the handoff that it claims.
     """
     if not caller.is_agent or proof is not None:
         return None
@@ -49,7 +49,7 @@ def claimable(view: LedgerView, caller: AccessCaller, proof: str | None, given: 
 class CallerReach:
     """The reach of one request, at one moment of the ledger.
 
-    An agent is told the same of what it may not see and of what there is not.
+    An agent gets the same answer for things that it may not see and for things that do not exist.
     """
 
     def __init__(self, view: LedgerView, caller: AccessCaller, proof: str | None) -> None:

@@ -1,6 +1,6 @@
 """The view of a ledger in a database: the questions that every dialect of SQL answers by a statement of the same name.
 
-What differs between the databases is how a statement is chosen and run, and how lists are written.
+The databases differ only in how a statement is chosen and run, and in how lists are written.
 """
 
 import heapq

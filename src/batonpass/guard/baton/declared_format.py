@@ -1,4 +1,4 @@
-"""Parses artifacts that are declared as JSON or CSV, and tells whether they are what name and type promise."""
+"""Parses artifacts that are declared as JSON or CSV, and tells whether they have the form that they promise."""
 
 import csv
 import json

@@ -62,8 +62,8 @@ def find_repeated_steps(tree: ReviewedTree) -> Iterator[Finding]:
 def _stuck(tree: ReviewedTree, calls: list[CallRecord]) -> Iterator[list[CallRecord]]:
     """Yield the longest row of each call during which the run made no new call that changes something.
 
-    Reading a file or running the tests again after each change is work. So only what was not done before counts as a
-    step ahead, and a change that is made again is none.
+    Reading a file or running the tests again after each change is work. So only a call that was not made before
+    counts as a step ahead, and a change that is made again is none.
     """
     row: dict[tuple[str, bytes], list[CallRecord]] = {}
     longest: dict[tuple[str, bytes], list[CallRecord]] = {}

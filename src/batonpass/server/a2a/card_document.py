@@ -1,6 +1,6 @@
 """The cards of agents as A2A tells them, and in the shape of its first users. They never contain a prompt.
 
-They are made from the cards of the registry: what an agent is for, what it can do and which inputs it takes.
+They are made from the cards of the registry: the purpose of an agent, its skills and the inputs that it takes.
 """
 
 from importlib.metadata import version

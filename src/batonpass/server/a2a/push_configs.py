@@ -1,6 +1,6 @@
 """Where callers want to be told about their tasks. It outlives the server, in files beside the keys.
 
-What a caller gives to be recognised by is a secret, so nothing of it is in the ledger.
+The token by which a caller recognises our messages is a secret, so nothing of it is in the ledger.
 """
 
 import json

@@ -1,7 +1,7 @@
 """A request from outside becomes a tree: a root run that stands for its caller, and a handoff to the agent it asks.
 
-The caller's words are data. They are attached as untrusted, so root and agent are tainted from the first moment; what
-the agent is to do, its card says. The same message of the same caller is the same task.
+The caller's words are data. They are attached as untrusted, so root and agent are tainted from the first moment. The
+task of the agent is in its card. The same message of the same caller is the same task.
 """
 
 import secrets

@@ -172,7 +172,7 @@ def _decimal(text: str) -> Decimal:
 def _restored(asked: ApiRequest, run: OpenRun, wanted: CallId, *, external: bool) -> tuple[Begun, RemoteCall]:
     """Return a call without an outcome that another process saw begin, from its receipt. Raises `NotFoundError`.
 
-    The receipt does not say whether what it reads comes from outside. Unless the client says that it does not, it does.
+    The receipt does not say whether the call reads content from outside. It does, unless the client says otherwise.
     """
     holding = run.live._holding  # noqa: SLF001 - a door inside the package
     with asked.plane.relay.store.view() as view:

@@ -84,7 +84,7 @@ class McpTool(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     def call(self, call: McpCall) -> ToolAnswer:
         """Do it. Raises `RoleRefusedError`, `InvalidValueError` for an unknown argument, and the errors of its act.
 
-        The endpoint behind it looks at the role and the reach again; what has no endpoint is looked at only here.
+        The endpoint behind it checks the role and the reach again. A tool without an endpoint is checked only here.
         """
         if not self.roles & self._present(call.seat):
             raise RoleRefusedError(call.seat.reader.role, tuple(sorted(self.roles)))

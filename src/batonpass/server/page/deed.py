@@ -226,7 +226,7 @@ def perform(name: str, asked: PageRequest, fields: Fields) -> str:
 def prepare(asked: PageRequest, fields: Fields) -> bytes:
     """Return the ruling that the visitor's passkey has to sign, for the page's script. Raises the errors of the act.
 
-    Nothing is recorded. The page has checked that what stands on the screen is the sheet, and so does the act.
+    Nothing is recorded. The page has checked that the screen shows exactly the sheet, and the act checks it again.
     """
     operation = _OPERATIONS["prepareRuling"]
     asked.visitor.caller.require_role(operation.roles)

@@ -1,7 +1,7 @@
 """The roll-ups of the fleet's handoffs, which drift and recall read. They are kept up to date while nobody waits.
 
 A page that asks for them for the first time in a large ledger would wait for minutes. So a thread brings them up to
-date, and the page shows what there is, with how far that goes.
+date, and the page shows the counts so far, with the position up to which they go.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Text of others on the page: it shows exactly its characters, and nothing in it is a link, a picture or markup.
 
 Every value that a template writes goes through `finalized`, whether its author remembered to or not. `boxed` is for
-whole texts of others: what cannot be seen stands there as a box with its number.
+whole texts of others: a character that cannot be seen is shown as a box with its number.
 """
 
 import re

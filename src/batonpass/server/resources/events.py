@@ -43,8 +43,8 @@ class EventsRead(Struct, frozen=True, kw_only=True):
 def read_events(asked: ApiRequest, after: int) -> EventsRead:
     """Return the next receipts after a position.
 
-    Raises what keeps the caller out meanwhile: `UnknownTokenError` if the token has ended, `RunProofError` if the run
-    was taken over.
+    Raises an error if the caller has lost its access meanwhile: `UnknownTokenError` if the token has ended, and
+    `RunProofError` if the run was taken over.
     """
     query: EventsQuery = asked.query
     wanted = ReceiptsQuery(after=after, kind=query.kind, run=query.run, root=query.root)

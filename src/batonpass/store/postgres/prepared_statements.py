@@ -179,7 +179,7 @@ class Channel:
         return answers
 
     def _answer(self) -> PGresult:
-        """Return the server's answer to what was sent."""
+        """Return the server's answer to the statements that were sent."""
         self._flush()
         pgconn = self._pgconn
         result = pgconn.get_result()

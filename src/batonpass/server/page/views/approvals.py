@@ -1,7 +1,7 @@
 """Approvals and questions: everything that waits for a decision, and the sheet to read before deciding.
 
 The sheet is the text that the ruling names by its digest. It is shown line by line as it is, so that the script of the
-page can make the same digest of what stands on the screen.
+page can make the same digest of the text on the screen.
 """
 
 from collections.abc import Iterator

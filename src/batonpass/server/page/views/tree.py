@@ -1,7 +1,7 @@
 """The tree of a task: every run that it led to, as nested cards, in time, as a list, or told in order.
 
-Siblings that do the same are one card. What is held, asked, in doubt, failed or running is never hidden, nor is the way
-to it.
+Siblings that do the same are one card. Work that is held, asked, in doubt, failed or running is never hidden, nor is
+the way to it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
