@@ -388,7 +388,7 @@ def get_held(view: LedgerView, given: str) -> HeldCall:
 
 
 def _choose_held(view: LedgerView, given: str, what: str, kinds: Sequence[str]) -> tuple[Meant, dict[CallId, HeldCall]]:
-    """Return the held call or other thing that an id names, and all held calls."""
+    """Return the held call, or the thing of another kind, that a name or an id means; and all held calls by id."""
     calls = {held.call: held for held in view.find_held_calls()}
 
     def named(name: str) -> Iterable[Meant]:

@@ -92,7 +92,9 @@ class WrongFormError(AccessError):
     code = "access.form"
 
     def __init__(self) -> None:
-        super().__init__("this form was not made for your session; load the page again, and nothing is lost on record")
+        super().__init__(
+            "this form was not made for your session; load the page again. What was recorded is still there"
+        )
 
 
 class LockedOutError(AccessError):

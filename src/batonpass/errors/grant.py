@@ -29,10 +29,12 @@ class GrantMissingError(GrantError):
 
     def __init__(self, sender: str, to: str, held: tuple[str, ...], ceiling: tuple[str, ...] | None) -> None:
         most = "" if ceiling is None else f"; the card of {to} lets it hold {'; '.join(ceiling) or 'nothing'}"
-        super().__init__(
-            f"{to} would be granted nothing: pass may=[...] with a part of the permits that {sender} can give: "
-            f"{'; '.join(held) or 'nothing'}{most}",
+        given = (
+            f"pass may=[...] with a part of the permits that {sender} can give: {'; '.join(held)}"
+            if held
+            else f"{sender} may delegate nothing; have the grant of {sender} widened by its giver"
         )
+        super().__init__(f"{to} would be granted nothing: {given}{most}")
         self.to = to
 
 

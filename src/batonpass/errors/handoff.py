@@ -46,8 +46,8 @@ class UnknownAgentWarning(UserWarning):
     def __init__(self, agent: str, alike: tuple[str, ...]) -> None:
         meant = f"; did you mean {' or '.join(alike)}?" if alike else ""
         super().__init__(
-            f"nobody has registered or introduced {agent}, and it never ran in this ledger: it waits until a worker "
-            f"comes that runs it{meant}",
+            f"nobody has registered or introduced {agent}, and it never ran in this ledger: the handoff waits until a "
+            f"worker runs this agent{meant}",
         )
 
 
@@ -57,7 +57,7 @@ class HandoffLoopError(PolicyRefusedError):
     code = "handoff.loop"
 
     def __init__(self, agent: str) -> None:
-        super().__init__(f"{agent} has this same task higher up and is waiting for it; answer with what you know")
+        super().__init__(f"{agent} has this same task further up, and waits for its result; answer with what you know")
         self.agent = agent
 
 
@@ -141,8 +141,8 @@ class ReusedResultWarning(UserWarning):
 
     def __init__(self, agent: str) -> None:
         super().__init__(
-            f"{agent} has done exactly this task for this run already, and its result is used again; for another one, "
-            "say which repetition it is: handling=Handling(again=1)",
+            f"{agent} has done exactly this task for this run already, and its result is used again; to have it done "
+            "once more, say which repetition it is: handling=Handling(again=1)",
         )
 
 

@@ -35,7 +35,8 @@ class SigningRefusedError(RemoteError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"the control plane asked to sign something else than was asked for ({what}); nothing was signed. "
+            f"the control plane asked for a signature of something that this program did not ask for ({what}); "
+            "nothing was signed. "
             "Do not trust this server until somebody has looked at it"
         )
         self.what = what

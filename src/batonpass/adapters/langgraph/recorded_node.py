@@ -110,7 +110,7 @@ class NodeVisit:
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
-        """Let code in the function find the run, and agents that begin here be handoffs from it."""
+        """In this block, code finds the run, and an agent that begins is a handoff from it."""
         work = self._work
         assert work is not None  # noqa: S101 - it has begun
         with (

@@ -388,7 +388,7 @@ class Follower:
         return [self.by_commit[parent] for parent in revision.parents if parent in self.by_commit]
 
     def _tell(self, told: Iterable[Merge], lines: Sequence[str], otherwise: Callable[[], MarkedText]) -> MarkedText:
-        """Return the marks from a merge that leads to exactly these lines; otherwise from `otherwise`."""
+        """Return the marks of the first merge that surely led to these lines; without one, those of `otherwise`."""
         maybe: MarkedText | None = None
         for one in told:
             text = one.explain(lines)

@@ -147,7 +147,7 @@ class HandoffFailed(_CloseOut, frozen=True, kw_only=True):
 
 
 class HandoffContextSanitized(CheckedValue, frozen=True, kw_only=True, omit_defaults=True):
-    """The relay scanned the sender's text: its findings, and its act."""
+    """The relay scanned the words of a sender: the signs that it found, and how it treated the words."""
 
     kind: ClassVar = Kind.HANDOFF_CONTEXT_SANITIZED
     handoff: HandoffId

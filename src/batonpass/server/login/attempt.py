@@ -1,4 +1,4 @@
-"""Logins under way: the question, for which browser, and only once."""
+"""Logins under way: each belongs to one browser, and its answer from the provider counts once."""
 
 import base64
 import hmac

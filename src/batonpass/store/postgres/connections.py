@@ -234,7 +234,7 @@ class Snapshot:
         return answer
 
     def _until_answered(self, act: Callable[[Connection], Result]) -> Result:
-        """Run `act` until it is answered. Nothing was read before it, so a repetition is not visible."""
+        """Run `act` until the server answers. It is the first read of its view, so it can be repeated unnoticed."""
         while True:
             connection = self._reader()
             try:

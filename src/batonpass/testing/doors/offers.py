@@ -187,8 +187,8 @@ HANDOFFS: Final = (
                 Offered((_TRIED_OUT, "would_deny.grant")),
                 Refused(
                     "grant.missing",
-                    "helper would be granted nothing: pass may=[...] with a part of the permits that {agent} can give: "
-                    "nothing",
+                    "helper would be granted nothing: {agent} may delegate nothing; have the grant of {agent} widened "
+                    "by its giver",
                 ),
             ),
         ),
