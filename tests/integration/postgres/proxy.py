@@ -26,6 +26,7 @@ class Proxy:
         self._clients: list[socket.socket] = []
         self._servers: list[socket.socket] = []
         self._losing: Lost | None = None
+        self._spared = 0
         self._before_break: Callable[[], object] = lambda: None
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -35,10 +36,13 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self.cut()
 
-    def lose(self, what: Lost, *, then: Callable[[], object] = lambda: None) -> None:
-        """Let the next thing of this kind vanish, do something, and only then break its connection."""
+    def lose(self, what: Lost, *, spared: int = 0, then: Callable[[], object] = lambda: None) -> None:
+        """Let the next thing of this kind vanish, do something, and only then break its connection.
+
+        So many of this kind arrive before it.
+        """
         with self._lock:
-            self._losing, self._before_break = what, then
+            self._losing, self._spared, self._before_break = what, spared, then
 
     def break_connections(self) -> None:
         """Break the connections that are there, as the store sees it: the server does not learn of it."""
@@ -78,6 +82,9 @@ class Proxy:
     def _is_lost(self, kind: Lost) -> bool:
         with self._lock:
             if self._losing is not kind:
+                return False
+            if self._spared:
+                self._spared -= 1
                 return False
             self._losing = None
         self._before_break()

@@ -76,7 +76,9 @@ class Explained(PostgresView):
 
     def _all(self, name: str, values: Any, make: Any) -> Iterator[Any]:  # noqa: ANN401, ARG002 - as in the view
         explained = f"EXPLAIN (ANALYZE, FORMAT JSON) {QUERIES[name]}"
-        (plan,) = self._snapshot.connection.execute(explained, values, prepare=False).fetchone() or ("[]",)
+        (plan,) = self._snapshot.run(
+            lambda reader: reader.execute(explained, values, prepare=False).fetchone() or ("[]",)
+        )
         self.rows += looked_at((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"])
         return iter(())
 
@@ -95,7 +97,7 @@ def test_what_is_asked_for_is_found_without_the_rest(
         postgres.execute(statement, database=database_of(postgres_url))
     found = {}
     with psycopg.connect(postgres.admin_url(database_of(postgres_url))) as connection:
-        lent = SimpleNamespace(connection=connection)
+        lent = SimpleNamespace(run=lambda act: act(connection))
         for name, asks in ASKED.items():
             explained = Explained(lent, "here")  # type: ignore[arg-type]  # all that it asks of one
             list(asks(explained))

@@ -14,8 +14,10 @@ import pytest
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreUnavailableError
 from batonpass.ledger.position import Working
+from batonpass.model.base.ids import RunId
+from batonpass.model.ledger.run import Run
 from batonpass.model.ledger.stream import Stream
-from batonpass.store.port import ReceiptQuery
+from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.store.postgres.connections import STATEMENTS
 from batonpass.store.postgres.prepared_statements import Channel, PreparedStatement, ask, ask_all
 from batonpass.store.postgres.store import PostgresStore
@@ -220,14 +222,25 @@ def test_a_view_that_breaks_says_so_and_the_next_one_works(
         assert lead.run == view.get_run(lead.run.id)
 
 
-def test_a_view_is_opened_again_if_its_beginning_is_lost(distant: PostgresStore, proxy: Proxy) -> None:
-    """Nothing was read yet, so nobody has to know."""
+@pytest.mark.parametrize("spared", [0, 1], ids=["its beginning", "the first answer"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda view, run: [view.get_run(run)], id="a row"),
+        pytest.param(lambda view, run: list(view.find_runs(root=run)), id="all rows of a tree"),
+        pytest.param(lambda view, _: list(view.find_runs()), id="rows through a cursor"),
+    ],
+)
+def test_a_view_is_opened_again_if_nothing_was_read_yet(
+    distant: PostgresStore, proxy: Proxy, read: Callable[[LedgerView, RunId], list[Run]], spared: int
+) -> None:
+    """Nobody has seen anything of the moment that was lost, so nobody has to know."""
     lead = a_scribe(distant).start()
     with distant.view():
         pass  # now there is a connection for reading, and the next view begins on it
-    proxy.lose(Lost.REPLY)
+    proxy.lose(Lost.REPLY, spared=spared)
     with distant.view() as view:
-        assert lead.run == view.get_run(lead.run.id)
+        assert [lead.run] == read(view, lead.run.id)
 
 
 def _restart(how: signal.Signals) -> Callable[[Server], None]:

@@ -32,6 +32,7 @@ from batonpass.store.factory import open_store
 from batonpass.store.migrate import AppliedMigration, Migration
 from batonpass.store.postgres import schema
 from batonpass.store.postgres.address import parse_address
+from batonpass.store.postgres.connections import Connection
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import a_scribe
 from batonpass.testing.conformance.support import all_receipts
@@ -305,9 +306,12 @@ def test_a_session_is_set_up_for_its_task(postgres_url: str) -> None:
     names = ("application_name", "idle_in_transaction_session_timeout", "statement_timeout", "synchronous_commit")
     with opened(postgres_url) as store:
         connections = store._connections
+
+        def shown(connection: Connection) -> list[object]:
+            return [connection.execute(f"SHOW {name}").fetchone() for name in names]
+
         with connections.writer(connections.patience()) as writer, connections.snapshot() as reader:
-            writing = [writer.execute(f"SHOW {name}").fetchone() for name in names]
-            reading = [reader.connection.execute(f"SHOW {name}").fetchone() for name in names[:3]]
+            writing, (*reading, _) = shown(writer), reader.run(shown)
 
     assert [("batonpass",), ("5s",), ("30s",), ("on",)] == writing
     assert [("batonpass",), ("10min",), ("0",)] == reading

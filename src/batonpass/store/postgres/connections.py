@@ -191,12 +191,16 @@ class Snapshot:
         self._patience = patience
         self._begun = False
 
-    @property
-    def connection(self) -> Connection:
-        """Return the connection, inside the transaction."""
-        if not self._begun:
-            self._begin(lambda connection: connection.execute(QUERIES["begin_view"]))
-        return self._reader()
+    def run(self, act: Callable[[Connection], Result]) -> Result:
+        """Run `act` inside the transaction. If nothing was read before it, it is repeated until it is answered."""
+        if self._begun:
+            return act(self._reader())
+
+        def begun(connection: Connection) -> Result:
+            connection.execute(QUERIES["begin_view"])
+            return act(connection)
+
+        return self._begin(begun)
 
     def ask(self, statement: PreparedStatement, values: Mapping[str, object]) -> list[Row]:
         """Return the rows that a statement finds at this moment. Raises an error of the driver."""

@@ -1,7 +1,7 @@
 """The view of a ledger in PostgreSQL: one repeatable-read transaction, or a claim brief in its place."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Final, TypeVar
 
@@ -17,7 +17,7 @@ from batonpass.store import rows
 from batonpass.store.port import ContentSizes, ReceiptQuery
 from batonpass.store.postgres.arrays import TextArray
 from batonpass.store.postgres.claim_brief import SMALL, ClaimBriefing
-from batonpass.store.postgres.connections import QUERIES, STATEMENTS, Snapshot
+from batonpass.store.postgres.connections import QUERIES, STATEMENTS, Connection, Snapshot
 from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.leases import STATEMENTS as LEASING
 from batonpass.store.postgres.schema import find_alterations
@@ -104,7 +104,7 @@ class PostgresView(SqlView):
     def find_alterations(self) -> Iterator[tuple[str, str]]:
         """Yield each part of the schema that somebody has changed."""
         with self._translated():
-            yield from find_alterations(self._moment().connection)
+            yield from self._moment().run(lambda connection: list(find_alterations(connection)))
 
     def find_misfiled(self) -> Iterator[tuple[str, str]]:
         """Yield nothing: PostgreSQL keeps all its indexes itself."""
@@ -176,9 +176,12 @@ class PostgresView(SqlView):
 
         Not prepared: the plan depends on the values.
         """
+
+        def read(connection: Connection) -> list[rows.Row]:
+            return connection.execute(QUERIES[name], values, prepare=False, binary=True).fetchall()
+
         with self._translated():
-            connection = self._moment().connection
-            return map(make, connection.execute(QUERIES[name], values, prepare=False, binary=True).fetchall())
+            return map(make, self._moment().run(read))
 
     def _stream(
         self,
@@ -187,10 +190,18 @@ class PostgresView(SqlView):
         make: Callable[[rows.Row], Value],
     ) -> Iterator[Value]:
         """Read through a server-side cursor: yielded rows are not kept, and other reads can go on meanwhile."""
-        with self._translated(), self._moment().connection.cursor(f"find_{next(self._names)}", binary=True) as cursor:
+
+        def opened(connection: Connection) -> psycopg.ServerCursor[rows.Row]:
+            with ExitStack() as unless_read:
+                cursor = unless_read.enter_context(connection.cursor(f"find_{next(self._names)}", binary=True))
+                cursor.itersize = _FETCHED_AT_ONCE
+                cursor.execute(QUERIES[name], values)
+                unless_read.pop_all()
+            return cursor
+
+        with self._translated(), self._moment().run(opened) as cursor:
             self._unfinished.add(cursor)
-            cursor.itersize = _FETCHED_AT_ONCE
-            for row in cursor.execute(QUERIES[name], values):
+            for row in cursor:
                 yield make(row)
             self._unfinished.discard(cursor)
 
