@@ -8,6 +8,7 @@ from typing import Final
 
 from batonpass.guard.baton.known_facts import KnownFacts
 from batonpass.guard.baton.problem import Problem, Settles, Whom, problem_of, quote
+from batonpass.guard.baton.text_memory import remembered
 from batonpass.guard.baton.vague_task import points_only
 from batonpass.model.base.kinds import Part
 from batonpass.model.baton.baton import Baton
@@ -65,9 +66,8 @@ def find_open_references(baton: Baton) -> dict[str, bool]:
     """
     needed = [baton.task, *baton.brief.criteria]
     told = baton.told if baton.brief.rationale is None else (baton.brief.rationale, *baton.told)
-    # All texts at once, because most batons refer to nothing; no reference goes beyond a line.
-    if not _may_refer("\n".join((*needed, *told))):
-        return {}
+    if True not in _may_refer.each((*needed, *told)):
+        return {}  # as most batons
     resolved = _resolved_by(baton)
     found: dict[str, bool] = {}
     for texts, blocking in ((needed, True), (told, False)):
@@ -120,6 +120,7 @@ def find_pointing_task(baton: Baton) -> Iterator[Problem]:
         )
 
 
+@remembered
 def _may_refer(text: str) -> bool:
     # Most texts refer to nothing, and searching for five words takes a tenth of the time of any regular expression.
     return ":" in text and (
