@@ -72,6 +72,20 @@ PLACES: Final = {
     "where does `batonpass why` get its answer from?": "accounts/why/why.py",
     "where is a baton rendered as text for the model that receives it?": "briefing/render.py",
     "where does the verifier check a seal?": "audit/verification/seal_check.py",
+    "where are words under a receipt deleted for good?": "ledger/erasure.py",
+    "where does a worker take a waiting handoff and run it?": "dispatch/worker.py",
+    "where is it decided that an agent has changed so much that an alarm is due?": "drift/alarms.py",
+    "where are the last characters of an id turned into the id that is meant?": "audit/meant_ids.py",
+    "where is it found out which commit repeats another one, after a rebase?": "attribution/git/rewrites.py",
+    "where is it said which tools our MCP server offers to a model?": "server/mcp/tool_table.py",
+    "where are the permitted steps of a handoff written down?": "model/base/lifecycle.py",
+    "where do processes take turns to write to one SQLite file?": "store/sqlite/turnstile.py",
+    "where is the smallest grant worked out that would have been enough?": "guard/grants/least_grant.py",
+    "where is a decision's condition looked at again when a session is resumed?": "handoff/sessions/condition_checks.py",
+    "where does the verifier check that a receipt follows the one before it?": "audit/verification/chain_check.py",
+    "where does a browser get told that something on its page has changed?": "server/page/live.py",
+    "where is a grant in a TOML file read?": "model/grants/grant_toml.py",
+    "where does PostgreSQL tell waiting workers that there is work?": "store/postgres/notifications.py",
 }
 
 # They end in -ing, and are nouns.
