@@ -81,7 +81,7 @@ PLACES: Final = {
     "where are the permitted steps of a handoff written down?": "model/base/lifecycle.py",
     "where do processes take turns to write to one SQLite file?": "store/sqlite/turnstile.py",
     "where is the smallest grant worked out that would have been enough?": "guard/grants/least_grant.py",
-    "where is a decision's condition looked at again when a session is resumed?": "handoff/sessions/condition_checks.py",
+    "where is a decision's condition looked at when a session is resumed?": "handoff/sessions/condition_checks.py",
     "where does the verifier check that a receipt follows the one before it?": "audit/verification/chain_check.py",
     "where does a browser get told that something on its page has changed?": "server/page/live.py",
     "where is a grant in a TOML file read?": "model/grants/grant_toml.py",
