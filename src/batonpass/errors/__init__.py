@@ -160,11 +160,11 @@ from batonpass.errors.access import *
 from batonpass.errors.base import *
 from batonpass.errors.call import *
 from batonpass.errors.egress import *
-from batonpass.errors.elsewhere import *
 from batonpass.errors.grant import *
 from batonpass.errors.handoff import *
 from batonpass.errors.ledger import *
 from batonpass.errors.remote import *
+from batonpass.errors.remote_agent import *
 from batonpass.errors.verification import *
 
 __all__ = [name for name in dir() if name.endswith("Error")]
