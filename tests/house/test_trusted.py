@@ -22,7 +22,7 @@ MAKERS: Final = {
     "src/batonpass/ledger/ledger.py": {"Receipt"},
     "src/batonpass/model/ledger/content.py": {"Content", "ContentRef"},
     "src/batonpass/model/ledger/projection.py": {"Cached", "DecidedCall", "Handoff", "HeldCall", "Run", "Stated"},
-    "src/batonpass/store/fold.py": {"Stream"},  # of a receipt, and a digest that is checked there
+    "src/batonpass/store/derived_rows.py": {"Stream"},  # of a receipt, and a digest that is checked there
 }
 HOME: Final = "src/batonpass/model/base/trusted.py"
 

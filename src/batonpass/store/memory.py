@@ -29,7 +29,7 @@ from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RollupMark
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Mark
 from batonpass.store.admission import is_there, require_kept, require_next, require_premise, require_within
-from batonpass.store.fold import Derived, add_new
+from batonpass.store.derived_rows import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo, LedgerView, Touched, Wake

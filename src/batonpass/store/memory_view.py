@@ -36,7 +36,7 @@ from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery,
 from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.ledger.seal import Seal
 from batonpass.model.ledger.stream import Stream
-from batonpass.store.fold import get_row
+from batonpass.store.derived_rows import get_row
 from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
 
 

@@ -51,7 +51,7 @@ from batonpass.model.ledger.projection import Projection, enrols_itself, key_id,
 from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, Receipt, StoredReceipt
 from batonpass.model.ledger.ruling import Decided
 from batonpass.model.ledger.stream import Stream, StreamKind, kind_of
-from batonpass.store.fold import Derived
+from batonpass.store.derived_rows import Derived
 from batonpass.store.port import LedgerInfo
 from batonpass.wire.receipt_codec import decode_receipt
 

@@ -70,7 +70,7 @@ from batonpass.model.ledger.projection import key_id
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.ruling import Decided
 from batonpass.model.ledger.run import Run
-from batonpass.store.fold import Derived
+from batonpass.store.derived_rows import Derived
 
 
 class ReceiptMemory(Struct):

@@ -35,7 +35,7 @@ from batonpass.model.ledger.ruling import (
     ruling_of,
 )
 from batonpass.signing.ruling_proof import find_objection
-from batonpass.store.fold import Derived
+from batonpass.store.derived_rows import Derived
 from batonpass.wire.ruling import encode_ruling
 
 # The signed bytes, and their signatures as pairs of public key and signature.

@@ -366,7 +366,7 @@ def test_a_forged_decision_is_found(
     desk = a_desk()
     with monkeypatch.context() as blind:
         # Past the store, which would have refused some of it.
-        blind.setattr("batonpass.store.fold.require_approver", lambda *_: None)
+        blind.setattr("batonpass.store.derived_rows.require_approver", lambda *_: None)
         forge(desk)
 
     with pytest.raises(error) as found:
