@@ -86,6 +86,8 @@ PLACES: Final = {
     "where does a browser get told that something on its page has changed?": "server/page/live.py",
     "where is a grant in a TOML file read?": "model/grants/grant_toml.py",
     "where does PostgreSQL tell waiting workers that there is work?": "store/postgres/notifications.py",
+    "where are the tables computed that receipts must add up to?": "store/derived_rows.py",
+    "where is it found out which results no longer stand, and what was built on them?": "records/stale_results.py",
 }
 
 # They end in -ing, and are nouns.

@@ -18,7 +18,7 @@ from batonpass.model.base.ids import RUN, AgentId, ContentId, ReceiptId, RunId
 from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Part
 from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.baton.baton import INHERITED
-from batonpass.model.baton.fate import KnownFate, Refutation
+from batonpass.model.baton.item_fate import KnownFate, Refutation
 from batonpass.model.baton.items import Artifact, Claim, Report
 from batonpass.model.bodies.body import HandoffRevised, VerificationFailed
 from batonpass.model.ledger.receipt import Receipt

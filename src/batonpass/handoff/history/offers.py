@@ -29,8 +29,8 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import offered_taint
 from batonpass.model.ledger.run import Handoff, Run, Stated
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.records.fate import read_fates
 from batonpass.records.revision import travelling
+from batonpass.records.stale_results import read_fates
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 from batonpass.wire.documents import decode_brief, decode_item, decode_policy, decode_report, decode_work, is_report

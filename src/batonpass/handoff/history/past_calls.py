@@ -27,8 +27,8 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import brought_by, endorsed_by
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, Calls, Settled
-from batonpass.records.fate import name_of
 from batonpass.records.hold import find_handoff_holds
+from batonpass.records.stale_results import name_of
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 

@@ -16,8 +16,8 @@ from batonpass.handoff.sessions.session_news import acknowledge_session_news, fi
 from batonpass.handoff.taint.intake import take_in
 from batonpass.model.base.ids import Digest
 from batonpass.model.bodies.body import HandoffRevised, RunAcknowledged
-from batonpass.records.fate import find_told
 from batonpass.records.revision import RevisionRecord, find_revisions, known_to
+from batonpass.records.stale_results import find_told
 from batonpass.store.port import LedgerView
 
 

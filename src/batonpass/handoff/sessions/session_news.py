@@ -19,12 +19,12 @@ from batonpass.handoff.sessions.session_state import read_session
 from batonpass.handoff.transfer.inputs import tell_open
 from batonpass.model.base.ids import ContentId, Digest, ReceiptId, RunId, StreamId
 from batonpass.model.base.kinds import Kind
-from batonpass.model.baton.fate import KnownFate
+from batonpass.model.baton.item_fate import KnownFate
 from batonpass.model.baton.items import OpenQuestion
 from batonpass.model.baton.session import ASKING, Stop
 from batonpass.model.bodies.body import RunAcknowledged
-from batonpass.records.fate import TreeFates, title_of
 from batonpass.records.inheritance import find_resumed
+from batonpass.records.stale_results import TreeFates, title_of
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest

@@ -17,7 +17,7 @@ from batonpass.model.base.content_names import BRIEF, REPORT, TASK, UNRECORDED, 
 from batonpass.model.base.ids import HANDOFF, ContentId, HandoffId, PrincipalId, RunId, StreamId, is_user
 from batonpass.model.base.kinds import ItemFate
 from batonpass.model.base.lifecycle import DELIVERED, State
-from batonpass.model.baton.fate import KnownFate
+from batonpass.model.baton.item_fate import KnownFate
 from batonpass.model.baton.items import (
     SURE,
     Artifact,
@@ -51,9 +51,9 @@ from batonpass.model.ledger.content import ContentRef, StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, read_calls
-from batonpass.records.fate import LedgerFates
 from batonpass.records.handoff import is_unverified
 from batonpass.records.lineage import get_offer
+from batonpass.records.stale_results import LedgerFates
 from batonpass.records.text import names_in
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import JSON, decode_brief, decode_report

@@ -18,8 +18,8 @@ from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Item
 from batonpass.model.bodies.body import HandoffCompleted, HandoffRevised
 from batonpass.model.ledger.run import Handoff, RunState
-from batonpass.records.fate import TreeFates, describe_input
 from batonpass.records.inheritance import find_later_roots
+from batonpass.records.stale_results import TreeFates, describe_input
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 

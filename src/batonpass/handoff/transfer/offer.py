@@ -60,8 +60,8 @@ from batonpass.model.ledger.entry import Premise
 from batonpass.model.ledger.receipt import SignedReceipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.model.policy.offer_options import ChangedInputs
-from batonpass.records.fate import TreeFates
 from batonpass.records.handoff import OPEN
+from batonpass.records.stale_results import TreeFates
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_brief, encode_policy, to_document
 

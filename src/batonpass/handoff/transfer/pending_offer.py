@@ -16,7 +16,7 @@ from batonpass.handoff.transfer.free_text import Context
 from batonpass.handoff.transfer.offer_request import OfferRequest
 from batonpass.model.base.content_names import MESSAGE, TASK
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
-from batonpass.model.baton.fate import KnownFate
+from batonpass.model.baton.item_fate import KnownFate
 from batonpass.model.baton.items import Item
 from batonpass.model.bodies.body import HandoffFailed
 from batonpass.model.ledger.content import Content

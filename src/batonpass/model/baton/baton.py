@@ -24,7 +24,7 @@ from batonpass.model.base.checks import (
 from batonpass.model.base.ids import CONTENT, AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId, require_id
 from batonpass.model.base.kept_property import kept_property
 from batonpass.model.base.kinds import Part, Relation
-from batonpass.model.baton.fate import KnownFate
+from batonpass.model.baton.item_fate import KnownFate
 from batonpass.model.baton.items import (
     TEXT_READERS,
     Artifact,

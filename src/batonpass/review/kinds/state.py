@@ -16,9 +16,9 @@ from batonpass.model.baton.items import Constraint, Decision, Operator, Rejected
 from batonpass.model.bodies.body import HandoffAccepted, HandoffInitiated, RunRecorded, RunRelaxed, VerificationWaived
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.fate import describe_input, find_stale
 from batonpass.records.handoff import ResultVerdict, Standing
 from batonpass.records.item import find_value
+from batonpass.records.stale_results import describe_input, find_stale
 from batonpass.review.finding import Finding, FindingKind, Severity
 from batonpass.review.kinds.phrases import listed, quoted
 from batonpass.review.reviewed_tree import ReviewedTree

@@ -7,7 +7,7 @@ import pytest
 from batonpass import Brief, Decision, OpenQuestion, Relay, Run, WorkItem
 from batonpass.errors import NotFoundError
 from batonpass.handoff.live.faces import LiveHandoff
-from batonpass.records.fate import find_stale
+from batonpass.records.stale_results import find_stale
 from batonpass.testing import FrozenClock
 from tests.unit.handoff.places import ANA, Places, bodies, kinds
 from tests.unit.handoff.scripts import a_program

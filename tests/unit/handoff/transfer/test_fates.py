@@ -11,7 +11,7 @@ from batonpass.handoff.transfer.inputs import revise
 from batonpass.model.base.kinds import ItemFate
 from batonpass.model.baton.items import Artifact, Report
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.records.fate import find_stale
+from batonpass.records.stale_results import find_stale
 from batonpass.relay import desk_of
 from tests.unit.handoff.places import ANA, Places, bodies, receipts
 

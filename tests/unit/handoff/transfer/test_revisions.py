@@ -8,8 +8,8 @@ from batonpass import Brief, Decision, Relay, Run, tool
 from batonpass.errors import NotFoundError
 from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.model.baton.items import Report
-from batonpass.records.fate import find_stale
 from batonpass.records.revision import Awareness, find_aware, find_revisions
+from batonpass.records.stale_results import find_stale
 from batonpass.testing import FrozenClock
 from tests.unit.handoff.places import ANA, Places, bodies, kinds, worker
 from tests.unit.handoff.scripts import a_program
