@@ -20,7 +20,7 @@ from batonpass.model.bodies.body import (
     VerificationWaived,
 )
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.model.ledger.run import Handoff
+from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.records.hold import HoldRecord, find_handoff_holds
 from batonpass.records.lineage import get_offer
@@ -30,6 +30,8 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 # States in which somebody still has to act.
 OPEN: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
+# States of a handoff that say more about its latest attempt than the state of the run does.
+_OF_ATTEMPT: Final = frozenset({State.RUNNING, State.VERIFIED, State.REFUTED})
 _IN_FAVOUR: Final = frozenset({Kind.VERIFICATION_PASSED, Kind.VERIFICATION_REPEATED, Kind.VERIFICATION_WAIVED})
 
 Judged: TypeAlias = VerificationPassed | VerificationFailed | VerificationRepeated | VerificationWaived
@@ -41,6 +43,12 @@ class Standing(StrEnum):
     VERIFIED = "verified"
     REFUTED = "refuted"
     UNVERIFIED = "unverified"
+
+
+def attempt_state(handoff: Handoff, run: Run) -> str:
+    """Return how an attempt at a handoff stands. One that is over stays over while the handoff waits for the next."""
+    is_told = run.id == handoff.run and handoff.state in _OF_ATTEMPT
+    return str(handoff.state if is_told else run.state)
 
 
 class ResultVerdict(Struct, frozen=True, kw_only=True):

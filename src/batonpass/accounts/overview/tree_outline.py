@@ -25,7 +25,7 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.content import ContentRef, Place
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run, RunState
-from batonpass.records.handoff import ResultVerdict, Standing, judged_in
+from batonpass.records.handoff import ResultVerdict, Standing, attempt_state, judged_in
 from batonpass.records.lineage import Tasks
 from batonpass.records.source import run_between, timed
 from batonpass.records.text import Found, Text, find_in_chunks, read_receipt
@@ -62,6 +62,10 @@ class OutlinedHandoff(Struct, frozen=True, kw_only=True):
         if any(need.kind is NeedKind.DOUBT for need in self.needs):
             return _DOUBT
         return str(self.handoff.state)
+
+    def state_of(self, attempt: OutlinedAttempt) -> str:
+        """Return how one of its attempts stands."""
+        return attempt_state(self.handoff, attempt.run)
 
     @property
     def agent(self) -> AgentId:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from batonpass.accounts.trail.first_lines import elapsed, looked_for
 from batonpass.accounts.trail.trail_values import Branch, Called, Happened, Trail, WalkTurn, walk
+from batonpass.accounts.unknown_outcome import unknown_outcome
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.content_names import (
     ANSWER,
@@ -65,7 +66,6 @@ from batonpass.model.bodies.body import (
     RunTainted,
     SessionResumed,
     SessionSaved,
-    Settlement,
     VerificationFailed,
     VerificationPassed,
     VerificationRepeated,
@@ -172,12 +172,12 @@ def _note(trail: Trail, part: Part, words: str, body: RunRecorded) -> TrailLine:
 
 def _call(trail: Trail, call: Called) -> TrailLine:
     shown = call.target or call.arguments
-    notes = (*_outcome(trail, call), *_besides(trail, call))
+    notes = (*_outcome(call), *_besides(trail, call))
     bad = call.record.in_doubt or call.record.outcome in {"failed", "denied"}
     return TrailLine(call.record.tool, "" if shown is None else shown.bare, notes, Tone.BAD if bad else Tone.PLAIN)
 
 
-def _outcome(trail: Trail, call: Called) -> Iterator[TrailNote]:
+def _outcome(call: Called) -> Iterator[TrailNote]:
     duration = "" if call.record.ended_at is None else f" {elapsed(call.record.ended_at - call.at)}"
     match call.record.outcome:
         case "completed":
@@ -195,27 +195,7 @@ def _outcome(trail: Trail, call: Called) -> Iterator[TrailNote]:
             if call.decided is not None:
                 yield TrailNote(call.decided)
         case _:
-            yield _without_outcome(trail, call)
-
-
-_DECIDED: Final = {
-    Settlement.SKIP: "no outcome: taken as done",
-    Settlement.REPEAT: "no outcome: to be made again",
-    Settlement.LATE: "its outcome came late, and was accepted",
-}
-
-
-def _without_outcome(trail: Trail, call: Called) -> TrailNote:
-    record = call.record
-    if record.in_doubt:
-        return TrailNote("in doubt: requested, and nobody knows whether it happened", Tone.BAD)
-    if record.settlement is not None:
-        return TrailNote(_DECIDED[record.settlement], Tone.WARN)
-    if record.again is not None:
-        return TrailNote(f"no outcome: made again as {ending(record.again)}", Tone.WARN)
-    known = trail.runs.get(record.run)
-    is_open = known is not None and known.run.state is RunState.OPEN
-    return TrailNote(f"no outcome{' yet' * is_open}", Tone.WARN)
+            yield TrailNote(unknown_outcome(call.record), Tone.BAD if call.record.in_doubt else Tone.WARN)
 
 
 def _besides(trail: Trail, call: Called) -> Iterator[TrailNote]:

@@ -211,7 +211,7 @@ def test_a_call_in_doubt_is_settled_and_the_handoff_tried_again(stage: Stage) ->
     assert ("doubt:call_" in before, "doubt:call_" in after) == (True, False)
     assert (State.OFFERED, True) == (
         stage.state("biller"),
-        "It was settled: skip" in browser.get(address).body.decode(),
+        "settled it: it happened, and counts as done" in browser.get(address).body.decode(),
     )
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, read_account
 from batonpass.accounts.trail.first_lines import first_line
+from batonpass.accounts.unknown_outcome import unknown_outcome
 from batonpass.audit.meant_ids import get_handoff
 from batonpass.briefing.baton_difference import compare
 from batonpass.briefing.render import LIMIT, brief
@@ -21,6 +22,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.ledger.run import Handoff
+from batonpass.records.handoff import attempt_state
 from batonpass.records.hold import find_leave
 from batonpass.records.text import read_receipt
 from batonpass.server.endpoint import AUDITORS, DECIDERS
@@ -88,10 +90,15 @@ def _of_part(view: LedgerView, asked: PageRequest, part: str, account: Account) 
         case "briefing":
             return {"briefing": _briefing(view, account.handoff, account.offer.baton, asked.now)}
         case "attempts":
-            return {"aligned": _aligned(account)}
+            return {
+                "aligned": _aligned(account),
+                "states": {one.run.id: attempt_state(account.handoff, one.run) for one in account.attempts},
+                "doubts": {one.run.id: sum(call.record.in_doubt for call in one.calls) for one in account.attempts},
+            }
         case "calls":
             return {
                 "abouts": {call.record.id: _about(call) for call in account.calls},
+                "outcomes": {call.record.id: _outcome(call) for call in account.calls},
                 "leaves": {call.record.id: find_leave(view, call.record) for call in account.calls[:_RECEIPTS]},
             }
         case "receipts":
@@ -224,9 +231,7 @@ def _about(call: CallInWords) -> str:
 
 def _outcome(call: CallInWords) -> str:
     record = call.record
-    if record.in_doubt:
-        return "in doubt"
-    return "no outcome yet" if record.outcome is None else str(record.outcome)
+    return unknown_outcome(record) if record.outcome is None else str(record.outcome)
 
 
 def _receipts(view: LedgerView, asked: PageRequest, account: Account) -> Shown:
@@ -294,6 +299,7 @@ def show_doubt(asked: PageRequest) -> Shown:
             "handoff": handoff,
             "call": call,
             "is_in_doubt": call.record.in_doubt,
+            "outcome": _outcome(call),
             "may_decide": asked.visitor.may(DECIDERS),
             "live_root": handoff.root,
         }

@@ -338,12 +338,7 @@ def _in_time(
     ]
     for depth, one in walked:
         bars = tuple(
-            axis.bar(
-                each.run.started_at,
-                each.run.ended_at or now,
-                one.state if each is one.attempts[-1] else str(each.run.state),
-            )
-            for each in one.attempts
+            axis.bar(each.run.started_at, each.run.ended_at or now, one.state_of(each)) for each in one.attempts
         )
         rows.append(TimeRow(depth=depth, handoff=one, name=one.agent, bars=bars))
     return rows, axis.ticks, axis.folds
