@@ -9,7 +9,7 @@
 #   make test-editors   the extension for VS Code, in a real one; without that one, a part of test
 #   make vscode         pack the extension for VS Code into dist/batonpass.vsix
 #   make test-page      the page in a real browser, looked at by axe-core; installs Debian's chromium if it is not there
-#   make screenshots    make the pictures of the page in the documents anew, from stories that are played for them
+#   make screenshots    make the pictures of the page in the documents anew, from what the demonstrations record
 #   make test-http      every operation of the OpenAPI document, tried by Schemathesis on a real server, in some ten minutes
 #   make soak           200 clients at one server for a minute, with workers that are killed and one restart of the server
 #   make test-seeds     what is left to chance (generated repositories, damaged ledgers, random handoffs), five times as much
