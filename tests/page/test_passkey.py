@@ -84,6 +84,18 @@ def test_a_passkey_is_made_enrolled_and_proves_an_approval(served: ServedPage, s
 
 
 @pytest.mark.slow
+def test_the_command_that_enrols_a_passkey_is_copied(served: ServedPage, somebody: Opener) -> None:
+    """By its button, as it stands there."""
+    page = somebody(served, "operator", base_url=named(served), permissions=["clipboard-read", "clipboard-write"])
+    plug_in(page)
+    make(page)
+    page.get_by_role("button", name="Copy the command").click()
+    expect(page.locator("#said")).to_have_text("It is copied.")
+
+    assert page.inner_text("#command") == page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.slow
 def test_without_a_key_a_hold_that_takes_one_stays_closed(served: ServedPage, somebody: Opener) -> None:
     """As soon as anybody has a key, a login opens nothing; it still denies."""
     maker = somebody(served, "operator", base_url=named(served))

@@ -102,7 +102,7 @@ def test_a_filter_that_is_none_has_the_sentence_of_the_command_line(
 def test_each_row_says_who_it_is_about(browser: Browser) -> None:
     """Also where a receipt has no words of its own."""
     shown = browser.get("/ledger?kind=handoff.accepted").body.decode()
-    rows = re.findall(r'<td class="who-cell">(\w+) <span class="id">', shown)
+    rows = re.findall(r'<td class="who-cell"><span class="clip">(\w+)</span> <span class="id">', shown)
 
     assert {"analyst", "scout", "compiler"} <= {*rows}
 

@@ -3,7 +3,12 @@ const $ = (selector, from = document) => from.querySelector(selector);
 const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 // After a lost connection it waits a few seconds at most, and not a minute, until it asks again.
 htmx.config.sse = { ...htmx.config.sse, reconnectMaxDelay: 3000 };
-const tell = (words) => { $("#said").textContent = words; };
+let untold;
+const tell = (words) => {
+  $("#said").textContent = words;
+  clearTimeout(untold);
+  untold = setTimeout(() => { $("#said").textContent = ""; }, 5000);
+};
 
 // Times are UTC in what the server sends, and of this place on the screen.
 function localTimes(root = document) {
@@ -50,9 +55,16 @@ $("#menu-button")?.addEventListener("click", (event) => {
 });
 
 // What somebody wrote is copied by a button; nothing is written to a file.
-document.addEventListener("click", (event) => {
+document.addEventListener("click", async (event) => {
   const from = event.target.closest?.("[data-copy]");
-  if (from) navigator.clipboard?.writeText($(from.dataset.copy)?.value ?? "").then(() => tell("It is copied."), () => tell("It could not be copied."));
+  if (!from) return;
+  const what = $(from.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(what.value ?? what.textContent);
+    tell("It is copied.");
+  } catch {
+    tell("This browser does not copy here: copy it by hand.");
+  }
 });
 
 // A form is sent once: the second press finds it busy. The server would answer the same anyway.
@@ -105,7 +117,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "f" && $("#find-here")) { event.preventDefault(); $("#find-here").focus(); return; }
   if (event.key === "?") { location.href = "/keys"; return; }
   if (event.key === "n") { nextNeed(); return; }
-  if (event.key === "y") { navigator.clipboard?.writeText(location.href).then(() => tell("The link is copied."), () => tell("The link could not be copied.")); return; }
+  if (event.key === "y") { (navigator.clipboard?.writeText(location.href) ?? Promise.reject()).then(() => tell("The link is copied."), () => tell("The link could not be copied.")); return; }
   if (event.key === "o" && document.activeElement?.dataset.open) { location.href = document.activeElement.dataset.open; return; }
   if (event.key === "[" || event.key === "]") { const to = $(event.key === "[" ? "[data-hop=before]" : "[data-hop=next]"); if (to) location.href = to.href; return; }
   if (event.key === " " && document.activeElement?.matches("[data-card][aria-expanded]")) { event.preventDefault(); document.activeElement.click(); return; }

@@ -39,13 +39,3 @@ if (make) {
     }
   });
 }
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Copy it by hand";
-    }
-  });
-}
