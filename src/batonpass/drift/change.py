@@ -20,6 +20,7 @@ _RATE: Final = 0.10  # the least difference of two rates
 _RATIO: Final = 1.2  # of two magnitudes
 _DISTANCE: Final = 0.02  # of two mixtures
 _SHOWN: Final = 3
+_MINUTE: Final = 60_000  # in milliseconds
 
 
 class ChangeTopic(StrEnum):
@@ -215,15 +216,26 @@ def _find_ordered(baseline: Counts, window: Counts) -> Iterator[DriftChange]:
             continue
         yield DriftChange(
             topic=topic,
-            sentence=f"{topic}: about {before:,.0f} → {after:,.0f} {unit}"
-            if aspect != "tries"
-            else _tries(ours, theirs),
+            sentence=_tries(ours, theirs) if aspect == "tries" else f"{topic}: {_told_as(before, after, unit)}",
             aspect=aspect,
             keys=("more" if after > before else "less",),
             before=before,
             after=after,
             chance=chance,
         )
+
+
+def _told_as(before: float, after: float, unit: str) -> str:
+    """Return two magnitudes in words. Bins have no sharp values, so they are rounded to two digits."""
+    if unit == "ms":
+        return f"about {_seconds(before)} → {_seconds(after)}"
+    if unit == "millionths":
+        return f"about {before / 1e6:.2g} → {after / 1e6:.2g}"
+    return f"about {float(f'{before:.2g}'):,.0f} → {float(f'{after:.2g}'):,.0f} {unit}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value / 1000:.2g} s" if value < _MINUTE else f"{value / _MINUTE:.2g} min"
 
 
 def _tries(ours: Mapping[int, int], theirs: Mapping[int, int]) -> str:

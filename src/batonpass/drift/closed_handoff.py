@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from batonpass.accounts.handoff.scope_used import scope_said
 from batonpass.drift.counts import Counts
-from batonpass.drift.shape_of_text import log_bin, shapes_in, slot, words_in
+from batonpass.drift.shape_of_text import log_bin, shapes_in, slot, vector_of, words_in
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.content_names import (
     ARGUMENTS,
@@ -74,7 +74,7 @@ _STEPS: Final = 16  # tools in an order that is remembered
 _KEY: Final = 200  # characters of a constraint or a permit
 _NAME: Final = 80
 _SLOTS: Final = 8  # of task templates, each with its own vector of close-out words
-_DIMENSIONS: Final = 64
+DIMENSIONS: Final = 256
 WORD_SLOTS: Final = 256
 _UNIT: Final = 1000  # length of the vector of one text
 _BINS: Final = 10
@@ -485,10 +485,7 @@ class _Told:
     def _count_words(self, said: str) -> None:
         """Count the words of a close-out as a vector of fixed length, apart for each template of tasks."""
         template = slot(" ".join(words_in(self._body(self._draft.offer, TASK))), _SLOTS)
-        found: dict[int, int] = {}
-        for word in words_in(said.encode()):
-            place = slot(word, _DIMENSIONS)
-            found[place] = found.get(place, 0) + 1
+        found = vector_of(words_in(said.encode()), DIMENSIONS)
         length = sum(count * count for count in found.values()) ** 0.5
         if not length:
             return

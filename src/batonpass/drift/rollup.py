@@ -28,7 +28,7 @@ from batonpass.model.ledger.rollup import RolledDay, RolledHandoff, RolledQuery,
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
-VERSION: Final = 1  # of the computation: another one makes all roll-ups anew
+VERSION: Final = 2  # of the computation: another one makes all roll-ups anew
 _AT_ONCE: Final = 5_000  # receipts in one step; a step is one commit
 _TOGETHER: Final = 200  # handoffs whose contents are read at once
 

@@ -1,7 +1,7 @@
 """Texts and arguments as shapes that can be counted: words without names and numbers, lengths, classes, magnitudes."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite, log2
 from sys import float_info
 from typing import Any, Final
@@ -38,6 +38,19 @@ def words_in(text: bytes | str | None) -> tuple[str, ...]:
 def slot(text: str, slots: int) -> int:
     """Return the place of a text among so many: the same in every process."""
     return crc32(text.encode()) % slots
+
+
+def vector_of(words: Iterable[str], places: int) -> dict[int, int]:
+    """Return the words of a text as a vector of fixed length: what each place adds up to, without zeros.
+
+    Half of the words count as -1, so that words which share a place by chance cancel out instead of making any two long
+    texts look alike.
+    """
+    found: dict[int, int] = {}
+    for word in words:
+        place, is_negative = divmod(slot(word, 2 * places), 2)
+        found[place] = found.get(place, 0) + (-1 if is_negative else 1)
+    return {place: count for place, count in found.items() if count}
 
 
 def log_bin(value: float) -> int:

@@ -24,6 +24,7 @@ GROUPS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
 _TOP: Final = 5  # orders of the baseline that others are compared with
 _ORDERS: Final = 64  # the most frequent ones of a window
 _UNIT: Final = 1_000_000  # the square of a vector's length
+_ERRORS: Final = 5  # the mixture of fewer is chance
 _ALIKE: Final = 0.05  # reports that are less like each other than this have no common wording
 
 
@@ -80,7 +81,7 @@ def _reports(baseline: Counts, window: Counts) -> float | None:
         if own < _ALIKE:
             continue
         across = sum(value * mean.get(place, 0) for place, value in vector.items()) / _UNIT / (number * known)
-        found += number * min(1.0, across / own)
+        found += number * min(1.0, max(0.0, across / own))
         weight += number
     return found / weight if weight else None
 
@@ -179,8 +180,10 @@ def _length(baseline: Counts, window: Counts) -> float | None:
 
 
 def _errors(baseline: Counts, window: Counts) -> float | None:
-    ours, theirs = baseline.get("error", NOTHING), window.get("error", NOTHING)
-    if not ours or not theirs:
+    """Compare errors with errors by their codes; None for a window with hardly any."""
+    # Calls that went well have no code. Counted as one more, they are most of all calls and hide whatever goes wrong.
+    ours, theirs = ({code: n for code, n in held.get("error", NOTHING).items() if code} for held in (baseline, window))
+    if sum(theirs.values()) < _ERRORS:
         return None
     unseen = sum(count for code, count in theirs.items() if code not in ours) / sum(theirs.values())
     return (1 - jensen_shannon(ours, theirs)) * (1 - unseen)

@@ -5,9 +5,10 @@ from random import Random
 from typing import Final
 
 from batonpass.drift.change import ChangeTopic
+from batonpass.drift.closed_handoff import DIMENSIONS
 from batonpass.drift.counts import Counts, add
 from batonpass.drift.drift import DayCounts, DaySpan, DriftQuestion
-from batonpass.drift.shape_of_text import log_bin, slot
+from batonpass.drift.shape_of_text import log_bin, slot, vector_of
 from batonpass.model.base.ids import AgentId
 
 MONDAY: Final = date(2026, 3, 2)
@@ -122,7 +123,7 @@ def a_handoff(chance: Random, change: str | None = None) -> Counts:
         "order": {" ".join(tools): 1},
         "path": _path(tools, failed=failed),
         "error": {"": len(tools)} | ({"timeout" if not swapped else "tool.rejected": 1} if failed else {}),
-        "param": {"find.threshold=number.3": tools.count("find"), f"read.path=path.{chance.choice((4, 5, 5, 6))}": 1},
+        "param": _arguments(tools, chance.choice((4, 5, 5, 6))),
         "length": {"bytes": length, "n": 1},
         "size": {str(log_bin(length)): 1},
         "duration": {str(log_bin(took * (2 if swapped else 1))): 1},
@@ -139,6 +140,18 @@ def a_handoff(chance: Random, change: str | None = None) -> Counts:
     return {aspect: {key: count for key, count in keys.items() if count} for aspect, keys in held.items()}
 
 
+def _arguments(tools: list[str], length: int) -> dict[str, int]:
+    """Return the shape of the one argument that each tool takes."""
+    shapes = {
+        "read": f"read.path=path.{length}",
+        "find": "find.threshold=number.3",
+        "search": "search.query=word.4",
+        "write": "write.path=path.5",
+        "summarise": "summarise.text=prose.9",
+    }
+    return {shapes[tool]: tools.count(tool) for tool in tools}
+
+
 def _path(tools: list[str], *, failed: bool) -> dict[str, int]:
     kinds = ["^", "handoff.accepted"]
     for _ in tools:
@@ -151,9 +164,6 @@ def _path(tools: list[str], *, failed: bool) -> dict[str, int]:
 
 
 def _said(chance: Random, words: list[str]) -> dict[str, int]:
-    said = chance.sample(words, 6)
-    places: dict[int, int] = {}
-    for word in said:
-        places[slot(word, 64)] = places.get(slot(word, 64), 0) + 1
+    places = vector_of(chance.sample(words, 6), DIMENSIONS)
     length = sum(count * count for count in places.values()) ** 0.5
     return {"1 n": 1} | {f"1 {place}": round(1000 * count / length) for place, count in places.items()}

@@ -9,10 +9,11 @@ import pytest
 
 from batonpass.drift import counts
 from batonpass.drift.change import ChangeTopic, find_changes
+from batonpass.drift.closed_handoff import DIMENSIONS
 from batonpass.drift.counts import Counts, summed
 from batonpass.drift.drift import AgentDrift, DayCounts, DaySpan, DriftWindow, find_drift
 from batonpass.drift.report.drift_text import side_by_side
-from batonpass.drift.shape_of_text import shape_in_words, shapes_in
+from batonpass.drift.shape_of_text import log_bin, shape_in_words, shapes_in, vector_of
 from batonpass.drift.stability import stability
 from batonpass.model.base.ids import AgentId
 from tests.unit.drift.fleets import CHANGES, MONDAY, TOPICS, a_handoff, question, weeks_of_a_fleet
@@ -51,6 +52,51 @@ def test_a_change_is_named_within_two_windows_and_in_alarm_within_four(change: s
         assert not any(window.alarms for window in drift.windows if window not in windows), seed
 
 
+@pytest.mark.slow
+def test_an_agent_that_does_nearly_everything_else_is_in_alarm_by_its_index() -> None:
+    """Another model that says nothing of itself: other words and orders, other errors, reports twice as long."""
+    for seed in range(6):
+        report = find_drift(weeks_of_a_fleet(seed, change="a silent model swap", a_week=30, weeks=10), question(10))
+        (drift,) = (one for one in report.agents if one.agent == "analyst")
+        causes = {alarm.cause for window in after_the_change(drift)[:4] for alarm in window.alarms}
+
+        assert "index" in causes, seed
+
+
+def test_errors_are_compared_with_errors() -> None:
+    """Calls that went well hide no new error; a window with hardly any errors says nothing of their mixture."""
+
+    def errors(before: dict[str, int], after: dict[str, int]) -> float | None:
+        one, other = ({"closed": {"n": 40}, "error": {"": 2_000, **codes}} for codes in (before, after))
+        return stability(one, other).dimensions.get("errors")
+
+    half = {"timeout": 5, "not_found": 5}
+    assert (1.0, 0.0, 0.0) == (errors(half, half), errors({"timeout": 5}, {"rejected": 5}), errors({}, {"rejected": 5}))
+    assert (1 - 0.311278) / 2 == pytest.approx(errors({"timeout": 5}, half), abs=1e-6)
+    assert (None, None) == (errors(half, {}), errors(half, {"rejected": 4}))
+
+
+@pytest.mark.parametrize("words", [20, 60, 150])
+def test_reports_in_other_words_are_not_alike(words: int) -> None:
+    """However long they are: words that share a place of the vector by chance do not make two vocabularies one."""
+    chance = Random(words)
+    usual, other = ([f"{name}{number}" for number in range(3 * words)] for name in ("ledger", "delight"))
+
+    def window(known: list[str], number: int) -> Counts:
+        said: Counts = {"closed": {"n": number}, "said": {"1 n": number}}
+        for _ in range(number):
+            vector = vector_of(chance.sample(known, words), DIMENSIONS)
+            length = sum(count * count for count in vector.values()) ** 0.5
+            counts.add(said, {"said": {f"1 {place}": round(1000 * count / length) for place, count in vector.items()}})
+        return said
+
+    baseline = window(usual, 45)
+    alike, unlike = (stability(baseline, window(known, 24)).dimensions for known in (usual, other))
+
+    assert alike["wording of reports"] > 0.9
+    assert unlike["wording of reports"] < 0.5
+
+
 def a_window(chance: Random, number: int = 60, change: str | None = None) -> Counts:
     """Return some handoffs together."""
     return summed(a_handoff(chance, change) for _ in range(number))
@@ -63,6 +109,23 @@ def test_a_constraint_that_took_the_place_of_another_is_said_as_one() -> None:
     (found,) = find_changes(a_window(chance), a_window(chance, change="a threshold change"))
 
     assert "constraint threshold >= 3.0 sigma → >= 2.5 sigma (100% of handoffs)" == found.sentence
+
+
+@pytest.mark.parametrize(
+    ("aspect", "before", "after", "sentence"),
+    [
+        ("duration", 20_000, 50_000, "duration: about 19 s → 55 s"),
+        ("duration", 50_000, 400_000, "duration: about 55 s → 7.3 min"),
+        ("cost", 300_000, 1_200_000, "cost: about 0.31 → 1.2"),
+        ("tokens", 8_000, 30_000, "cost: about 6,900 → 28,000 tokens"),
+        ("size", 400, 1_500, "length of reports: about 430 → 1,700 bytes"),
+    ],
+)
+def test_magnitudes_are_told_in_units_that_people_use(aspect: str, before: int, after: int, sentence: str) -> None:
+    """Seconds and minutes, whole amounts of money; two digits, because bins have no sharp values."""
+    held: list[Counts] = [{"closed": {"n": 60}, aspect: {str(log_bin(value)): 60}} for value in (before, after)]
+
+    assert [sentence] == [change.sentence for change in find_changes(*held)]
 
 
 def test_shapes_of_arguments_are_told_in_words() -> None:
@@ -125,6 +188,7 @@ def test_the_index_of_the_same_handoffs_is_one() -> None:
     held = a_window(Random(2))
     held["standing"] = {"verified": 60}
     held["confidence"] = {"9 verified": 30, "9 sum": 30_000}
+    held["error"] = {"": 150, "timeout": 6}
 
     found = stability(held, held, roles=1.0)
 
