@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from batonpass.adapters.coders.session.agent_definition import find_makeup
 from batonpass.adapters.coders.session.hook_session import HookSession, OfferedByCall, Track
-from batonpass.adapters.coders.session.pen import Pen
+from batonpass.adapters.coders.session.session_writer import SessionWriter
 from batonpass.adapters.importer.receipt_words import NOT_THERE, as_code, within_limit
 from batonpass.briefing.render import attach
 from batonpass.errors import HandoffEndedError, HandoffHeldError
@@ -47,7 +47,7 @@ class Delegation(Struct, frozen=True, kw_only=True):
     message: ReasoningPlace | None = None  # the place of the model's message in the transcript
 
 
-class Delegating(Pen):
+class Delegating(SessionWriter):
     """Records handoffs to sub-agents."""
 
     def offer(self, state: HookSession, parent: Track, asked: Delegation) -> tuple[OfferedByCall, str | None]:

@@ -61,14 +61,14 @@ class RefusedCall(Struct, frozen=True):
 class Following:
     """Records the events of one session. The caller holds the session's lock."""
 
-    def __init__(self, pen: Delegating, changing: Changing, by: PrincipalId) -> None:
-        self._pen = pen
+    def __init__(self, writer: Delegating, changing: Changing, by: PrincipalId) -> None:
+        self._writer = writer
         self._changing = changing
         self._by = by
 
     def root(self, state: HookSession) -> Track:
         """Return the run of the main conversation; it is started without words if its first prompt was missed."""
-        return state.root or self._pen.start(state, self._by, None, None)
+        return state.root or self._writer.start(state, self._by, None, None)
 
     def say(self, state: HookSession, event: HookEvent) -> None:
         """Record words of the human."""
@@ -78,14 +78,14 @@ class Following:
         if key is not None and (said := len(_names(state, key))):
             key = f"{key}/{said + 1}"  # said while the model worked on an earlier prompt, whose id they share
         if state.root is None:
-            self._pen.start(state, self._by, event.prompt, key)
+            self._writer.start(state, self._by, event.prompt, key)
         else:
-            self._pen.write_words(state, state.root, event.prompt, key)
+            self._writer.write_words(state, state.root, event.prompt, key)
 
     def request(self, state: HookSession, event: HookEvent) -> MadeCall | RefusedCall:
         """Have a call checked and recorded; return a refusal if it must not be made."""
         known = state.calls.get(event.call)
-        if known is not None and self._pen.is_told_twice(known, event):
+        if known is not None and self._writer.is_told_twice(known, event):
             return known if known.denied is None else RefusedCall(_repeated(known.denied))  # a repeated event
         try:
             track = self.run(state, event)
@@ -93,16 +93,16 @@ class Following:
             # A sub-agent whose offer was refused has no run of its own, so the call is recorded in the root.
             return self._refuse(state, self.root(state), event, error.code.replace("_", "-"), sentence_for(error))
         try:
-            return self._pen.request(state, track, event)
+            return self._writer.request(state, track, event)
         except (GrantError, CallError) as error:
             return self._remember(state, track, event, sentence_for(error))
 
     def _refuse(self, state: HookSession, track: Track, event: HookEvent, rule: str, sentence: str) -> RefusedCall:
-        self._pen.refuse(state, track, event, rule, sentence)
+        self._writer.refuse(state, track, event, rule, sentence)
         return self._remember(state, track, event, sentence)
 
     def _remember(self, state: HookSession, track: Track, event: HookEvent, sentence: str) -> RefusedCall:
-        self._pen.remember_refusal(state, track, event, sentence)
+        self._writer.remember_refusal(state, track, event, sentence)
         return RefusedCall(sentence)
 
     def find_made(self, state: HookSession, event: HookEvent) -> MadeCall | None:
@@ -117,12 +117,12 @@ class Following:
         if known.is_only_refused:
             told_back = event.name == "PostToolUseFailure" and known.denied and known.denied in event.error
             return None if told_back else self._made_already(state, event, REFUSED, known.denied)
-        if not known.open or self._pen.is_made_as_asked(known, event):
+        if not known.open or self._writer.is_made_as_asked(known, event):
             return known
         instead = self._made_already(state, event, OTHERWISE)
         if state.runs[known.run].open:
             reason = f"call {instead.id} was made in its place"
-            self._pen.fail(state, known, event, reason, error="made-otherwise", made_at_all=False)
+            self._writer.fail(state, known, event, reason, error="made-otherwise", made_at_all=False)
         return instead
 
     def _made_already(self, state: HookSession, event: HookEvent, how: str, why: str | None = None) -> MadeCall:
@@ -131,7 +131,7 @@ class Following:
         except (GrantError, HandoffError):
             track = self.root(state)  # a sub-agent that was not allowed to start has no run of its own
         words = MADE[how] if not why else f"{MADE[how]}: {why}"
-        return self._pen.request(state, track, event, {how: words})
+        return self._writer.request(state, track, event, {how: words})
 
     def finish(
         self, state: HookSession, event: HookEvent, made: MadeCall, found: ChangesFound, looked: MadeCall
@@ -145,32 +145,32 @@ class Following:
         goes_on = found.goes_on or (event.kind is ToolKind.SHELL and goes_on_after(event.command or ""))
         if goes_on:
             found = replace(found, goes_on=True)
-            history = see_history(self._pen.desk.files.root)
+            history = see_history(self._writer.desk.files.root)
             state.going[event.call] = Going(made=looked, event=event, history=history, task=task_of(event.response))
         self._hear(state, event)
         if not state.runs[made.run].open:
-            self._pen.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
+            self._writer.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
         elif event.name == "PostToolUse":
-            self._pen.complete(state, made, event, event.response, seen=found)
+            self._writer.complete(state, made, event, event.response, seen=found)
         else:
             error = "interrupted" if event.interrupted else "failed"
-            self._pen.fail(state, made, event, event.error, error=error, seen=found)
+            self._writer.fail(state, made, event, event.error, error=error, seen=found)
 
     def _hear(self, state: HookSession, event: HookEvent) -> None:
         """Pass on the taint of a running sub-agent to a run that reads its output."""
         task = task_listened_to(event)
         child = None if task is None else state.runs.get(state.agents.get(task, RunId("")))
         if child is not None:
-            self._pen.take_in(state.run_of(event.agent) or self.root(state), child)
+            self._writer.take_in(state.run_of(event.agent) or self.root(state), child)
 
     def finish_background(self, state: HookSession, name: str, going: Going, found: ChangesFound) -> None:
         """Record the changes that a call made after it had returned, as a separate call."""
         known = state.runs[going.made.run]
         after = replace(going.event, name="PostToolUse", call=f"{name}/background")
         track = known if known.open else self.root(state)
-        rest = self._pen.request_rest(state, track, after, going, {BACKGROUND: MADE[BACKGROUND]})
+        rest = self._writer.request_rest(state, track, after, going, {BACKGROUND: MADE[BACKGROUND]})
         with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
-            self._pen.complete(state, rest, after, "", seen=found)
+            self._writer.complete(state, rest, after, "", seen=found)
 
     def offer(self, state: HookSession, event: HookEvent) -> str | RefusedCall | None:
         """Record that a sub-agent is about to be started; return the prompt if it gets more than the call asked."""
@@ -179,13 +179,13 @@ class Following:
         track = self.root(state)
         try:
             track = self.run(state, event)
-            if (refusal := self._pen.judge_delegation(track, event)) is not None and self._pen.enforces(track):
+            if (refusal := self._writer.judge_delegation(track, event)) is not None and self._writer.enforces(track):
                 return self._refuse(state, track, event, refusal.rule, not_made(refusal.sentence))
             known = state.offer_of(event.call)
             if known is not None:
-                self._pen.require_startable(known)
-                return self._pen.read_prompt(known)
-            return self._pen.offer(state, track, _delegation(event))[1]
+                self._writer.require_startable(known)
+                return self._writer.read_prompt(known)
+            return self._writer.offer(state, track, _delegation(event))[1]
         except (GrantError, HandoffError) as error:
             return self._remember(state, track, event, sentence_for(error))
 
@@ -197,11 +197,11 @@ class Following:
             meta = read_meta(event)
             offered = None if meta is None else state.offer_of(meta.call)
             if offered is not None and offered.child is None and not offered.ended:
-                self._pen.accept(state, offered, event.agent, LinkedBy.META)
+                self._writer.accept(state, offered, event.agent, LinkedBy.META)
             return
         link = find_link(state, event)
         if link.offered is not None and link.how != LinkedBy.INFERRED and event.agent not in state.agents:
-            self._pen.accept(state, link.offered, event.agent, link.how)
+            self._writer.accept(state, link.offered, event.agent, link.how)
 
     def take_task(self, state: HookSession, event: HookEvent) -> None:
         """Record which offer a sub-agent took, by the task that it was given as a prompt."""
@@ -216,7 +216,7 @@ class Following:
         try:
             track = self.run(state, event)
         except (GrantError, HandoffError) as error:
-            self._pen.write_unlet(state, self.root(state), event.agent or "", event.said, sentence_for(error))
+            self._writer.write_unlet(state, self.root(state), event.agent or "", event.said, sentence_for(error))
             return
         self.settle(state, track, event)
         # Sub-agents that it started in the background may still be running, and end by themselves.
@@ -237,7 +237,8 @@ class Following:
             if offered.child is None and not offered.ended:
                 self._take(state, offered, name)
         except (GrantError, HandoffError) as error:
-            self._pen.write_unlet(state, self.root(state), name, readable(dialect.report(event)), sentence_for(error))
+            words = readable(dialect.report(event))
+            self._writer.write_unlet(state, self.root(state), name, words, sentence_for(error))
             return
         track = None if offered.child is None else state.runs.get(offered.child)
         if track is not None and track.open and told.get("status") != _LAUNCHED:
@@ -251,7 +252,7 @@ class Following:
             if agent is not None and offered.child is None and not offered.ended and agent not in state.agents:
                 self._take(state, offered, agent)
         except (GrantError, HandoffError) as error:
-            self._pen.write_unlet(state, self.root(state), nested_name(event.call), None, sentence_for(error))
+            self._writer.write_unlet(state, self.root(state), nested_name(event.call), None, sentence_for(error))
 
     def fail_delegation(self, state: HookSession, event: HookEvent) -> None:
         """Record that a sub-agent was not started or did not finish."""
@@ -261,19 +262,19 @@ class Following:
         try:
             offered = self._offered_by(state, event)
         except (GrantError, HandoffError) as error:
-            self._pen.write_unlet(state, self.root(state), f"call-{event.call}", event.error, sentence_for(error))
+            self._writer.write_unlet(state, self.root(state), f"call-{event.call}", event.error, sentence_for(error))
             return
         track = None if offered.child is None else state.runs.get(offered.child)
         if track is not None and track.open:
             how = "interrupted" if event.interrupted else "failed"
-            self._pen.end(state, track, Outcome.FAILED, error=how, message=event.error)
+            self._writer.end(state, track, Outcome.FAILED, error=how, message=event.error)
         elif not offered.ended:
-            self._pen.cancel(state, offered, event.error or _NOBODY)
+            self._writer.cancel(state, offered, event.error or _NOBODY)
 
     def _offered_by(self, state: HookSession, event: HookEvent) -> OfferedByCall:
         """Return the offer of a call; it is made now if the call was not seen before. Raises as an offer does."""
         known = state.offer_of(event.call)
-        return known or self._pen.offer(state, self.run(state, event), _delegation(event, late=True))[0]
+        return known or self._writer.offer(state, self.run(state, event), _delegation(event, late=True))[0]
 
     def answer(self, state: HookSession, event: HookEvent) -> None:
         """Record the answer of the main conversation, and outcomes of its calls that no hook reported."""
@@ -281,7 +282,7 @@ class Following:
             return
         self.settle(state, state.root, event)
         if event.said is not None and event.said.strip() and event.said != state.said:
-            self._pen.write_said(state, state.root, event.said, event.prompt_id)
+            self._writer.write_said(state, state.root, event.said, event.prompt_id)
 
     def end(self, state: HookSession, event: HookEvent) -> None:
         """Record the end of a session: first everything unfinished, latest first."""
@@ -291,10 +292,10 @@ class Following:
             if track.open:
                 self.settle(state, track, event)
             if track.open and track is not state.root:
-                self._pen.end(state, track, Outcome.FAILED)
+                self._writer.end(state, track, Outcome.FAILED)
         for offered in list(state.open_offers()):
-            self._pen.cancel(state, offered, _NOBODY)
-        self._pen.end(state, state.root, Outcome.COMPLETED, report=state.said, status=event.reason)
+            self._writer.cancel(state, offered, _NOBODY)
+        self._writer.end(state, state.root, Outcome.COMPLETED, report=state.said, status=event.reason)
 
     def settle(self, state: HookSession, track: Track, event: HookEvent) -> None:
         """Record outcomes from the transcript for calls whose end no hook reported."""
@@ -305,7 +306,7 @@ class Following:
                 continue
             if name in offers:
                 if not result.ok:
-                    self._pen.cancel(state, offers[name], result.text or _NOBODY)
+                    self._writer.cancel(state, offers[name], result.text or _NOBODY)
             else:
                 self._settle(state, name, calls[name], result)
 
@@ -321,7 +322,7 @@ class Following:
             return self._go_on(state, event, event.agent)
         link = find_link(state, event)
         offered = link.offered or self._offer_late(state, event, link)
-        return self._pen.accept(state, offered, event.agent, link.how, link.candidates)
+        return self._writer.accept(state, offered, event.agent, link.how, link.candidates)
 
     def _go_on(self, state: HookSession, event: HookEvent, agent: str) -> Track:
         """Start another run for a sub-agent that had ended and was addressed again."""
@@ -335,8 +336,8 @@ class Following:
             usual=DIALECTS[event.coder].usual,
             again=True,
         )
-        offered, _ = self._pen.offer(state, parent if parent.open else self.root(state), asked)
-        return self._pen.accept(state, offered, agent, before.link or LinkedBy.INFERRED, before.candidates)
+        offered, _ = self._writer.offer(state, parent if parent.open else self.root(state), asked)
+        return self._writer.accept(state, offered, agent, before.link or LinkedBy.INFERRED, before.candidates)
 
     def _offer_late(self, state: HookSession, event: HookEvent, link: OfferLink) -> OfferedByCall:
         """Record the offer of a sub-agent whose call nobody saw: it started before the recording."""
@@ -348,33 +349,33 @@ class Following:
             usual=DIALECTS[event.coder].usual,
             late=True,
         )
-        return self._pen.offer(state, above or self.root(state), asked)[0]
+        return self._writer.offer(state, above or self.root(state), asked)[0]
 
     def _take(self, state: HookSession, offered: OfferedByCall, agent: str) -> None:
         """Let a sub-agent take the offer that the call's result names."""
         if agent not in state.agents:
-            self._pen.accept(state, offered, agent, LinkedBy.RESULT)
+            self._writer.accept(state, offered, agent, LinkedBy.RESULT)
             return
         taken = next((known for known in state.offers.values() if known.child == state.agents[agent]), None)
         if taken is not None and taken.call != offered.call:
-            self._pen.contradict(state, offered, agent, taken.handoff)
-        self._pen.cancel(state, offered, f"sub-agent {agent} was taken for another call's")
+            self._writer.contradict(state, offered, agent, taken.handoff)
+        self._writer.cancel(state, offered, f"sub-agent {agent} was taken for another call's")
 
     def _settle(self, state: HookSession, name: str, made: MadeCall, result: ToolResult) -> None:
         # The end of a transcript has only the name of the call.
         event = HookEvent(name="PostToolUse", session=state.session, coder=state.coder, tool=made.tool, call=name)
         if result.ok:
             with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
-                self._pen.complete(state, made, event, result.text, seen=ChangesFound(flags=(UNSEEN,)))
+                self._writer.complete(state, made, event, result.text, seen=ChangesFound(flags=(UNSEEN,)))
         else:
-            self._pen.fail(state, made, event, result.text, error=result.denied or "failed")
+            self._writer.fail(state, made, event, result.text, error=result.denied or "failed")
         self._changing.forget([made.id])
 
     def _end(self, state: HookSession, track: Track, report: str | None) -> None:
         if report is not None and report.strip():
-            self._pen.end(state, track, Outcome.COMPLETED, report=report)
+            self._writer.end(state, track, Outcome.COMPLETED, report=report)
         else:
-            self._pen.end(state, track, Outcome.FAILED)
+            self._writer.end(state, track, Outcome.FAILED)
 
 
 def _repeated(denied: str) -> str:

@@ -89,9 +89,9 @@ class HookRecorder:
         tree = work_tree or WorkTree(find_root(self._project), environment=dict(os.environ), without=(HOME_NAME,))
         self._changing = Changing(self._project, tree)
         principal = principal_of(self._project) if by is None else require_principal("by", PrincipalId(by))
-        self._pen = Delegating(relay, self._project, self._mode)
+        self._writer = Delegating(relay, self._project, self._mode)
         self._policy = policy or DirectoryPolicy(self._project)
-        self._following = Following(self._pen, self._changing, principal)
+        self._following = Following(self._writer, self._changing, principal)
         self._lock = threading.Lock()
         self._families = Families()
         self._heard = HeardEvents()
@@ -136,11 +136,11 @@ class HookRecorder:
     def _follow_policy(self) -> None:
         """Apply the present policy file. If it is invalid, an enforced session makes no call."""
         try:
-            self._pen.follow(self._policy())
+            self._writer.follow(self._policy())
         except PolicyFileError as error:
             # An observed session goes on with the last valid policy.
             if self._mode is Mode.ENFORCED:
-                self._pen.wrong = error
+                self._writer.wrong = error
 
     def note_gap(self, event: Mapping[str, Any] | None, reason: str, hook_of: Coder = Coder.CLAUDE_CODE) -> None:
         """Record that an event was missed: in its session, or with the next event if the session is unknown.
@@ -158,7 +158,7 @@ class HookRecorder:
         with session.lock:
             state = self._state(session, name)
             self._recover_words(state, event or {})
-            self._pen.write_gap(state, self._following.root(state), [sentence])
+            self._writer.write_gap(state, self._following.root(state), [sentence])
 
     def close(self) -> None:
         """Release the work tree, and the relay if it is owned. Sessions stay open."""
@@ -334,7 +334,7 @@ class HookRecorder:
             with self._lock:
                 missed, self._missed = self._missed, []
             if missed:
-                self._pen.write_gap(session.state, session.state.root, missed)
+                self._writer.write_gap(session.state, session.state.root, missed)
         return session.state
 
     def _let_go(self, event: HookEvent, error: FencedError | KeyMissingError | StreamClosedError) -> None:

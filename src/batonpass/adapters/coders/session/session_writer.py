@@ -56,7 +56,7 @@ _LARGEST: Final = 16 * 1024 * 1024
 _TOLD_ELSEWHERE: Final = frozenset({"originalFile", "content", "oldString", "newString"})
 
 
-class Pen:
+class SessionWriter:
     """Records the sessions of one project. Calls and handoffs take the same path as those of every door."""
 
     def __init__(self, relay: Relay, project: Path, mode: Mode) -> None:
