@@ -19,7 +19,7 @@ def command(by: str) -> None:
     client asks the person in front of it; a model cannot approve.
     """
     try:
-        from batonpass.server.mcp.stdio import LocalSeating, serve_stdio  # noqa: PLC0415 - needs the extra
+        from batonpass.server.mcp.stdio import LocalCaller, serve_stdio  # noqa: PLC0415 - needs the extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "starlette"}:
             raise
@@ -32,4 +32,4 @@ def command(by: str) -> None:
         # A client starts this anew for each of its sessions, and the runs go on: so their keys are in files.
         return Relay.open(found.ledger, home=found.home, policy=found.policy, keys_in_files=True)
 
-    serve_stdio(LocalSeating(opened, PrincipalId(by)), WorkTreeAnswers(only_known=False))
+    serve_stdio(LocalCaller(opened, PrincipalId(by)), WorkTreeAnswers(only_known=False))

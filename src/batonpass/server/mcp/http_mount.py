@@ -20,14 +20,14 @@ from batonpass.server.app import PROOF, in_thread, let_in
 from batonpass.server.boundary import refused
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
-from batonpass.server.mcp.seat import McpSeat, token_seat
+from batonpass.server.mcp.mcp_caller import McpCaller, caller_by_token
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH: Final = "/mcp"
-_SEAT: Final = "batonpass.seat"
+_CALLER: Final = "batonpass.mcp_caller"
 _THREADS: Final = 10
 _MOST_SESSIONS: Final = 1_000
 _IDLE_SECONDS: Final = 30 * 60
@@ -71,7 +71,7 @@ class McpMount:
         except BatonpassError as error:
             await refused(error)(scope, receive, send)
             return
-        scope[_SEAT] = token_seat(self._plane, caller, request.headers.get(PROOF))
+        scope[_CALLER] = caller_by_token(self._plane, caller, request.headers.get(PROOF))
         manager = await self._open()
         from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser  # noqa: PLC0415 - see above
         from mcp.server.auth.provider import AccessToken  # noqa: PLC0415 - see above
@@ -111,7 +111,7 @@ class McpMount:
 
         from batonpass.server.mcp.protocol_server import ProtocolServer  # noqa: PLC0415 - see above
 
-        own = ProtocolServer(_seat_of, self._answers)
+        own = ProtocolServer(_caller_of, self._answers)
         if self._furnish is not None:
             self._furnish(own.server)
         return StreamableHTTPSessionManager(
@@ -123,6 +123,6 @@ class McpMount:
         )
 
 
-def _seat_of(asked: Any) -> McpSeat:  # noqa: ANN401 - the SDK's context, which is not imported here
-    seat: McpSeat = asked.request.scope[_SEAT]
-    return seat
+def _caller_of(asked: Any) -> McpCaller:  # noqa: ANN401 - the SDK's context, which is not imported here
+    caller: McpCaller = asked.request.scope[_CALLER]
+    return caller

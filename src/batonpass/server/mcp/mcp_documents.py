@@ -11,7 +11,7 @@ from batonpass.errors import InvalidValueError, NotFoundError, RoleRefusedError,
 from batonpass.model.base.checks import shorten
 from batonpass.server.endpoint import PEOPLE
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
-from batonpass.server.mcp.seat import McpSeat
+from batonpass.server.mcp.mcp_caller import McpCaller
 from batonpass.server.mcp.tool import answered, endpoint_named, required
 from batonpass.server.mcp.tool_answer import ABOUT, as_text
 from batonpass.server.resources.handoffs import HandoffQuery
@@ -67,49 +67,49 @@ TEMPLATES: Final = (
 )
 
 
-def read_document(seat: McpSeat, uri: str) -> LedgerDocument:
+def read_document(caller: McpCaller, uri: str) -> LedgerDocument:
     """Return the document behind an address. Raises `NotFoundError`, `OutOfReachError` and `RunProofError`."""
     place, name, handle = _parsed(uri)
     if place == _BATONS:
-        return LedgerDocument(text="\n\n".join(_briefing(seat, name, handle)), media_type="text/plain")
+        return LedgerDocument(text="\n\n".join(_briefing(caller, name, handle)), media_type="text/plain")
     if place not in _PLACES:
         raise NotFoundError("resource", shorten(uri))
     part, named = _PLACES[place]
     endpoint = endpoint_named(named)
-    told = answered(endpoint, seat.request(endpoint, handle=handle, names={part: name}))
+    told = answered(endpoint, caller.request(endpoint, handle=handle, names={part: name}))
     return LedgerDocument(text=as_text({"about": ABOUT, "data": told}), media_type="application/json")
 
 
-def list_batons(seat: McpSeat) -> list[tuple[str, str]]:
+def list_batons(caller: McpCaller) -> list[tuple[str, str]]:
     """Return the addresses and names of the latest batons within reach. Nobody's words are in a name."""
-    return [(f"{SCHEME}://batons/{quote(one['id'])}", f"{one['to']} {one['id'][-6:]}") for one in _latest(seat)]
+    return [(f"{SCHEME}://batons/{quote(one['id'])}", f"{one['to']} {one['id'][-6:]}") for one in _latest(caller)]
 
 
-def complete_handoff(seat: McpSeat, begun: str) -> list[str]:
+def complete_handoff(caller: McpCaller, begun: str) -> list[str]:
     """Return the ids of the latest handoffs within reach that begin or end like this."""
-    return [one["id"] for one in _latest(seat) if one["id"].startswith(begun) or one["id"].endswith(begun)]
+    return [one["id"] for one in _latest(caller) if one["id"].startswith(begun) or one["id"].endswith(begun)]
 
 
-def _latest(seat: McpSeat) -> list[dict[str, Any]]:
+def _latest(caller: McpCaller) -> list[dict[str, Any]]:
     endpoint = endpoint_named("listHandoffs")
     try:
-        page = answered(endpoint, seat.request(endpoint, query=HandoffQuery(limit=_LISTED)))
+        page = answered(endpoint, caller.request(endpoint, query=HandoffQuery(limit=_LISTED)))
     except RunProofError:
         return []  # an agent that names no run has nothing to list
     found: list[dict[str, Any]] = page["items"]
     return found
 
 
-def briefing_prompt(seat: McpSeat, arguments: dict[str, str]) -> list[str]:
+def briefing_prompt(caller: McpCaller, arguments: dict[str, str]) -> list[str]:
     """Return the briefing of a handoff: the instructions, and apart from them the data from outside."""
-    return _briefing(seat, required(arguments, "handoff"), arguments.get("run") or None)
+    return _briefing(caller, required(arguments, "handoff"), arguments.get("run") or None)
 
 
-def review_prompt(seat: McpSeat, answers: DirectoryAnswers | None, arguments: dict[str, str]) -> list[str]:
+def review_prompt(caller: McpCaller, answers: DirectoryAnswers | None, arguments: dict[str, str]) -> list[str]:
     """Return the instructions for the review of a pull request, and the review as data."""
-    seat_role = seat.reader.role
-    if seat_role not in PEOPLE:
-        raise RoleRefusedError(seat_role, tuple(sorted(PEOPLE)))
+    role = caller.reader.role
+    if role not in PEOPLE:
+        raise RoleRefusedError(role, tuple(sorted(PEOPLE)))
     if answers is None:
         raise NotFoundError("directory with files", "here")
     told = "\n".join(answers.review_diff(required(arguments, "diff")).lines)
@@ -117,9 +117,9 @@ def review_prompt(seat: McpSeat, answers: DirectoryAnswers | None, arguments: di
     return [_DIFF, f"{ABOUT}\n{quoted(new_marker([told]), 'data', shown)}{cut}"]
 
 
-def _briefing(seat: McpSeat, handoff: str, handle: str | None) -> list[str]:
+def _briefing(caller: McpCaller, handoff: str, handle: str | None) -> list[str]:
     endpoint = endpoint_named("showBriefing")
-    told = answered(endpoint, seat.request(endpoint, handle=handle, names={"handoff": handoff}))
+    told = answered(endpoint, caller.request(endpoint, handle=handle, names={"handoff": handoff}))
     return [told["instructions"], *([told["data"]] if told["data"] else [])]
 
 

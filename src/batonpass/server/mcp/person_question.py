@@ -14,7 +14,7 @@ from batonpass.model.base.visible import visible
 from batonpass.records.shape import Shape
 from batonpass.server.acts.decision_acts import RulingMessage
 from batonpass.server.acts.handoff_acts import AnswerMessage
-from batonpass.server.mcp.seat import McpSeat
+from batonpass.server.mcp.mcp_caller import McpCaller
 from batonpass.server.mcp.tool import answered, endpoint_named
 
 ASKED: Final = "batonpass"  # the key of our question among those that a client answers
@@ -74,14 +74,14 @@ def waits_in(answer: Shape) -> WaitingFor | None:
     return None
 
 
-def question_for(seat: McpSeat, waits: WaitingFor) -> PersonQuestion | None:
+def question_for(caller: McpCaller, waits: WaitingFor) -> PersonQuestion | None:
     """Return the question for the person; None if nobody here may answer it, or only with a key of their own."""
-    if seat.person is None:
+    if caller.person is None:
         return None
     if waits.kind == "question":
         said = f"Before it takes the task, the receiver of {waits.id} asks:\n\n{visible(waits.words)}"
         return PersonQuestion(waits=waits, message=said, schema=_REPLY)
-    sheet = answered(_SHEET, seat.decision(_SHEET, names={"held": waits.id}))
+    sheet = answered(_SHEET, caller.decision(_SHEET, names={"held": waits.id}))
     if sheet["proven"]:
         return None
     return PersonQuestion(waits=waits, message=str(sheet["text"]), schema=_REASON, shown=str(sheet["shown"]))
@@ -94,7 +94,7 @@ class PersonReply(Struct, frozen=True, kw_only=True):
     content: dict[str, Any]
 
 
-def settle(seat: McpSeat, asked: PersonQuestion, reply: PersonReply, looked_ms: int) -> bool:
+def settle(caller: McpCaller, asked: PersonQuestion, reply: PersonReply, looked_ms: int) -> bool:
     """Record the reply of the person. Return whether they decided at all. Raises the errors of the decision."""
     if reply.action not in {"accept", "decline"}:
         return False
@@ -102,7 +102,7 @@ def settle(seat: McpSeat, asked: PersonQuestion, reply: PersonReply, looked_ms: 
         told = reply.content.get("answer")
         if reply.action == "decline" or not isinstance(told, str) or not told.strip():
             return False
-        _ANSWER.act(seat.decision(_ANSWER, names={"handoff": asked.waits.id}, body=AnswerMessage(text=told)))
+        _ANSWER.act(caller.decision(_ANSWER, names={"handoff": asked.waits.id}, body=AnswerMessage(text=told)))
         return True
     reason = reply.content.get("reason")
     ruling = RulingMessage(
@@ -111,5 +111,5 @@ def settle(seat: McpSeat, asked: PersonQuestion, reply: PersonReply, looked_ms: 
         shown=asked.shown,
         looked_ms=looked_ms,
     )
-    _RULE.act(seat.decision(_RULE, names={"held": asked.waits.id}, body=ruling))
+    _RULE.act(caller.decision(_RULE, names={"held": asked.waits.id}, body=ruling))
     return True

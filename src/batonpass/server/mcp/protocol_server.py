@@ -30,6 +30,7 @@ from batonpass.model.base.ids import HANDOFF
 from batonpass.model.base.lifecycle import State
 from batonpass.server.app import in_thread
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
+from batonpass.server.mcp.mcp_caller import McpCaller
 from batonpass.server.mcp.mcp_documents import (
     TEMPLATES,
     briefing_prompt,
@@ -48,13 +49,12 @@ from batonpass.server.mcp.person_question import (
     waits_because,
     waits_in,
 )
-from batonpass.server.mcp.seat import McpSeat
 from batonpass.server.mcp.tool import McpCall, McpTool
 from batonpass.server.mcp.tool_answer import ToolAnswer, refusal
 from batonpass.server.mcp.tool_table import TOOLS
 
 Asked = ServerRequestContext[Any, Any]
-Seating = Callable[[Asked], McpSeat]
+FindCaller = Callable[[Asked], McpCaller]
 Told = TypeVar("Told")
 
 NAME: Final = "batonpass"
@@ -97,10 +97,10 @@ _QUESTIONS: Final = msgspec.json.Decoder(_Question)
 
 
 class ProtocolServer:
-    """Serves whoever `seating` says is at the other end of a request."""
+    """Serves MCP clients. `find_caller` returns who is at the other end of a request."""
 
-    def __init__(self, seating: Seating, answers: DirectoryAnswers | None) -> None:
-        self._seating = seating
+    def __init__(self, find_caller: FindCaller, answers: DirectoryAnswers | None) -> None:
+        self._find_caller = find_caller
         self._answers = answers
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._tools = {tool.name: tool for tool in TOOLS}
@@ -125,15 +125,17 @@ class ProtocolServer:
         self.server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
 
     def _owner(self, asked: Asked) -> str:
-        token = self._seating(asked).reader.token
+        token = self._find_caller(asked).reader.token
         return f"{token.id} {token.principal}"
 
-    async def _seat(self, asked: Asked) -> McpSeat:
-        return await self.in_thread(partial(self._seating, asked))
+    async def _caller(self, asked: Asked) -> McpCaller:
+        return await self.in_thread(partial(self._find_caller, asked))
 
     async def _list_tools(self, asked: Asked, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        seat, has_files = await self._seat(asked), self._answers is not None
-        return types.ListToolsResult(tools=[_described(one) for one in TOOLS if one.is_for(seat, has_files=has_files)])
+        caller, has_files = await self._caller(asked), self._answers is not None
+        return types.ListToolsResult(
+            tools=[_described(one) for one in TOOLS if one.is_for(caller, has_files=has_files)]
+        )
 
     async def _call_tool(
         self, asked: Asked, params: types.CallToolRequestParams
@@ -141,8 +143,8 @@ class ProtocolServer:
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}.")
-        seat = await self._seat(asked)
-        visit = _ToolVisit(self, asked, seat, tool, params)
+        caller = await self._caller(asked)
+        visit = _ToolVisit(self, asked, caller, tool, params)
         try:
             with traced(_traceparent(params)):
                 return await visit.serve()
@@ -150,8 +152,8 @@ class ProtocolServer:
             return _result(refusal(error))
 
     async def _list_resources(self, asked: Asked, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        seat = await self._seat(asked)
-        found = await self.in_thread(partial(list_batons, seat))
+        caller = await self._caller(asked)
+        found = await self.in_thread(partial(list_batons, caller))
         return types.ListResourcesResult(
             resources=[types.Resource(uri=uri, name=name, mime_type="text/plain") for uri, name in found]
         )
@@ -169,22 +171,22 @@ class ProtocolServer:
         )
 
     async def _read_resource(self, asked: Asked, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        seat, uri = await self._seat(asked), str(params.uri)
-        found = await self._answered(partial(read_document, seat, uri), uri)
+        caller, uri = await self._caller(asked), str(params.uri)
+        found = await self._answered(partial(read_document, caller, uri), uri)
         content = types.TextResourceContents(uri=uri, mime_type=found.media_type, text=found.text)
         return types.ReadResourceResult(contents=[content])
 
     async def _list_prompts(self, asked: Asked, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        seat = await self._seat(asked)
-        can_review = self._answers is not None and self._tools["review"].is_for(seat, has_files=True)
+        caller = await self._caller(asked)
+        can_review = self._answers is not None and self._tools["review"].is_for(caller, has_files=True)
         return types.ListPromptsResult(prompts=[_BRIEFING, _REVIEW] if can_review else [_BRIEFING])
 
     async def _get_prompt(self, asked: Asked, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        seat, given = await self._seat(asked), params.arguments or {}
+        caller, given = await self._caller(asked), params.arguments or {}
         if params.name == _BRIEFING.name:
-            texts = await self._answered(partial(briefing_prompt, seat, given))
+            texts = await self._answered(partial(briefing_prompt, caller, given))
         elif params.name == _REVIEW.name:
-            texts = await self._answered(partial(review_prompt, seat, self._answers, given))
+            texts = await self._answered(partial(review_prompt, caller, self._answers, given))
         else:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name[:100]!r}.")
         # Never in a system role: the words are the sender's, and not the operator's.
@@ -192,10 +194,10 @@ class ProtocolServer:
         return types.GetPromptResult(messages=messages)
 
     async def _complete(self, asked: Asked, params: types.CompleteRequestParams) -> types.CompleteResult:
-        seat, argument = await self._seat(asked), params.argument
+        caller, argument = await self._caller(asked), params.argument
         found: list[str] = []
         if argument.name == "handoff":
-            found = await self.in_thread(partial(complete_handoff, seat, argument.value))
+            found = await self.in_thread(partial(complete_handoff, caller, argument.value))
         return types.CompleteResult(completion=types.Completion(values=found[:100], total=len(found), has_more=False))
 
     async def _answered(self, act: Callable[[], Told], uri: str | None = None) -> Told:
@@ -207,7 +209,7 @@ class ProtocolServer:
             said = str(error) if isinstance(error, LookupFailedError) else sentence_for(error)
             raise MCPError(types.INVALID_PARAMS, said, facts) from None
 
-    async def done(self, asked: Asked, seat: McpSeat, tool: McpTool, arguments: dict[str, Any]) -> ToolAnswer:
+    async def done(self, asked: Asked, caller: McpCaller, tool: McpTool, arguments: dict[str, Any]) -> ToolAnswer:
         """Call a tool, telling its client how far it is. If the client stops waiting, it stops at the next step."""
         stopped = threading.Event()
 
@@ -216,7 +218,7 @@ class ProtocolServer:
                 raise _StoppedError
             anyio.from_thread.run(asked.session.report_progress, so_far, total)
 
-        call = McpCall(seat=seat, arguments=arguments, answers=self._answers, step=step)
+        call = McpCall(caller=caller, arguments=arguments, answers=self._answers, step=step)
         if not tool.reads:
             return await self.in_thread(partial(tool.call, call))
         try:
@@ -246,13 +248,13 @@ class _ToolVisit:
         self,
         own: ProtocolServer,
         asked: Asked,
-        seat: McpSeat,
+        caller: McpCaller,
         tool: McpTool,
         params: types.CallToolRequestParams,
     ) -> None:
         self._own = own
         self._asked = asked
-        self._seat = seat
+        self._caller = caller
         self._tool = tool
         self._params = params
         self._arguments = dict(params.arguments or {})
@@ -270,7 +272,7 @@ class _ToolVisit:
 
     async def _done(self) -> tuple[ToolAnswer, WaitingFor | None]:
         try:
-            answer = await self._own.done(self._asked, self._seat, self._tool, self._arguments)
+            answer = await self._own.done(self._asked, self._caller, self._tool, self._arguments)
         except BatonpassError as error:
             return refusal(error), waits_because(error)
         waits = waits_in(answer.data)
@@ -281,7 +283,7 @@ class _ToolVisit:
         return answer, waits
 
     async def _question(self, waits: WaitingFor) -> PersonQuestion | None:
-        return await self._own.in_thread(partial(question_for, self._seat, waits))
+        return await self._own.in_thread(partial(question_for, self._caller, waits))
 
     def _can_ask(self) -> bool:
         """Return whether the client shows forms to its person, in the way of its revision."""
@@ -324,7 +326,7 @@ class _ToolVisit:
     async def _settled(self, question: PersonQuestion, reply: types.ElicitResult, began: float) -> bool:
         looked = max(0, round((time.monotonic() - began) * 1000))
         said = PersonReply(action=reply.action, content=dict(reply.content or {}))
-        return await self._own.in_thread(partial(settle, self._seat, question, said, looked))
+        return await self._own.in_thread(partial(settle, self._caller, question, said, looked))
 
     async def _again(self, question: PersonQuestion, reply: types.ElicitResult) -> types.CallToolResult:
         """Do the tool again, once. Whatever still waits then, waits for somebody else."""

@@ -11,25 +11,25 @@ from batonpass.model.base.ids import PrincipalId
 from batonpass.relay import Relay
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
+from batonpass.server.mcp.mcp_caller import McpCaller, local_caller
 from batonpass.server.mcp.protocol_server import ProtocolServer
-from batonpass.server.mcp.seat import McpSeat, local_seat
 
 
-class LocalSeating:
-    """Opens the ledger with the first request that needs it. Safe to use from many threads."""
+class LocalCaller:
+    """The user of this machine as caller. Opens the ledger with the first request. Safe to use from many threads."""
 
     def __init__(self, relay: Callable[[], Relay], principal: PrincipalId) -> None:
         self._relay = relay
         self._principal = principal
         self._lock = threading.Lock()
-        self._opened: tuple[Relay, McpSeat] | None = None
+        self._opened: tuple[Relay, McpCaller] | None = None
 
-    def __call__(self, _: Any) -> McpSeat:  # noqa: ANN401 - the SDK's context, in which nothing says who it is
-        """Return who sits there: always the same user."""
+    def __call__(self, _: Any) -> McpCaller:  # noqa: ANN401 - the SDK's context, in which nothing says who it is
+        """Return the caller: always the same user."""
         with self._lock:
             if self._opened is None:
                 relay = self._relay()
-                self._opened = relay, local_seat(ControlPlane.over(relay), self._principal)
+                self._opened = relay, local_caller(ControlPlane.over(relay), self._principal)
             return self._opened[1]
 
     def close(self) -> None:
@@ -40,13 +40,13 @@ class LocalSeating:
                 self._opened = None
 
 
-def serve_stdio(seating: LocalSeating, answers: DirectoryAnswers) -> None:
+def serve_stdio(find_caller: LocalCaller, answers: DirectoryAnswers) -> None:
     """Serve until the client closes stdin."""
-    own = ProtocolServer(seating, answers)
+    own = ProtocolServer(find_caller, answers)
     try:
         anyio.run(_serve, own)
     finally:
-        seating.close()
+        find_caller.close()
 
 
 async def _serve(own: ProtocolServer) -> None:

@@ -13,8 +13,8 @@ from batonpass.model.base.checks import shorten
 from batonpass.model.base.kinds import AccessRole
 from batonpass.server.endpoint import AGENTS, ApiRequest, Endpoint
 from batonpass.server.mcp.directory_answers import DirectoryAnswers
+from batonpass.server.mcp.mcp_caller import McpCaller
 from batonpass.server.mcp.run_handle import run_of
-from batonpass.server.mcp.seat import McpSeat
 from batonpass.server.mcp.tool_answer import ToolAnswer
 from batonpass.server.routes import ENDPOINTS
 from batonpass.wire.documents import DocumentReader
@@ -40,7 +40,7 @@ _ABOUT_PARTS: Final = {
 class McpCall(Struct, frozen=True, kw_only=True, eq=False):
     """One call of a tool."""
 
-    seat: McpSeat
+    caller: McpCaller
     arguments: Mapping[str, Any]
     answers: DirectoryAnswers | None
     step: Callable[[int, int], None]  # so much of so much is done; raises if nobody waits for it any more
@@ -72,22 +72,22 @@ class McpTool(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """Return the names of its arguments."""
         return frozenset(self.schema["properties"])
 
-    def is_for(self, seat: McpSeat, *, has_files: bool) -> bool:
+    def is_for(self, caller: McpCaller, *, has_files: bool) -> bool:
         """Return whether it is of use to whoever sits there."""
-        return bool(self.roles & self._present(seat)) and (has_files or not self.needs_files)
+        return bool(self.roles & self._present(caller)) and (has_files or not self.needs_files)
 
-    def _present(self, seat: McpSeat) -> frozenset[AccessRole]:
+    def _present(self, caller: McpCaller) -> frozenset[AccessRole]:
         if self.only_asks:
-            return frozenset() if seat.person is None else frozenset({seat.person.role})
-        return frozenset({seat.worker.role, seat.reader.role})
+            return frozenset() if caller.person is None else frozenset({caller.person.role})
+        return frozenset({caller.worker.role, caller.reader.role})
 
     def call(self, call: McpCall) -> ToolAnswer:
         """Do it. Raises `RoleRefusedError`, `InvalidValueError` for an unknown argument, and the errors of its act.
 
         The endpoint behind it checks the role and the reach again. A tool without an endpoint is checked only here.
         """
-        if not self.roles & self._present(call.seat):
-            raise RoleRefusedError(call.seat.reader.role, tuple(sorted(self.roles)))
+        if not self.roles & self._present(call.caller):
+            raise RoleRefusedError(call.caller.reader.role, tuple(sorted(self.roles)))
         if unknown := next((name for name in call.arguments if name not in self.known), None):
             raise InvalidValueError(shorten(unknown), f"is no argument of {self.name}")
         return self.act(call)
@@ -128,13 +128,13 @@ class EndpointTool:
         """Return the request to the endpoint. Raises `InvalidValueError`, `RoleRefusedError` and `RunProofError`."""
         given = call.arguments
         needs_run = self.endpoint.roles == AGENTS and self.endpoint.needs_proof
-        if needs_run and call.handle is None and call.seat.proof is None:
+        if needs_run and call.handle is None and call.caller.proof is None:
             required(given, RUN)
         names = {part: self._part(call, part) for part in self._parts}
         rest = {name: value for name, value in given.items() if name not in {RUN, *self._parts}}
         said = None if self._reader is None else self._reader.read(rest, "arguments")
         place = "body" if self.endpoint.body is not None else "query"
-        return call.seat.request(self.endpoint, handle=call.handle, names=names, **{place: said})
+        return call.caller.request(self.endpoint, handle=call.handle, names=names, **{place: said})
 
     def act(self, call: McpCall) -> dict[str, Any]:
         """Call the endpoint, and return its answer."""
@@ -172,7 +172,7 @@ class EndpointTool:
     def _part(self, call: McpCall, part: str) -> str:
         if part != RUN:
             return required(call.arguments, part)
-        return run_of(call.handle or call.seat.proof or "")
+        return run_of(call.handle or call.caller.proof or "")
 
 
 def _used(said: object, definitions: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def start(call: McpCall) -> ToolAnswer:
     asked = _START.request(replace(call, arguments=arguments))
     key = required(call.arguments, "key") if "key" in call.arguments else None
     asked = replace(asked, key=key)
-    told = _start_here(asked) if call.seat.is_local else answered(_START.endpoint, asked)
+    told = _start_here(asked) if call.caller.is_local else answered(_START.endpoint, asked)
     return ToolAnswer(data=_with_handle(told), said=_KEEP, quotes=False)
 
 
@@ -106,7 +106,7 @@ def _with_handle(told: Mapping[str, Any]) -> dict[str, Any]:
 def accept(call: McpCall) -> ToolAnswer:
     """Take a handoff, and return its briefing: instructions in one text, data from outside in another."""
     told = _with_handle(_ACCEPT.act(call))
-    plane = call.seat.plane
+    plane = call.caller.plane
     with plane.runs.turn_of(RunId(told["id"])) as opened:
         prepared = prepare_input(opened.live, plane.relay.store, can_ask=False)
     briefing = prepared.briefing
@@ -136,7 +136,7 @@ def show(call: McpCall) -> ToolAnswer:
     if kind not in _SHOWN:
         raise InvalidValueError("id", "is the whole id of a run, a handoff or a receipt")
     endpoint = endpoint_named(_SHOWN[kind])
-    return ToolAnswer(data=answered(endpoint, call.seat.request(endpoint, handle=call.handle, names={kind: given})))
+    return ToolAnswer(data=answered(endpoint, call.caller.request(endpoint, handle=call.handle, names={kind: given})))
 
 
 def search(call: McpCall) -> ToolAnswer:
@@ -167,7 +167,7 @@ def waiting(call: McpCall) -> ToolAnswer:
 
 def _listed(call: McpCall, name: str) -> list[dict[str, Any]]:
     endpoint = endpoint_named(name)
-    found: list[dict[str, Any]] = answered(endpoint, call.seat.request(endpoint, query=CursorQuery()))["items"]
+    found: list[dict[str, Any]] = answered(endpoint, call.caller.request(endpoint, query=CursorQuery()))["items"]
     return found
 
 
@@ -179,7 +179,7 @@ def decide(call: McpCall) -> ToolAnswer:
         words = asked["question"]
         return ToolAnswer(data={"handoff": given, "state": State.ASKED, "question": words and words["text"]})
     endpoint = endpoint_named("showSheet")
-    sheet = answered(endpoint, call.seat.decision(endpoint, names={"held": given}))
+    sheet = answered(endpoint, call.caller.decision(endpoint, names={"held": given}))
     return ToolAnswer(data={"held": given, "sheet": sheet})
 
 

@@ -11,8 +11,8 @@ from mcp import Client, types
 from batonpass.model.base.ids import PrincipalId
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.mcp.directory_answers import DirectoryAnswer, DirectoryAnswers
+from batonpass.server.mcp.mcp_caller import McpCaller, caller_by_token, local_caller
 from batonpass.server.mcp.protocol_server import ProtocolServer
-from batonpass.server.mcp.seat import McpSeat, local_seat, token_seat
 
 Told = TypeVar("Told")
 MODES = ("legacy", "auto")  # 2025-11-25, with a handshake; 2026-07-28, without
@@ -88,26 +88,26 @@ class NoFiles:
         return DirectoryAnswer(facts={"span": span}, lines=(f"{span} is by nobody",))
 
 
-def by_token(plane: ControlPlane, token: str, proof: str | None = None) -> Callable[[object], McpSeat]:
+def by_token(plane: ControlPlane, token: str, proof: str | None = None) -> Callable[[object], McpCaller]:
     """Return who sits there: whoever has this token."""
-    return lambda _: token_seat(plane, plane.doorkeeper.let_in(f"Bearer {token}", "127.0.0.1"), proof)
+    return lambda _: caller_by_token(plane, plane.doorkeeper.let_in(f"Bearer {token}", "127.0.0.1"), proof)
 
 
-def by_user(plane: ControlPlane, principal: str = "user:ana") -> Callable[[object], McpSeat]:
+def by_user(plane: ControlPlane, principal: str = "user:ana") -> Callable[[object], McpCaller]:
     """Return who sits there: the user of this machine."""
-    seat = local_seat(plane, PrincipalId(principal))
-    return lambda _: seat
+    caller = local_caller(plane, PrincipalId(principal))
+    return lambda _: caller
 
 
 @asynccontextmanager
 async def talking(
-    seating: Callable[[Any], McpSeat],
+    find_caller: Callable[[Any], McpCaller],
     mode: str = "auto",
     person: Person | None = None,
     answers: DirectoryAnswers | None = None,
 ) -> AsyncIterator[Talk]:
     """Open a conversation."""
-    server = ProtocolServer(seating, answers or NoFiles()).server
+    server = ProtocolServer(find_caller, answers or NoFiles()).server
     async with Client(server, mode=mode, elicitation_callback=person) as client:
         yield Talk(client)
 

@@ -15,8 +15,8 @@ from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
 from batonpass.server.control_plane import ControlPlane
+from batonpass.server.mcp.mcp_caller import McpCaller
 from batonpass.server.mcp.protocol_server import ProtocolServer
-from batonpass.server.mcp.seat import McpSeat
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.port import ReceiptQuery
 from tests.unit.server.conftest import House, a_house
@@ -263,13 +263,13 @@ def test_an_answer_counts_only_with_the_question_that_was_sealed_for_this_caller
         relay.admin.add_token(f"user:{name}", "operator", by="user:ana", lasts=timedelta(days=1)).text
         for name in ("cleo", "dan")
     ]
-    seats = [by_token(house.plane, token) for token in tokens]
+    callers = [by_token(house.plane, token) for token in tokens]
     who = [0]
 
-    def seating(asked: object) -> McpSeat:
-        return seats[who[0]](asked)
+    def find_caller(asked: object) -> McpCaller:
+        return callers[who[0]](asked)
 
-    server = ProtocolServer(seating, None).server
+    server = ProtocolServer(find_caller, None).server
     yes: types.InputResponses = {"batonpass": types.ElicitResult(action="accept")}
 
     async def talk() -> tuple[list[str], types.CallToolResult]:

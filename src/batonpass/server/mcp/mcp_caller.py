@@ -18,7 +18,7 @@ _STDIO: Final = TokenId("token_stdio")
 _ALWAYS: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class McpSeat(Struct, frozen=True, kw_only=True, eq=False):
+class McpCaller(Struct, frozen=True, kw_only=True, eq=False):
     """In whose name the tools of one request act and read, and who decides if the client asks its person."""
 
     plane: ControlPlane
@@ -47,18 +47,18 @@ def _asked(plane: ControlPlane, caller: AccessCaller, said: dict[str, object], p
     return ApiRequest(plane=plane, caller=caller, proof=proof, **given)  # type: ignore[arg-type]  # names, query, body, key
 
 
-def token_seat(plane: ControlPlane, caller: AccessCaller, proof: str | None) -> McpSeat:
-    """Return the seat of somebody who was let in: the token gives them their rights, and nothing here adds to them."""
+def caller_by_token(plane: ControlPlane, caller: AccessCaller, proof: str | None) -> McpCaller:
+    """Return somebody who was let in as caller: the token gives them their rights, and nothing here adds to them."""
     decides = caller if caller.role in DECIDERS else None
-    return McpSeat(plane=plane, worker=caller, reader=caller, person=decides, proof=proof)
+    return McpCaller(plane=plane, worker=caller, reader=caller, person=decides, proof=proof)
 
 
-def local_seat(plane: ControlPlane, principal: PrincipalId) -> McpSeat:
-    """Return the seat of the user of this machine, as on the command line: they read everything, and they decide.
+def local_caller(plane: ControlPlane, principal: PrincipalId) -> McpCaller:
+    """Return the user of this machine as caller, as on the command line: they read everything, and they decide.
 
     Their model works in runs, and reads; it never decides.
     """
-    return McpSeat(
+    return McpCaller(
         plane=plane,
         worker=_local(principal, AccessRole.AGENT),
         reader=_local(principal, AccessRole.AUDITOR),
