@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from batonpass.agents.framework.extra import require_extra
+from batonpass.agents.framework.extra_check import require_extra
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

@@ -13,7 +13,7 @@ from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor, Work
 from batonpass.agents.attempt_input import prepare
 from batonpass.agents.clients import ModelClient
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
-from batonpass.agents.framework.extra import require_extra
+from batonpass.agents.framework.extra_check import require_extra
 from batonpass.agents.held_run import go_on, show_held
 from batonpass.agents.key_turn import turn_for
 from batonpass.agents.lead_tools import LEAD
@@ -37,7 +37,7 @@ from batonpass.model.grants.limits import Limits
 from batonpass.relay import Relay
 
 if TYPE_CHECKING:
-    from batonpass.agents.framework.engine import ModelAnswer
+    from batonpass.agents.framework.agent_loop import ModelAnswer
     from batonpass.handoff.transfer.held_work import HeldWork
 
 PLAIN: Final = "report.plain"
@@ -197,7 +197,7 @@ class AgentRunner:
         The words of a model while one of its calls is held are no result, though they may sound like one. It is told
         the ruling, and answers again.
         """
-        from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
+        from batonpass.agents.framework.agent_loop import ask, read_history  # noqa: PLC0415 - the extra
 
         run.sync._holding.stops_harm = self._config.gates == "hold"  # noqa: SLF001 - we speak for the run
         history = read_history(messages)

@@ -7,7 +7,7 @@ from typing import Final, Protocol, cast
 
 from batonpass.agents.definition import RunResult
 from batonpass.agents.event_log import Event, EventLog
-from batonpass.agents.framework.extra import require_extra
+from batonpass.agents.framework.extra_check import require_extra
 from batonpass.briefing.render import brief
 from batonpass.demo.examples import load_example
 from batonpass.demo.story import Step, StoryLine, StoryTone, verified_step

@@ -26,7 +26,7 @@ from batonpass.agents import (
     create_handoff_tool,
 )
 from batonpass.agents.agent_relay import store_of
-from batonpass.agents.framework.extra import require_extra
+from batonpass.agents.framework.extra_check import require_extra
 from batonpass.errors import InvalidValueError, MissingExtraError, NotFoundError
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
@@ -189,7 +189,7 @@ def test_without_the_extra_a_run_says_what_to_install() -> None:
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "import importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'pydantic_ai' else find(name, *rest)\n"
-        "import batonpass.agents.framework.extra as extra; extra.find_spec = u.find_spec\n"
+        "import batonpass.agents.framework.extra_check as extra; extra.find_spec = u.find_spec\n"
         "import asyncio\n"
         "from batonpass.agents import AgentDefinition, AgentRunner, AnthropicClient\n"
         "try:\n"

@@ -10,7 +10,7 @@ import pytest
 
 from batonpass.agents import AgentMemory, AgentRunner, Crew, ScriptedClient, SourceType
 from batonpass.agents.definition import AgentDefinition
-from batonpass.agents.framework.engine import read_history
+from batonpass.agents.framework.agent_loop import read_history
 from batonpass.aio import AsyncRelay
 from batonpass.aio.run import AsyncRunner
 from batonpass.dispatch.worker import Worker
