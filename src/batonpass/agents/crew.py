@@ -14,7 +14,7 @@ from batonpass.agents.agent_sessions import read_intent
 from batonpass.agents.agent_tools import Work
 from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.handoff_tool import HandoffExecutor
-from batonpass.agents.key_turn import turn_for
+from batonpass.agents.key_lock import key_lock
 from batonpass.agents.registry import CREW, AgentRegistry
 from batonpass.aio import AsyncRelay, AsyncRun, current_run
 from batonpass.aio.threads import in_thread
@@ -142,7 +142,7 @@ class Crew:
             return await self._below(parent, task, items=items, grant=grant, key=key)
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
-        async with turn_for(relay, self._name, key):
+        async with key_lock(relay, self._name, key):
             root = await relay.start(
                 task,
                 by=by or UNKNOWN,

@@ -15,7 +15,7 @@ from batonpass.agents.clients import ModelClient
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
 from batonpass.agents.framework.extra_check import require_extra
 from batonpass.agents.held_run import go_on, show_held
-from batonpass.agents.key_turn import turn_for
+from batonpass.agents.key_lock import key_lock
 from batonpass.agents.lead_tools import LEAD
 from batonpass.agents.own_tools import GRANT, MEMORY, READING, SESSION
 from batonpass.aio import AsyncRelay, AsyncRun
@@ -85,7 +85,7 @@ class AgentRunner:
         require_extra()
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
-        async with turn_for(relay, agent_def.name, key):
+        async with key_lock(relay, agent_def.name, key):
             root = await relay.start(
                 user_input,
                 by=by or self._config.principal,

@@ -1,4 +1,4 @@
-"""Turns for keys: of several who run an agent under the same key, one works and the others wait for its result."""
+"""Locks for keys: of several who run an agent under the same key, one works and the others wait for its result."""
 
 import asyncio
 import fcntl
@@ -19,14 +19,14 @@ from batonpass.store.home import prepare_home
 _TURNS: Final = "turns"
 
 
-class _Turn(Protocol):
+class _Lock(Protocol):
     def take(self) -> bool: ...
 
     def leave(self) -> None: ...
 
 
-class _TurnHere:
-    """A turn among the threads of this process, for a ledger without a directory."""
+class _LockHere:
+    """A lock among the threads of this process, for a ledger without a directory."""
 
     _taken: Final[set[tuple[int, str]]] = set()
     _lock: Final = threading.Lock()
@@ -45,8 +45,8 @@ class _TurnHere:
             self._taken.discard(self._name)
 
 
-class _TurnInFile:
-    """A turn among the processes that share a directory. The system ends the turn of a process that is killed."""
+class _LockInFile:
+    """A lock among the processes that share a directory. The system frees the lock of a process that is killed."""
 
     def __init__(self, home: Path, name: str) -> None:
         self._path = home / _TURNS / name
@@ -79,18 +79,18 @@ class _TurnInFile:
 
 
 @asynccontextmanager
-async def turn_for(relay: AsyncRelay, agent: str, key: str | None) -> AsyncIterator[None]:
+async def key_lock(relay: AsyncRelay, agent: str, key: str | None) -> AsyncIterator[None]:
     """Wait until nobody else on this machine runs the agent under this key. Without a key, nobody waits."""
     if key is None:
         yield
         return
     name, home = name_of_key(agent, key), home_of(relay.sync)
-    turn: _Turn = _TurnHere(relay.store, name) if home is None else _TurnInFile(home, name)
+    lock: _Lock = _LockHere(relay.store, name) if home is None else _LockInFile(home, name)
     for pause in pauses(None):
         await asyncio.sleep(pause)
-        if await in_thread(turn.take, undo=lambda taken: turn.leave() if taken else None):
+        if await in_thread(lock.take, undo=lambda taken: lock.leave() if taken else None):
             break
     try:
         yield
     finally:
-        await in_thread(turn.leave)
+        await in_thread(lock.leave)
