@@ -16,9 +16,9 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.card import Card
 from batonpass.model.bodies.body import HandoffInitiated
 from batonpass.relay import Relay
+from batonpass.server.a2a.incoming_task import CALLER, task_for
 from batonpass.server.a2a.mount import A2aDoor
 from batonpass.server.a2a.settings import A2aSettings
-from batonpass.server.a2a.visit import CALLER, task_for
 from batonpass.server.access import AccessLimits
 from batonpass.server.app import make_app
 from batonpass.server.boundary import hosts_for

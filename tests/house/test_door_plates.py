@@ -43,7 +43,7 @@ PLACES: Final = {
     "where is it tested whether a difference between two weeks can be chance?": "drift/statistics.py",
     "where are the graphs drawn that people see in a browser?": "server/page/chart.py",
     "where is it listed what the web page shows under which address?": "server/page/view_table.py",
-    "where does a request of an agent on another server become a handoff here?": "server/a2a/visit.py",
+    "where does a request of an agent on another server become a handoff here?": "server/a2a/incoming_task.py",
     "where is work given to an agent that runs on somebody else's server, over A2A?": "adapters/a2a/remote_agent.py",
     "where is what was recorded written as numbers for Prometheus?": "telemetry/metric_text.py",
     "where is it decided which hosts our own outgoing requests may reach?": "dispatch/egress_rule.py",

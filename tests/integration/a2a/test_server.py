@@ -27,7 +27,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import RunState
 from batonpass.records.text import read_receipt
 from batonpass.relay import signer_of
-from batonpass.server.a2a.visit import CALLER
+from batonpass.server.a2a.incoming_task import CALLER
 from batonpass.server.access import AccessLimits
 from tests.integration.a2a.world import BINDINGS, DAY, PATIENCE, World, a_card, a_world, request, run, send, until
 

@@ -17,7 +17,7 @@ from batonpass.server.endpoint import AGENTS
 ANYBODY: Final = PrincipalId("public:anybody")
 
 
-class VisitCaller(Struct, frozen=True, kw_only=True):
+class A2aCaller(Struct, frozen=True, kw_only=True):
     """Whoever sent a request over A2A."""
 
     principal: PrincipalId
@@ -46,19 +46,19 @@ class VisitCaller(Struct, frozen=True, kw_only=True):
         return held.lines if card.most is None else held.meet(card.most).lines
 
 
-def visitor_of(plane: ControlPlane, card: Card | None, authorization: str | None, address: str) -> VisitCaller:
+def a2a_caller(plane: ControlPlane, card: Card | None, authorization: str | None, address: str) -> A2aCaller:
     """Return who sent a request to an agent; without a card, to no agent in particular.
 
     Raises `UnknownTokenError` without a token, unless the card is public; and as the doorkeeper does.
     """
     if authorization is None and card is not None and card.public:
         plane.doorkeeper.let_in_anybody(address)
-        return VisitCaller(principal=ANYBODY, token=None)
+        return A2aCaller(principal=ANYBODY, token=None)
     caller = plane.doorkeeper.let_in(authorization, address)
     caller.require_role(AGENTS)
     if caller.principal == ANYBODY:
         raise UnknownTokenError
-    known = VisitCaller(principal=caller.principal, token=caller.token)
+    known = A2aCaller(principal=caller.principal, token=caller.token)
     if card is not None and not known.may_ask(card.agent):
         raise OutOfReachError(card.agent)
     return known

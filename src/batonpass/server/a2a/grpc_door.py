@@ -32,8 +32,8 @@ from batonpass.errors import (
 )
 from batonpass.ledger.trace_scope import traced
 from batonpass.server.a2a.asked_card import asked_card
-from batonpass.server.a2a.caller import visitor_of
-from batonpass.server.a2a.request_handler import VISIT, A2aRequests, AskedVisit
+from batonpass.server.a2a.caller import a2a_caller
+from batonpass.server.a2a.request_handler import AGENT_ASKED, A2aRequests, AgentAsked
 from batonpass.server.a2a.settings import A2aSettings, GrpcPlace
 from batonpass.server.app import in_thread
 from batonpass.server.boundary import TRACEPARENT
@@ -50,7 +50,7 @@ _IDLE_MS: Final = 15 * 60_000
 _DOMAIN: Final = "a2a-protocol.org"
 _SERVICE: Final = a2a_pb2.DESCRIPTOR.services_by_name["A2AService"]
 # Whom a request asks, between the door and what answers it. Each request is a task of its own.
-_ASKED: ContextVar[AskedVisit] = ContextVar("asked visit")
+_ASKED: ContextVar[AgentAsked] = ContextVar("agent asked")
 _CODES: Final[tuple[tuple[type[BatonpassError], Any], ...]] = (
     (UnknownTokenError, grpc.StatusCode.UNAUTHENTICATED),
     (TooManyRequestsError, grpc.StatusCode.RESOURCE_EXHAUSTED),
@@ -159,11 +159,11 @@ class _Service(a2a_pb2_grpc.A2AServiceServicer):
         """Find out who asks whom, or end the request with the reason."""
         try:
             card = asked_card(self._plane, self._settings, request.tenant or None)
-            let_in = partial(visitor_of, self._plane, card, metadata.get("authorization"), _address(context))
+            let_in = partial(a2a_caller, self._plane, card, metadata.get("authorization"), _address(context))
             caller = await in_thread(self._threads, let_in)
             if card is None:
                 raise NotFoundError("agent", request.tenant or "that serves A2A")
-            _ASKED.set(AskedVisit(caller=caller, card=card))
+            _ASKED.set(AgentAsked(caller=caller, card=card))
             await _require_version(context=ServerCallContext(state={"headers": metadata}))
         except BatonpassError as error:
             await context.abort(_code_of(error), f"{error} [{error.code}]")
@@ -176,7 +176,7 @@ class _Contexts(DefaultGrpcServerCallContextBuilder):
 
     def build(self, context: "grpc.aio.ServicerContext") -> ServerCallContext:
         built = super().build(context)
-        built.state[VISIT] = _ASKED.get()
+        built.state[AGENT_ASKED] = _ASKED.get()
         return built
 
 

@@ -28,9 +28,9 @@ from batonpass.model.baton.card import Card
 from batonpass.records.shape import Shape
 from batonpass.relay import cards_of, signer_of
 from batonpass.server.a2a.asked_card import asked_card
-from batonpass.server.a2a.caller import VisitCaller, visitor_of
+from batonpass.server.a2a.caller import A2aCaller, a2a_caller
 from batonpass.server.a2a.card_document import INVOKE, card_document, simple_card
-from batonpass.server.a2a.request_handler import VISIT, A2aRequests, AskedVisit
+from batonpass.server.a2a.request_handler import AGENT_ASKED, A2aRequests, AgentAsked
 from batonpass.server.a2a.settings import CARD, SIMPLE_CARD, A2aSettings
 from batonpass.server.answer import JSON, etag_of, is_known, json_bytes
 from batonpass.server.app import in_thread
@@ -94,12 +94,12 @@ class _HttpDoor:
                 return _unread(error, is_rpc=is_rpc)
             except BatonpassError as error:
                 return refused(error)
-            scope: Scope = {**request.scope, VISIT: AskedVisit(caller=caller, card=card)}
+            scope: Scope = {**request.scope, AGENT_ASKED: AgentAsked(caller=caller, card=card)}
             return _as_asked(request, await endpoint(Request(scope, _Repeated(body, request))))
 
         return handle
 
-    async def _let_in(self, request: Request) -> tuple[VisitCaller, Card]:
+    async def _let_in(self, request: Request) -> tuple[A2aCaller, Card]:
         named = request.path_params.get("agent")
         card = asked_card(self._plane, self._settings, named)
         caller = await self._caller(request, card)
@@ -107,11 +107,11 @@ class _HttpDoor:
             raise NotFoundError("agent", named or "that serves A2A")
         return caller, card
 
-    async def _caller(self, request: Request, card: Card | None) -> VisitCaller:
+    async def _caller(self, request: Request, card: Card | None) -> A2aCaller:
         address = "" if request.client is None else request.client.host
         given = request.headers.get("authorization")
-        found = await in_thread(self._threads, partial(visitor_of, self._plane, card, given, address))
-        if not isinstance(found, VisitCaller):
+        found = await in_thread(self._threads, partial(a2a_caller, self._plane, card, given, address))
+        if not isinstance(found, A2aCaller):
             raise TypeError("nobody was let in")
         return found
 
@@ -149,7 +149,7 @@ class _Contexts(DefaultServerCallContextBuilder):
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
-        context.state[VISIT] = request.scope[VISIT]
+        context.state[AGENT_ASKED] = request.scope[AGENT_ASKED]
         # Whoever is let in is known by our own token. Nothing after this reads it.
         context.state["headers"].pop("authorization", None)
         return context

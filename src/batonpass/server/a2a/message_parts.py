@@ -9,7 +9,7 @@ from typing import Any, Final
 from a2a.types.a2a_pb2 import Message, Part
 from google.protobuf.json_format import MessageToDict
 
-from batonpass.server.a2a.visit import VisitPart
+from batonpass.server.a2a.incoming_task import MessagePart
 
 TEXT: Final = "request.txt"
 ANSWER: Final = "answer-{}.txt"
@@ -34,14 +34,14 @@ def _texts_of(message: Message) -> str:
     return "\n\n".join(part.text for part in message.parts if part.WhichOneof("content") == "text")
 
 
-def parts_of(message: Message, text: str = TEXT) -> list[VisitPart]:
+def parts_of(message: Message, text: str = TEXT) -> list[MessagePart]:
     """Return the parts of a message as data with names of their own: its words in one text, then everything else."""
     words = _texts_of(message)
-    told = [VisitPart(name=text, body=words, media_type="text/plain")] if words else []
+    told = [MessagePart(name=text, body=words, media_type="text/plain")] if words else []
     return [*told, *_named_files(message, text)]
 
 
-def _named_files(message: Message, text: str) -> list[VisitPart]:
+def _named_files(message: Message, text: str) -> list[MessagePart]:
     """Return the parts of a message that are no words. A link is kept as it is: nobody here follows it."""
     # No file takes the place of the request.
     taken = {TEXT, text}
@@ -52,21 +52,21 @@ def _named_files(message: Message, text: str) -> list[VisitPart]:
             number += 1
             name = f"{number}-{one.name}"
         taken.add(name)
-        found.append(VisitPart(name=name, body=one.body, media_type=one.media_type))
+        found.append(MessagePart(name=name, body=one.body, media_type=one.media_type))
     return found
 
 
-def _files(message: Message) -> Iterator[VisitPart]:
+def _files(message: Message) -> Iterator[MessagePart]:
     for number, part in enumerate(message.parts, 1):
         kind = part.WhichOneof("content")
         if kind == "data":
             body = json.dumps(MessageToDict(part.data), ensure_ascii=False)
-            yield VisitPart(name=_named(part, f"data-{number}.json"), body=body, media_type="application/json")
+            yield MessagePart(name=_named(part, f"data-{number}.json"), body=body, media_type="application/json")
         elif kind == "raw":
             media_type = part.media_type or "application/octet-stream"
-            yield VisitPart(name=_named(part, f"file-{number}"), body=part.raw, media_type=media_type)
+            yield MessagePart(name=_named(part, f"file-{number}"), body=part.raw, media_type=media_type)
         elif kind == "url":
-            yield VisitPart(name=_named(part, f"link-{number}") + LINK, body=part.url, media_type="text/plain")
+            yield MessagePart(name=_named(part, f"link-{number}") + LINK, body=part.url, media_type="text/plain")
 
 
 def _named(part: Part, otherwise: str) -> str:

@@ -8,8 +8,8 @@ from starlette.types import Receive, Scope, Send
 
 from batonpass.errors import MissingExtraError
 from batonpass.model.ledger.run import RunState
+from batonpass.server.a2a.incoming_task import CALLER
 from batonpass.server.a2a.settings import CARD, SIMPLE_CARD, A2aSettings
-from batonpass.server.a2a.visit import CALLER
 from batonpass.server.boundary import refused
 from batonpass.server.control_plane import ControlPlane
 

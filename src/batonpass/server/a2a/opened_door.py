@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from batonpass.dispatch.egress import Egress
 from batonpass.relay import home_of
 from batonpass.server.a2a.http_door import make_door
+from batonpass.server.a2a.incoming_task import IncomingTasks
 from batonpass.server.a2a.push_configs import PushConfigs
 from batonpass.server.a2a.request_handler import A2aRequests
 from batonpass.server.a2a.settings import A2aSettings
 from batonpass.server.a2a.task_keeper import TaskKeeper
-from batonpass.server.a2a.visit import Visits
 from batonpass.server.control_plane import ControlPlane
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ class OpenedDoor:
     """A2A over HTTP and gRPC, and the tasks that are looked after."""
 
     def __init__(self, plane: ControlPlane, settings: A2aSettings) -> None:
-        visits = Visits(plane)
+        tasks = IncomingTasks(plane)
         pushes = PushConfigs(home_of(plane.relay), settings.egress)
-        requests = A2aRequests(plane, settings, visits, pushes)
+        requests = A2aRequests(plane, settings, tasks, pushes)
         self.app = make_door(plane, settings, requests)
         self._place = settings.grpc
         self._grpc = None if settings.grpc is None else _grpc_door(plane, settings, requests)
-        self._keeper = TaskKeeper(plane, visits, pushes, Egress(settings.egress))
+        self._keeper = TaskKeeper(plane, tasks, pushes, Egress(settings.egress))
         self._keeping: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:

@@ -70,14 +70,14 @@ from batonpass.model.base.ids import StreamId
 from batonpass.model.baton.card import Card
 from batonpass.records.text import read_receipt
 from batonpass.relay import signer_of
-from batonpass.server.a2a.caller import VisitCaller
+from batonpass.server.a2a.caller import A2aCaller
 from batonpass.server.a2a.card_document import card_document, path_of
+from batonpass.server.a2a.incoming_task import IncomingMessage, IncomingTask, IncomingTasks
 from batonpass.server.a2a.message_parts import ANSWER, document_of, extension_of, fingerprint_of, parts_of
 from batonpass.server.a2a.push_configs import PushConfigs
 from batonpass.server.a2a.settings import A2aSettings
 from batonpass.server.a2a.task_document import OVER, task_document
 from batonpass.server.a2a.task_events import SETTLED, TaskEvent, follow_task
-from batonpass.server.a2a.visit import Visit, VisitedTask, Visits
 from batonpass.server.app import in_thread
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.ledger_pulse import LedgerPulse
@@ -85,28 +85,28 @@ from batonpass.server.ledger_pulse import LedgerPulse
 Told = TypeVar("Told")
 
 _LOG: Final = logging.getLogger("batonpass.server.a2a")
-VISIT: Final = "batonpass.visit"  # who asks whom, in the context of a request
+AGENT_ASKED: Final = "batonpass.agent_asked"  # who asks whom, in the context of a request
 _THREADS: Final = 40
 # Somebody who waits longer asks again; the task goes on.
 LONGEST_WAIT: Final = timedelta(minutes=10)
 _LONGEST_ID: Final = 200
 
 
-class AskedVisit(Struct, frozen=True, kw_only=True, eq=False):
+class AgentAsked(Struct, frozen=True, kw_only=True, eq=False):
     """Who asks, and which agent."""
 
-    caller: VisitCaller
+    caller: A2aCaller
     card: Card
 
 
 class A2aRequests(RequestHandler):
     """Answers the requests of A2A from the ledger."""
 
-    def __init__(self, plane: ControlPlane, settings: A2aSettings, visits: Visits, pushes: PushConfigs) -> None:
+    def __init__(self, plane: ControlPlane, settings: A2aSettings, tasks: IncomingTasks, pushes: PushConfigs) -> None:
         self._plane = plane
         self._settings = settings
         self._pushes = pushes
-        self._visits = visits
+        self._tasks = tasks
         self._pulse = LedgerPulse(plane.relay.store)
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._streams = 0
@@ -221,13 +221,13 @@ class A2aRequests(RequestHandler):
         del params, context
         raise UnsupportedOperationError(message="Everybody who is let in gets the same card")
 
-    def _pushing(self, context: ServerCallContext) -> AskedVisit:
+    def _pushing(self, context: ServerCallContext) -> AgentAsked:
         asked = asked_of(context)
         if not asked.caller.is_known:
             raise PushNotificationNotSupportedError(message="Without a token there are no push notifications")
         return asked
 
-    def _send(self, asked: AskedVisit, params: SendMessageRequest) -> str:
+    def _send(self, asked: AgentAsked, params: SendMessageRequest) -> str:
         """Take a message, and return the id of its task."""
         message = Message()
         message.CopyFrom(params.message)
@@ -248,12 +248,12 @@ class A2aRequests(RequestHandler):
             self._pushes.add(task.id, push)
         return task.id
 
-    def _begin(self, asked: AskedVisit, message: Message) -> VisitedTask:
+    def _begin(self, asked: AgentAsked, message: Message) -> IncomingTask:
         fingerprint = fingerprint_of(message)
         message.context_id = message.context_id or str(uuid.uuid4())
         sent = self._lineage(asked, message)
         believed = None if sent is None or sent.key is None else self._settings.peers[sent.key]
-        visit = Visit(
+        incoming = IncomingMessage(
             message=message.message_id,
             fingerprint=fingerprint,
             context=message.context_id,
@@ -263,9 +263,9 @@ class A2aRequests(RequestHandler):
             may=None if sent is None else sent.said.may,
             source="a2a" if believed is None else f"a2a peer {believed}",
         )
-        return self._visits.send(asked.caller, asked.card, visit)
+        return self._tasks.send(asked.caller, asked.card, incoming)
 
-    def _lineage(self, asked: AskedVisit, message: Message) -> SentLineage | None:
+    def _lineage(self, asked: AgentAsked, message: Message) -> SentLineage | None:
         here = f"{self._settings.address}{path_of(asked.card.agent)}"
         return read_lineage_sent(
             extension_of(message, URI),
@@ -275,7 +275,7 @@ class A2aRequests(RequestHandler):
             now=self._plane.clock.now(),
         )
 
-    def _answer(self, asked: AskedVisit, message: Message) -> VisitedTask:
+    def _answer(self, asked: AgentAsked, message: Message) -> IncomingTask:
         task = self._find(asked, message.task_id)
         with self._plane.relay.store.view() as view:
             known = task_document(view, task, whole=True)
@@ -287,26 +287,26 @@ class A2aRequests(RequestHandler):
             raise UnsupportedOperationError(message="The task takes no message now: it asked nothing")
         message.context_id = known.context_id
         number = len(known.history)  # the first message is the request
-        self._visits.answer(task, parts_of(message, ANSWER.format(number)), document_of(message))
+        self._tasks.answer(task, parts_of(message, ANSWER.format(number)), document_of(message))
         return task
 
-    def _cancel(self, asked: AskedVisit, given: str) -> Task:
+    def _cancel(self, asked: AgentAsked, given: str) -> Task:
         task = self._find(asked, given)
         try:
-            self._visits.cancel(task, asked.caller, "its caller cancelled it over A2A")
+            self._tasks.cancel(task, asked.caller, "its caller cancelled it over A2A")
         except (HandoffEndedError, IllegalTransitionError):
             raise TaskNotCancelableError from None
         return self._read(asked, given)
 
-    def _find(self, asked: AskedVisit, given: str) -> VisitedTask:
-        return self._visits.find(asked.caller, asked.card.agent, given)
+    def _find(self, asked: AgentAsked, given: str) -> IncomingTask:
+        return self._tasks.find(asked.caller, asked.card.agent, given)
 
-    def _read(self, asked: AskedVisit, given: str) -> Task:
+    def _read(self, asked: AgentAsked, given: str) -> Task:
         task = self._find(asked, given)
         with self._plane.relay.store.view() as view:
             return task_document(view, task)
 
-    def _look(self, asked: AskedVisit, given: str) -> tuple[Task, TaskStatus | None]:
+    def _look(self, asked: AgentAsked, given: str) -> tuple[Task, TaskStatus | None]:
         task = self._find(asked, given)
         with self._plane.relay.store.view() as view:
             told = task_document(view, task)
@@ -316,8 +316,8 @@ class A2aRequests(RequestHandler):
             began.timestamp.FromDatetime(read_receipt(view.get_receipt_at(StreamId(task.handoff.run), 1)).at)
             return told, began
 
-    def _list(self, asked: AskedVisit, params: ListTasksRequest) -> ListTasksResponse:
-        found = self._visits.find_all(asked.caller, asked.card.agent, params.context_id or None)
+    def _list(self, asked: AgentAsked, params: ListTasksRequest) -> ListTasksResponse:
+        found = self._tasks.find_all(asked.caller, asked.card.agent, params.context_id or None)
         with self._plane.relay.store.view() as view:
             told = [task_document(view, one) for one in found]
         if params.status:
@@ -345,7 +345,7 @@ class A2aRequests(RequestHandler):
         )
 
     async def _stream(
-        self, asked: AskedVisit, task: str, until: frozenset[TaskState] = SETTLED
+        self, asked: AgentAsked, task: str, until: frozenset[TaskState] = SETTLED
     ) -> AsyncIterator[TaskEvent]:
         if self._streams >= self._plane.limits.streams:
             raise UnsupportedOperationError(message="Too many streams are open; ask for the task instead")
@@ -356,7 +356,7 @@ class A2aRequests(RequestHandler):
         finally:
             self._streams -= 1
 
-    def _follow(self, asked: AskedVisit, task: str, until: frozenset[TaskState] = SETTLED) -> AsyncIterator[TaskEvent]:
+    def _follow(self, asked: AgentAsked, task: str, until: frozenset[TaskState] = SETTLED) -> AsyncIterator[TaskEvent]:
         return follow_task(partial(self._look, asked, task), self._pulse, self._run, until=until)
 
     async def _run(self, act: Callable[[], Told]) -> Told:
@@ -375,10 +375,10 @@ class A2aRequests(RequestHandler):
         return told
 
 
-def asked_of(context: ServerCallContext) -> AskedVisit:
+def asked_of(context: ServerCallContext) -> AgentAsked:
     """Return who asks whom, as the door found out before it read the request."""
-    found = context.state.get(VISIT)
-    if not isinstance(found, AskedVisit):
+    found = context.state.get(AGENT_ASKED)
+    if not isinstance(found, AgentAsked):
         raise InternalError
     return found
 

@@ -22,8 +22,8 @@ from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, RunReco
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.item import find_body, find_value
 from batonpass.records.text import read_receipt, read_texts
+from batonpass.server.a2a.incoming_task import MESSAGE, IncomingTask
 from batonpass.server.a2a.message_parts import LINK
-from batonpass.server.a2a.visit import MESSAGE, VisitedTask
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 STATES: Final = {
@@ -57,7 +57,7 @@ WAITS: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_ST
 _CLOSED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED, State.FAILED})
 
 
-def task_document(view: LedgerView, task: VisitedTask, *, whole: bool = True) -> Task:
+def task_document(view: LedgerView, task: IncomingTask, *, whole: bool = True) -> Task:
     """Return a task as A2A tells it. Without `whole`, its messages and results are left out."""
     messages = list(_messages(view, task.root.id)) if whole else []
     first = messages[0] if messages else next(_messages(view, task.root.id), None)
@@ -96,7 +96,7 @@ def _message(body: bytes | None) -> Message:
     return told
 
 
-def _refused(view: LedgerView, task: VisitedTask, context: str) -> TaskStatus:
+def _refused(view: LedgerView, task: IncomingTask, context: str) -> TaskStatus:
     status = TaskStatus(state=TaskState.TASK_STATE_REJECTED)
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(task.root.id), kind=Kind.HANDOFF_FAILED)):
         receipt = read_receipt(stored)

@@ -22,10 +22,10 @@ from batonpass.errors import EgressError, EgressRefusedError, HandoffEndedError,
 from batonpass.model.base.ids import RunId, StreamId
 from batonpass.model.ledger.run import RunState
 from batonpass.records.text import read_receipt
+from batonpass.server.a2a.incoming_task import CALLER, IncomingTask, IncomingTasks, task_of
 from batonpass.server.a2a.push_configs import PushConfigs
 from batonpass.server.a2a.task_document import OVER, task_document
 from batonpass.server.a2a.task_events import TaskEvent, changes
-from batonpass.server.a2a.visit import CALLER, VisitedTask, Visits, task_of
 from batonpass.server.app import in_thread
 from batonpass.server.control_plane import ControlPlane
 from batonpass.server.ledger_pulse import LOOK_EVERY, LedgerPulse
@@ -41,9 +41,9 @@ _THREADS: Final = 8
 class TaskKeeper:
     """Looks after the tasks of one server, in its event loop."""
 
-    def __init__(self, plane: ControlPlane, visits: Visits, pushes: PushConfigs, egress: Egress) -> None:
+    def __init__(self, plane: ControlPlane, tasks: IncomingTasks, pushes: PushConfigs, egress: Egress) -> None:
         self._plane = plane
-        self._visits = visits
+        self._tasks = tasks
         self._pushes = pushes
         self._egress = egress
         self._pulse = LedgerPulse(plane.relay.store)
@@ -100,7 +100,7 @@ class TaskKeeper:
                 break
         return await self._run(partial(self._end, task, told))
 
-    def _read(self, root: RunId) -> tuple[VisitedTask, Task, TaskStatus | None]:
+    def _read(self, root: RunId) -> tuple[IncomingTask, Task, TaskStatus | None]:
         with self._plane.relay.store.view() as view:
             task = task_of(view, view.get_run(root))
             began = None
@@ -109,9 +109,9 @@ class TaskKeeper:
                 began.timestamp.FromDatetime(read_receipt(view.get_receipt_at(StreamId(task.handoff.run), 1)).at)
             return task, task_document(view, task), began
 
-    def _end(self, task: VisitedTask, told: Collection[str]) -> bool:
+    def _end(self, task: IncomingTask, told: Collection[str]) -> bool:
         try:
-            self._visits.close(task)
+            self._tasks.close(task)
         except HandoffEndedError:
             pass  # another server of this ledger was faster
         except KeyMissingError:

@@ -33,7 +33,7 @@ from batonpass.model.ledger.run import Handoff, Run, RunState
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.model.policy.offer_options import Handling
 from batonpass.relay import desk_of
-from batonpass.server.a2a.caller import VisitCaller
+from batonpass.server.a2a.caller import A2aCaller
 from batonpass.server.control_plane import ControlPlane
 from batonpass.store.port import LedgerView
 
@@ -54,7 +54,7 @@ _ANSWERED: Final = (
 )
 
 
-class VisitPart(Struct, frozen=True, kw_only=True):
+class MessagePart(Struct, frozen=True, kw_only=True):
     """A part of a message, as the agent gets it: data with a name."""
 
     name: str
@@ -62,20 +62,20 @@ class VisitPart(Struct, frozen=True, kw_only=True):
     media_type: str
 
 
-class Visit(Struct, frozen=True, kw_only=True):
+class IncomingMessage(Struct, frozen=True, kw_only=True):
     """A message to an agent, read."""
 
     message: str  # its id, as its sender gave it
     fingerprint: str  # of what it says: another message with the same id is another task
     context: str
     document: str  # the whole message as JSON
-    parts: Sequence[VisitPart]
+    parts: Sequence[MessagePart]
     upstream: int = 0  # agents that worked on it before, elsewhere
     may: tuple[str, ...] | None = None  # what its sender gives at most; None: they say nothing
     source: str = "a2a"
 
 
-class VisitedTask(Struct, frozen=True, kw_only=True):
+class IncomingTask(Struct, frozen=True, kw_only=True):
     """A task: the root run of its caller, and its handoff; None if it was refused."""
 
     root: Run
@@ -87,20 +87,20 @@ class VisitedTask(Struct, frozen=True, kw_only=True):
         return self.root.id if self.handoff is None else self.handoff.id
 
 
-class Visits:
+class IncomingTasks:
     """Takes requests of callers to agents, and finds a caller's tasks. Safe to use from many threads."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._turns = [threading.Lock() for _ in range(64)]
 
-    def send(self, caller: VisitCaller, card: Card, visit: Visit) -> VisitedTask:
+    def send(self, caller: A2aCaller, card: Card, incoming: IncomingMessage) -> IncomingTask:
         """Return the task of a message: a new one, or the one that this caller's message has already.
 
         Raises `TooManyRequestsError` for callers without a token, if too many of their tasks are open.
         """
         # A message id of somebody unknown is nobody's: two of them may have the same.
-        said = f"{visit.message}/{visit.fingerprint}" if caller.is_known else secrets.token_hex(16)
+        said = f"{incoming.message}/{incoming.fingerprint}" if caller.is_known else secrets.token_hex(16)
         key = f"a2a/{caller.principal}/{card.agent}/{said}"
         with self._turns[hash(key) % len(self._turns)]:
             desk = desk_of(self._plane.relay)
@@ -112,9 +112,9 @@ class Visits:
                     return found
             elif not caller.is_known:
                 self._require_room()
-            return self._hand_on(self._begin(caller, card, visit, key), caller, card, visit)
+            return self._hand_on(self._begin(caller, card, incoming, key), caller, card, incoming)
 
-    def _begin(self, caller: VisitCaller, card: Card, visit: Visit, key: str) -> LiveRun:
+    def _begin(self, caller: A2aCaller, card: Card, incoming: IncomingMessage, key: str) -> LiveRun:
         desk = desk_of(self._plane.relay)
         grant = caller.grant_for(card, self._plane.limits.public_budget).at(self._plane.clock.now())
 
@@ -125,28 +125,30 @@ class Visits:
                 _INTENT,
                 by=caller.principal,
                 agent=CALLER,
-                session=session_of(caller, visit.context),
+                session=session_of(caller, incoming.context),
                 mode=Mode.ENFORCED,
                 grant=grant,
                 contents=contents,
-                upstream=min(visit.upstream, DEEPEST_CLAIM),
+                upstream=min(incoming.upstream, DEEPEST_CLAIM),
             )
 
         holding = start_once(desk, key, intent=_INTENT, by=caller.principal, agent=CALLER, start=begin)  # type: ignore[arg-type]
         return self._plane.runs.add(LiveRun(desk, holding, self._plane.relay.runners)).live
 
-    def _hand_on(self, root: LiveRun, caller: VisitCaller, card: Card, visit: Visit) -> VisitedTask:
-        may = _narrowed(caller.share_of(card), visit.may)
+    def _hand_on(self, root: LiveRun, caller: A2aCaller, card: Card, incoming: IncomingMessage) -> IncomingTask:
+        may = _narrowed(caller.share_of(card), incoming.may)
         with self._plane.runs.turn_of(root.id):
-            root.attach(MESSAGE, visit.document, media_type="application/json", source=visit.source, untrusted=True)
+            root.attach(
+                MESSAGE, incoming.document, media_type="application/json", source=incoming.source, untrusted=True
+            )
             items = [
-                root.attach(one.name, one.body, media_type=one.media_type, source=visit.source, untrusted=True)
-                for one in visit.parts
+                root.attach(one.name, one.body, media_type=one.media_type, source=incoming.source, untrusted=True)
+                for one in incoming.parts
             ]
             try:
                 root.hand_off(
                     card.agent,
-                    task_for(card, [one.name for one in visit.parts]),
+                    task_for(card, [one.name for one in incoming.parts]),
                     grant=GrantRequest(may=may, may_delegate=may) if may else None,
                     brief=BriefRequest(relation=Relation.EXTERNAL_TO_AGENT),
                     carrier=Carrier.WORKER,
@@ -159,7 +161,7 @@ class Visits:
         with self._plane.relay.store.view() as view:
             return task_of(view, view.get_run(root.id))
 
-    def answer(self, task: VisitedTask, parts: Sequence[VisitPart], document: str) -> None:
+    def answer(self, task: IncomingTask, parts: Sequence[MessagePart], document: str) -> None:
         """Answer the question of the agent. Raises `HandoffEndedError` if it has none."""
         if task.handoff is None or task.handoff.state is not State.ASKED:
             raise HandoffEndedError(task.id, "not waiting for an answer")
@@ -175,13 +177,13 @@ class Visits:
 
         self._in_root(task.handoff, act)
 
-    def cancel(self, task: VisitedTask, caller: VisitCaller, reason: str) -> None:
+    def cancel(self, task: IncomingTask, caller: A2aCaller, reason: str) -> None:
         """Withdraw a task and everything below it; a run that works on it can do nothing more."""
         if task.handoff is None:
             raise HandoffEndedError(task.id, task.root.state)
         self._plane.relay.handoff(task.handoff.id).cancel(by=caller.principal, reason=reason)
 
-    def find(self, caller: VisitCaller, agent: AgentId | None, task: str) -> VisitedTask:
+    def find(self, caller: A2aCaller, agent: AgentId | None, task: str) -> IncomingTask:
         """Return a task of this caller. Raises `NotFoundError`, also if it is somebody else's."""
         with self._plane.relay.store.view() as view:
             if task.startswith("run_"):
@@ -190,7 +192,7 @@ class Visits:
                     raise NotFoundError("task", task)
             else:
                 handoff = view.get_handoff(HandoffId(task))
-                found = VisitedTask(root=view.get_run(handoff.root), handoff=handoff)
+                found = IncomingTask(root=view.get_run(handoff.root), handoff=handoff)
                 if handoff.parent != handoff.root:
                     raise NotFoundError("task", task)
         root = found.root
@@ -199,7 +201,7 @@ class Visits:
             raise NotFoundError("task", task)
         return found
 
-    def find_all(self, caller: VisitCaller, agent: AgentId | None, context: str | None) -> list[VisitedTask]:
+    def find_all(self, caller: A2aCaller, agent: AgentId | None, context: str | None) -> list[IncomingTask]:
         """Return the tasks of this caller, the latest first. Whoever is unknown has none that could be listed."""
         if not caller.is_known:
             return []
@@ -209,7 +211,7 @@ class Visits:
             tasks = [task_of(view, root) for root in roots if root.principal == caller.principal]
         return [one for one in tasks if one.handoff is None or _is_asked(caller, agent, one.handoff.to)]
 
-    def close(self, task: VisitedTask) -> None:
+    def close(self, task: IncomingTask) -> None:
         """End the root of a task that is over."""
         with self._plane.runs.turn_of(task.root.id) as opened:
             opened.live.close()
@@ -227,12 +229,12 @@ class Visits:
             raise TooManyRequestsError(_BUSY_FOR)
 
 
-def task_of(view: LedgerView, root: Run) -> VisitedTask:
+def task_of(view: LedgerView, root: Run) -> IncomingTask:
     """Return the task of a root that stands for a caller."""
-    return VisitedTask(root=root, handoff=next(view.find_handoffs(parent=root.id, limit=1), None))
+    return IncomingTask(root=root, handoff=next(view.find_handoffs(parent=root.id, limit=1), None))
 
 
-def session_of(caller: VisitCaller, context: str) -> SessionId:
+def session_of(caller: A2aCaller, context: str) -> SessionId:
     """Return the session of a caller's context. The same name by another caller is another session."""
     return session_named(f"a2a context\n{caller.principal}\n{context}")
 
@@ -253,5 +255,5 @@ def _narrowed(share: tuple[str, ...], given: tuple[str, ...] | None) -> tuple[st
     return share if given is None else read_scope(share).meet(read_scope(given)).lines
 
 
-def _is_asked(caller: VisitCaller, agent: AgentId | None, to: AgentId) -> bool:
+def _is_asked(caller: A2aCaller, agent: AgentId | None, to: AgentId) -> bool:
     return caller.may_ask(to) if agent is None else to == agent
