@@ -92,7 +92,7 @@ PLACES: Final = {
 
 # They end in -ing, and are nouns.
 NOUNS: Final = frozenset({"briefing", "finding", "keyring", "reasoning", "ruling", "signing", "testing", "warning"})
-ADJECTIVES: Final = frozenset({"pending"})
+ADJECTIVES: Final = frozenset({"incoming", "pending"})
 # From the twentieth file on, somebody makes a package of some of them.
 MANY: Final = 20
 
