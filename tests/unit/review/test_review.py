@@ -134,8 +134,8 @@ def test_an_approval_makes_nobody_else_a_suspect(place: Place) -> None:
 
 
 STORIES = {
-    # The window is missed from the third carrier on, and everybody above reports what came of it.
-    "freight": (delivery.play_delivery, ["disobeyed-task"] * 5),
+    # The window is missed from the third carrier on, and everybody above reports what came of it, the dispatcher too.
+    "freight": (delivery.play_delivery, ["disobeyed-task"] * 6),
     "pull request": (pull_request.play, ["approval-theatre"]),
     "poisoned": (poisoned_page.play_poisoned, []),
     "sessions": (two_sessions.play_sessions, ["unclosed-run"]),

@@ -194,8 +194,8 @@ def _latest(tree: ReviewedTree) -> datetime:
 
 def find_disobeyed_tasks(tree: ReviewedTree) -> Iterator[Finding]:
     """Yield the calls and results that break a typed constraint."""
-    for run, calls in tree.calls_of.items():
-        broken = [call for call in calls if call.is_made and not _CONSTRAINT.isdisjoint(call.flags)]
+    for run in tree.runs:  # also those without a call: a result alone can break a constraint
+        broken = [c for c in tree.calls_of.get(run, ()) if c.is_made and not _CONSTRAINT.isdisjoint(c.flags)]
         closing = tree.closing(run)
         result = closing if closing is not None and not _CONSTRAINT.isdisjoint(closing.body.flags) else None
         if not broken and result is None:
