@@ -15,8 +15,7 @@ from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.records.call import read_calls
 from batonpass.records.handoff import read_handoff
 from batonpass.records.hold import find_leave
-from batonpass.records.lineage import read_task
-from batonpass.records.shape import (
+from batonpass.records.json_shapes import (
     Shape,
     approval_shape,
     call_shape,
@@ -29,6 +28,7 @@ from batonpass.records.shape import (
     verdict_shape,
     webhook_shape,
 )
+from batonpass.records.lineage import read_task
 from batonpass.relay import Relay
 from batonpass.testing.clock import NOON
 from tests.house.tree import ROOT

@@ -9,7 +9,7 @@ from batonpass.model.base.content_names import TARGET
 from batonpass.model.base.ids import RunId
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallRecord, call_asked
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import find_calls
+from batonpass.records.json_shapes import Shape, call_shape, run_shape, text_shape
 from batonpass.records.lineage import Tasks, find_ancestors
-from batonpass.records.shape import Shape, call_shape, run_shape, text_shape
 from batonpass.records.text import Text, read_texts
 from batonpass.store.port import LedgerView
 

@@ -10,7 +10,7 @@ from batonpass.cli.input.options import by_option, ledger_and_json, reason_optio
 from batonpass.cli.output.terminal import say, say_json, tell
 from batonpass.cli.output.units import moment
 from batonpass.model.base.visible import visible
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 
 
 @click.command()

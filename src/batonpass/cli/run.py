@@ -17,8 +17,8 @@ from batonpass.model.base.ids import AgentId, StreamId
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.call import find_calls
+from batonpass.records.json_shapes import run_shape
 from batonpass.records.lineage import Tasks, find_ancestors
-from batonpass.records.shape import run_shape
 from batonpass.records.source import run_between, timed, timed_run
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery

@@ -16,7 +16,7 @@ from batonpass.cli.output.terminal import Painted, paint, say, say_json, table
 from batonpass.cli.output.units import moment
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.visible import visible
-from batonpass.records.shape import exact, text_shape
+from batonpass.records.json_shapes import exact, text_shape
 
 _COLOURS: Final = {
     WhyVerdict.ALLOWED: "green",

@@ -16,7 +16,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId
 from batonpass.model.baton.items import Constraint
 from batonpass.model.ledger.rollup import RolledHandoff, RolledQuery
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.records.text import find_in_chunks
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_item, decode_report

@@ -22,7 +22,7 @@ from batonpass.model.grants.call import Call
 from batonpass.model.grants.effective_grant import EffectiveGrant
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.ledger.run import Handoff
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.records.shape import Shape, exact, text_shape
+from batonpass.records.json_shapes import Shape, exact, text_shape
 from batonpass.records.text import read_texts
 from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import digest

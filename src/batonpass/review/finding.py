@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId, ReceiptId, RunId
-from batonpass.records.shape import Shape, exact
+from batonpass.records.json_shapes import Shape, exact
 
 _KEY: Final = 12  # hexadecimal digits: two of a million findings are alike by chance once in 500 ledgers
 

@@ -43,7 +43,7 @@ from batonpass.errors import (
 )
 from batonpass.errors.base import error_shape
 from batonpass.handoff.tools.refusal_sentences import sentence_for
-from batonpass.records.shape import in_json
+from batonpass.records.json_shapes import in_json
 
 JSON: Final = "application/json"
 

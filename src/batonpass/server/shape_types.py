@@ -1,4 +1,4 @@
-"""The shapes of answers as types, from which the OpenAPI document is made. `records.shape` makes the values.
+"""The shapes of answers as types, from which the OpenAPI document is made. `records.json_shapes` makes the values.
 
 A test compares the two, field by field, so neither can change alone.
 """

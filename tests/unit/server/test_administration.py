@@ -5,7 +5,7 @@ from pathlib import Path
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.model.base.kinds import WebhookChange
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 from batonpass.relay import Relay
 from tests.unit.server.conftest import ANA, House, a_house, raise_alarm
 from tests.unit.server.visitor import Visitor

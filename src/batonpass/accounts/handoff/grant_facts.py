@@ -8,7 +8,7 @@ from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.ids import HANDOFF, HandoffId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.grants.charge import Charged
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 

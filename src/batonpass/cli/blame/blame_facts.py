@@ -7,7 +7,7 @@ from batonpass.attribution.changes.change import FileChange
 from batonpass.cli.taint.taint_facts import way_facts
 from batonpass.notes.foreign.hearsay import Hearsay
 from batonpass.records.grant import UsedCredential
-from batonpass.records.shape import exact, hold_shape, label_shape, leave_shape, text_shape
+from batonpass.records.json_shapes import exact, hold_shape, label_shape, leave_shape, text_shape
 
 
 def blame_facts(blame: Blame) -> dict[str, object]:

@@ -12,7 +12,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.bodies.body import HandoffApproved, HandoffBacked, HandoffDenied, HandoffHeld
 from batonpass.records.handoff import OPEN
-from batonpass.records.shape import (
+from batonpass.records.json_shapes import (
     call_shape,
     contradiction_shape,
     exact,

@@ -23,8 +23,8 @@ from batonpass.model.base.ids import RunId, StreamId, time_of
 from batonpass.model.base.lifecycle import DELIVERED, State
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.handoff import OPEN, is_unverified
+from batonpass.records.json_shapes import handoff_shape
 from batonpass.records.lineage import read_task
-from batonpass.records.shape import handoff_shape
 from batonpass.records.source import timed
 from batonpass.records.stale_results import describe_input, find_stale
 from batonpass.records.text import read_receipt

@@ -17,8 +17,8 @@ from batonpass.model.bodies.body import HandoffFailed, Kind
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.call import call_of
+from batonpass.records.json_shapes import exact, handoff_shape
 from batonpass.records.lineage import read_task
-from batonpass.records.shape import exact, handoff_shape
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView
 

@@ -27,7 +27,7 @@ from batonpass.model.base.checks import require_digest
 from batonpass.model.base.ids import ContentId, PrincipalId
 from batonpass.model.ledger.content import Place
 from batonpass.model.ledger.projection import key_id
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.store.port import ContentSizes, LedgerView
 from batonpass.telemetry.export_format import ExportFormat
 

@@ -59,7 +59,7 @@ def say_json(value: Any, *, line: bool = False) -> None:  # noqa: ANN401 - whate
     """Print a value as JSON in ASCII, indented or on one line. Times and structs may stand anywhere in it."""
     import json  # noqa: PLC0415 - most commands print text
 
-    from batonpass.records.shape import in_json  # noqa: PLC0415 - as above
+    from batonpass.records.json_shapes import in_json  # noqa: PLC0415 - as above
 
     click.echo(json.dumps(value, indent=None if line else 2, default=in_json))
 

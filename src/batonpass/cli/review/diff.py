@@ -24,7 +24,7 @@ from batonpass.cli.output.painted_rows import paint_row
 from batonpass.cli.output.terminal import paint, say, say_json, tell
 from batonpass.cli.output.units import counted
 from batonpass.cli.review.review_lines import say_finding
-from batonpass.records.shape import exact, text_shape
+from batonpass.records.json_shapes import exact, text_shape
 from batonpass.review.finding import Finding, Severity, finding_shape
 from batonpass.review.report.diff_html import DiffPage
 from batonpass.review.report.review_markdown import finding_lines

@@ -5,7 +5,7 @@ from typing import Final
 from batonpass.audit.short_ids import ending
 from batonpass.cli.output.terminal import paint, say, table
 from batonpass.cli.output.units import counted, moment
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.review.checklist import ChecklistRow
 from batonpass.review.finding import Finding, Severity, finding_shape
 from batonpass.review.review import Review, ReviewedRoot

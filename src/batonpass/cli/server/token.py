@@ -22,7 +22,7 @@ from batonpass.model.base.durations import read_duration
 from batonpass.model.base.ids import require_agent, require_principal
 from batonpass.model.base.kinds import AccessRole
 from batonpass.records.access_token import TokenRecord, find_tokens
-from batonpass.records.shape import token_shape
+from batonpass.records.json_shapes import token_shape
 
 _LASTS: Final = "30d"
 

@@ -22,8 +22,8 @@ from batonpass.dispatch.webhook_sender import WebhookSender
 from batonpass.dispatch.webhooks import Webhooks, place_of
 from batonpass.model.base.visible import visible
 from batonpass.policy.egress_table import read_egress
+from batonpass.records.json_shapes import webhook_shape
 from batonpass.records.recipients.webhook import WebhookRecord, find_webhooks
-from batonpass.records.shape import webhook_shape
 from batonpass.relay import Relay
 
 _BY = "Who does it. The name is recorded as given, not proven."

@@ -13,7 +13,7 @@ from batonpass.model.base.ids import SessionId
 from batonpass.model.baton.items import Artifact, Constraint, Decision, Exclusion, ItemValue, OpenQuestion, WorkItem
 from batonpass.model.baton.session import CHECK, WHY, Fate, Kept, Said, SessionState
 from batonpass.model.ledger.run import Run
-from batonpass.records.shape import contradiction_shape, exact
+from batonpass.records.json_shapes import contradiction_shape, exact
 from batonpass.wire.documents import to_document
 
 

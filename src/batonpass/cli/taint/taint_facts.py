@@ -1,7 +1,7 @@
 """Traces of content from outside, for programs."""
 
 from batonpass.accounts.taint.taint_values import TaintEntry, TaintHop, Tracing, Way
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 
 
 def _entry_facts(entry: TaintEntry) -> dict[str, object]:

@@ -24,7 +24,7 @@ from batonpass.errors import NotFoundError
 from batonpass.model.base.content_names import BRIEF
 from batonpass.model.base.ids import HANDOFF, RUN, HandoffId, RunId
 from batonpass.model.base.visible import visible
-from batonpass.records.shape import call_shape, exact, run_shape
+from batonpass.records.json_shapes import call_shape, exact, run_shape
 from batonpass.store.port import LedgerView
 from batonpass.wire.receipt_codec import told_in_full
 

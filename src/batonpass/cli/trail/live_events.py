@@ -29,7 +29,7 @@ from batonpass.model.base.content_names import (
 )
 from batonpass.model.base.ids import HANDOFF, RUN, CallId, HandoffId, RunId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerStore, LedgerView
 

@@ -7,8 +7,8 @@ from batonpass.audit.short_ids import ending
 from batonpass.drift.change import DriftChange
 from batonpass.drift.drift import AgentDrift, DaySpan, DriftAlarm, DriftReport, DriftWindow
 from batonpass.drift.stability import GROUPS
+from batonpass.records.json_shapes import exact
 from batonpass.records.remarks.alarm import AlarmRecord
-from batonpass.records.shape import exact
 
 INDEX = "Agent Stability Index"
 

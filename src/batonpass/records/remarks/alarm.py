@@ -14,7 +14,7 @@ from batonpass.model.base.ids import AgentId, PrincipalId, ReceiptId
 from batonpass.model.bodies.body import AlarmAcknowledged, AlarmCleared, AlarmRaised
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.remark import RemarkKind
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 

@@ -23,7 +23,7 @@ from batonpass.handoff.history.travelled_lineage import URI
 from batonpass.model.base.ids import AgentId
 from batonpass.model.baton.card import Card
 from batonpass.model.ledger.key import Signer
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 from batonpass.server.a2a.card_signature import sign_card
 from batonpass.server.a2a.settings import A2aSettings
 

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from batonpass.errors import BatonpassError, MediaTypeError, NotFoundError, RequestTooLargeError
 from batonpass.model.baton.card import Card
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 from batonpass.relay import cards_of, signer_of
 from batonpass.server.a2a.asked_card import asked_card
 from batonpass.server.a2a.caller import A2aCaller, a2a_caller

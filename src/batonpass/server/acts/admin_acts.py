@@ -10,9 +10,9 @@ from batonpass.model.base.durations import read_duration
 from batonpass.model.base.ids import TokenId
 from batonpass.model.base.kinds import AccessRole
 from batonpass.records.access_token import get_token
+from batonpass.records.json_shapes import Shape, token_shape
 from batonpass.records.recipients.webhook import find_webhooks
 from batonpass.records.remarks.alarm import find_alarms
-from batonpass.records.shape import Shape, token_shape
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name
 from batonpass.server.endpoint import ADMINS, DECIDERS, ApiRequest, Endpoint

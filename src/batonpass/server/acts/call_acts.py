@@ -24,7 +24,7 @@ from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.bodies.effect import EffectKind
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import CallRecord, read_calls
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 from batonpass.relay import desk_of
 from batonpass.server.acts.own_run import own_run
 from batonpass.server.acts.run_acts import FaultMessage

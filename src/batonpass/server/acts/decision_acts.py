@@ -13,7 +13,7 @@ from batonpass.handoff.live.held_call import LiveCall
 from batonpass.model.base.checks import require_utc
 from batonpass.model.base.ids import CALL, HANDOFF, CallId, HandoffId, PrincipalId
 from batonpass.model.bodies.body import PasskeyAnswer
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 from batonpass.relay import desk_of
 from batonpass.server.acts.handoff_acts import NoMessage
 from batonpass.server.acts.own_run import in_whose_name

@@ -13,8 +13,8 @@ from batonpass.model.base.ids import AgentId, CallId, HandoffId
 from batonpass.model.bodies.body import HandoffAccepted
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.offer_options import ChangedInputs
+from batonpass.records.json_shapes import Shape, handoff_shape
 from batonpass.records.lineage import read_task
-from batonpass.records.shape import Shape, handoff_shape
 from batonpass.server.acts.own_run import begun, in_whose_name, own_handoff
 from batonpass.server.acts.worker_acts import LeaseMessage, held_lease
 from batonpass.server.endpoint import AGENTS, DECIDERS, EVERYBODY, ApiRequest, Endpoint

@@ -5,8 +5,8 @@ from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.programs.program_briefing import tell_task
 from batonpass.model.base.ids import RunId
 from batonpass.model.ledger.run import Handoff
+from batonpass.records.json_shapes import Shape, run_shape
 from batonpass.records.lineage import Tasks
-from batonpass.records.shape import Shape, run_shape
 from batonpass.server.endpoint import ApiRequest
 from batonpass.signing.run_proof import make_proof
 

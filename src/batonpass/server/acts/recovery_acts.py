@@ -7,8 +7,8 @@ from msgspec import Struct
 from batonpass.model.base.ids import CallId
 from batonpass.model.bodies.body import Settlement
 from batonpass.model.policy.offer_options import ChangedInputs
+from batonpass.records.json_shapes import Shape, handoff_shape
 from batonpass.records.lineage import read_task
-from batonpass.records.shape import Shape, handoff_shape
 from batonpass.server.acts.own_run import in_whose_name, own_handoff
 from batonpass.server.endpoint import DECIDERS, ApiRequest, Endpoint
 from batonpass.server.shape_types import HandoffShape

@@ -36,8 +36,8 @@ from batonpass.model.bodies.body import (
 from batonpass.model.grants.grant_request import GrantRequest, grant_unless_nothing
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.offer_options import ChangedInputs, Handling
+from batonpass.records.json_shapes import Shape, exact, handoff_shape
 from batonpass.records.lineage import read_task
-from batonpass.records.shape import Shape, exact, handoff_shape
 from batonpass.server.acts.own_run import begun, in_whose_name, own_run
 from batonpass.server.endpoint import AGENTS, ApiRequest, Endpoint, RawAnswer
 from batonpass.server.shape_types import BegunShape, ClosedShape, DoneShape, OfferedShape, RecordedShape

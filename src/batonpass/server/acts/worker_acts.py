@@ -16,7 +16,7 @@ from batonpass.handoff.runtime.bounds import read_terms
 from batonpass.model.base.ids import HandoffId, StreamId
 from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.ledger.lease import Lease
-from batonpass.records.shape import Shape, exact
+from batonpass.records.json_shapes import Shape, exact
 from batonpass.records.text import read_receipt
 from batonpass.server.endpoint import AGENTS, ApiRequest, Endpoint
 from batonpass.server.shape_types import ClaimShape, DoneShape

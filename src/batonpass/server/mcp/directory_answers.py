@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 
 
 class DirectoryAnswer(Struct, frozen=True, kw_only=True):

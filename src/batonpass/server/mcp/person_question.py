@@ -11,7 +11,7 @@ from batonpass.errors import BatonpassError, CallSuspendedError, HandoffAskedErr
 from batonpass.model.base.ids import HANDOFF
 from batonpass.model.base.lifecycle import State
 from batonpass.model.base.visible import visible
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 from batonpass.server.acts.decision_acts import RulingMessage
 from batonpass.server.acts.handoff_acts import AnswerMessage
 from batonpass.server.mcp.mcp_caller import McpCaller

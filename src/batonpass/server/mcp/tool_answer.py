@@ -9,7 +9,7 @@ from batonpass.briefing.outside_result import fit
 from batonpass.briefing.quotes import new_marker, quoted
 from batonpass.briefing.render import LIMIT
 from batonpass.errors import BatonpassError
-from batonpass.records.shape import Shape, in_json
+from batonpass.records.json_shapes import Shape, in_json
 from batonpass.server.answer import error_body
 
 ABOUT: Final = (

@@ -11,7 +11,7 @@ from batonpass.audit.short_ids import ending
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies.body import Settlement
 from batonpass.model.policy.offer_options import ChangedInputs
-from batonpass.records.shape import in_json
+from batonpass.records.json_shapes import in_json
 from batonpass.server.acts.decision_acts import PasskeyMessage, PrepareMessage, RevokeMessage, RulingMessage
 from batonpass.server.acts.handoff_acts import AnswerMessage, CancelMessage, NoMessage, RetryMessage, VerdictMessage
 from batonpass.server.acts.recovery_acts import ReplaceMessage, SettleMessage

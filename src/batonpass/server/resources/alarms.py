@@ -5,8 +5,8 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from batonpass.drift.report.drift_text import alarm_facts
+from batonpass.records.json_shapes import Shape
 from batonpass.records.remarks.alarm import find_alarms
-from batonpass.records.shape import Shape
 from batonpass.server.endpoint import PEOPLE, ApiRequest, Endpoint
 from batonpass.server.resources.page import CursorQuery, paged
 from batonpass.server.shape_types import AlarmShape, Page

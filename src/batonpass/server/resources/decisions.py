@@ -9,7 +9,7 @@ from batonpass.model.base.kinds import Kind
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.handoff import read_handoff
-from batonpass.records.shape import Shape, exact, text_shape
+from batonpass.records.json_shapes import Shape, exact, text_shape
 from batonpass.records.text import read_texts
 from batonpass.server.endpoint import PEOPLE, ApiRequest, Endpoint
 from batonpass.server.resources.page import CursorQuery, paged

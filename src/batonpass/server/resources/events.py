@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 
 from batonpass.errors import UnknownTokenError
 from batonpass.records.access_token import get_token
+from batonpass.records.json_shapes import Shape
 from batonpass.records.receipt_shape import receipt_shape
-from batonpass.records.shape import Shape
 from batonpass.records.text import read_receipt
 from batonpass.server.endpoint import EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.reach import CallerReach

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from batonpass.errors import InvalidValueError, RequestTooLargeError
 from batonpass.model.base.ids import RunId
-from batonpass.records.shape import Shape, exact
+from batonpass.records.json_shapes import Shape, exact
 from batonpass.review.acknowledged import Acknowledgement
 from batonpass.review.finding import Finding, finding_shape
 from batonpass.review.review import Review, find_reviewed, review_below, review_roots

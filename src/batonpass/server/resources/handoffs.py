@@ -13,8 +13,8 @@ from batonpass.model.base.ids import HANDOFF, AgentId, HandoffId, RunId, StreamI
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.handoff import read_handoff
+from batonpass.records.json_shapes import Shape, handoff_shape, hold_shape, run_shape, verdict_shape
 from batonpass.records.lineage import Tasks, read_task
-from batonpass.records.shape import Shape, handoff_shape, hold_shape, run_shape, verdict_shape
 from batonpass.server.endpoint import EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.reach import CallerReach
 from batonpass.server.resources.page import PageQuery, paged

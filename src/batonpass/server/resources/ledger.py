@@ -9,7 +9,7 @@ from batonpass.model.baton.card import Card
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.seal import Seal
 from batonpass.records.access_token import TokenRecord, find_tokens
-from batonpass.records.shape import Shape, exact, token_shape
+from batonpass.records.json_shapes import Shape, exact, token_shape
 from batonpass.relay import cards_of
 from batonpass.server.endpoint import ADMINS, EVERYBODY, PEOPLE, ApiRequest, Endpoint
 from batonpass.server.resources.page import CursorQuery, paged

@@ -6,7 +6,7 @@ from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
 
-from batonpass.records.shape import Shape
+from batonpass.records.json_shapes import Shape
 
 Thing = TypeVar("Thing")
 

@@ -8,8 +8,8 @@ from msgspec import Meta
 from batonpass.errors import NotFoundError, OutOfReachError
 from batonpass.model.base.ids import ReceiptId, RunId, StreamId
 from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.records.json_shapes import Shape
 from batonpass.records.receipt_shape import receipt_shape
-from batonpass.records.shape import Shape
 from batonpass.records.text import read_receipt
 from batonpass.server.endpoint import EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.reach import CallerReach

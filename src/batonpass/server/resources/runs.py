@@ -9,8 +9,8 @@ from batonpass.accounts.run_facts import run_facts
 from batonpass.errors import ContentErasedError, NotFoundError
 from batonpass.model.base.ids import AgentId, ContentId, RunId, StreamId
 from batonpass.model.ledger.run import Run, RunState
+from batonpass.records.json_shapes import Shape, run_shape
 from batonpass.records.lineage import Tasks
-from batonpass.records.shape import Shape, run_shape
 from batonpass.records.source import run_between, timed
 from batonpass.records.text import Text, read_receipt, read_stream, read_texts
 from batonpass.server.endpoint import EVERYBODY, ApiRequest, Endpoint, RawAnswer

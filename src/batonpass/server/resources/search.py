@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from batonpass.audit.grep import Match, SearchPattern, find_matches
-from batonpass.records.shape import Shape, exact
+from batonpass.records.json_shapes import Shape, exact
 from batonpass.records.text import read_receipt
 from batonpass.server.endpoint import EVERYBODY, ApiRequest, Endpoint
 from batonpass.server.resources.page import PageQuery

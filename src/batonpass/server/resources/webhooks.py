@@ -3,8 +3,8 @@
 from typing import Final
 
 from batonpass.dispatch.webhooks import place_of
+from batonpass.records.json_shapes import Shape, webhook_shape
 from batonpass.records.recipients.webhook import find_webhooks
-from batonpass.records.shape import Shape, webhook_shape
 from batonpass.server.endpoint import AUDITORS, ApiRequest, Endpoint
 from batonpass.server.resources.page import CursorQuery, paged
 from batonpass.server.shape_types import Page, WebhookShape

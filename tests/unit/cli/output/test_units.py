@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from batonpass.cli.output.units import counted, elapsed, minute, moment, size
-from batonpass.records.shape import exact
+from batonpass.records.json_shapes import exact
 
 NOON = datetime(2026, 1, 2, 12, 3, 4, 5, tzinfo=UTC)
 

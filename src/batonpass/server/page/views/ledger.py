@@ -31,8 +31,8 @@ from batonpass.model.base.content_names import (
 from batonpass.model.base.durations import moment_before
 from batonpass.model.base.ids import RUN, StreamId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.records.json_shapes import in_json
 from batonpass.records.receipt_shape import receipt_shape
-from batonpass.records.shape import in_json
 from batonpass.records.text import read_receipt, read_texts
 from batonpass.server.endpoint import ADMINS, AUDITORS
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
