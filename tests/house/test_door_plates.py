@@ -65,6 +65,13 @@ PLACES: Final = {
     "where does a worker lose its claim, on SQLite?": "store/sqlite/leases.py",
     "where are the appends of many threads put into one commit?": "store/sqlite/group_commit.py",
     "where is a prompt injection looked for in a text?": "scan/pattern_scanner.py",
+    "where is worked out who is at the other end of an MCP connection?": "server/mcp/mcp_caller.py",
+    "where does only one of two processes run a native agent for the same key?": "agents/key_lock.py",
+    "where are the JSON fields of runs and handoffs made, for commands and HTTP?": "records/json_shapes.py",
+    "where are the calls of a coding agent's session written down as receipts?": (
+        "adapters/coders/session/session_writer.py"
+    ),
+    "where does the model of a native agent work until it answers?": "agents/framework/agent_loop.py",
     "where is a receipt turned into the bytes that are signed?": "wire/receipt_codec.py",
     "where are lines blamed that only git notes explain?": "accounts/blame/note_blame.py",
     "where is it noticed that agents go in circles?": "review/kinds/repetition.py",

@@ -9,6 +9,10 @@ from batonpass import aio
 from batonpass.admin import Admin
 from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
 from batonpass.aio.relay import AsyncAdmin
+from batonpass.client import RemoteRelay
+from batonpass.client.remote_call import RemoteCallHeld
+from batonpass.client.remote_handoff import RemoteHandoff
+from batonpass.client.remote_run import RemoteRun
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.held_call import LiveCall
 from batonpass.relay import Relay
@@ -54,6 +58,25 @@ def test_both_faces_take_the_same(sync: type[Any], other: type[Any]) -> None:
     theirs = {name: parameters(member) for name, member in public(other).items()}
 
     assert {name: parameters(member) for name, member in public(sync).items()} == theirs
+
+
+# A program that moves to a server changes only how it opens its relay.
+MOVED: Final = [
+    pytest.param(Relay, RemoteRelay, id="relay"),
+    pytest.param(LiveRun, RemoteRun, id="run"),
+    pytest.param(LiveHandoff, RemoteHandoff, id="handoff"),
+    pytest.param(LiveCall, RemoteCallHeld, id="held call"),
+]
+
+
+@pytest.mark.parametrize(("here", "there"), MOVED)
+def test_where_the_ledger_is_elsewhere_everything_takes_the_same(here: type[Any], there: type[Any]) -> None:
+    """Through a control plane, each method has the same parameters, of the same kind, with the same defaults."""
+    theirs = public(there)
+
+    assert {name: parameters(member) for name, member in public(here).items()} == {
+        name: parameters(theirs[name]) for name in public(here)
+    }
 
 
 # Those that open something may be awaited or entered; the others touch no ledger.
