@@ -18,7 +18,7 @@ from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.records.grant import read_credential, terms_from
 from batonpass.records.handoff import OPEN, Standing, standing_of
 from batonpass.records.hold import HoldRecord
-from batonpass.review.kinds.phrases import times
+from batonpass.review.kinds.phrases import listed, times
 from batonpass.review.reviewed_tree import ReviewedTree
 
 _WOULD: Final = {
@@ -168,16 +168,17 @@ def _is_of(tree: ReviewedTree, hold: HoldRecord, handoff: Handoff) -> bool:
 
 
 def _effects(tree: ReviewedTree, calls: Iterable[CallRecord]) -> Iterator[str]:
-    files = 0
-    for call in calls:
-        if not call.is_made or call.reads:
-            continue
-        files += len(call.changes)
+    made = [call for call in calls if call.is_made and not call.reads]
+    for call in made:
         if not call.changes and (call.effects or call.target is not None):
             target = tree.words(call.receipt, TARGET)
             yield f"{call.tool} {target}".rstrip()
-    if files:
-        yield f"{times(files, 'file')} changed"
+    files = tree.changed_files(made)
+    known = [path for path in files if path is not None]
+    if known:
+        yield f"{times(len(known), 'file')} changed: {listed(known)}"
+    if len(files) > len(known):
+        yield f"{times(len(files) - len(known), 'change')} of a file whose name is erased"
 
 
 def _open_ends(tree: ReviewedTree, handoff: Handoff, calls: Iterable[CallRecord]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from batonpass.attribution.changes.change_document import decode_change
 from batonpass.audit.short_ids import ending
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.content_names import BRIEF, INTENT, REPORT, TARGET, TASK, TERMS, UNTOUCHED, USE
@@ -271,6 +272,20 @@ class ReviewedTree:
                 with suppress(InvalidValueError):
                     self._items[one] = decode_item(body)[:2]
         return {one: self._items[one] for one in wanted if one in self._items}
+
+    def changed_files(self, calls: Iterable[CallRecord]) -> tuple[str | None, ...]:
+        """Return the files that calls changed, each once however often; None for each change whose words are gone."""
+        changes = [(call, changed.change) for call in calls for changed in call.changes]
+        self._read(change for _, change in changes)
+        paths = [self._path(call, change) for call, change in changes]
+        return (*dict.fromkeys(path for path in paths if path is not None), *[None] * paths.count(None))
+
+    def _path(self, call: CallRecord, change: ContentId) -> str | None:
+        body = self._bodies.get(change)
+        try:
+            return None if body is None else decode_change(body, call=call.id, run=call.run, at=call.at).path
+        except InvalidValueError:
+            return None
 
     def words(self, receipt: Receipt, name: str) -> str:
         """Return a content as text; empty if there is none or it is gone."""

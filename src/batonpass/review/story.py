@@ -1,6 +1,6 @@
 """The story of a tree in prose, from receipts alone: the wish, the work of each agent, the findings, the open ends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from batonpass.model.base.content_names import INTENT
 from batonpass.model.base.lifecycle import State
@@ -33,7 +33,7 @@ def tell_story(tree: ReviewedTree, findings: tuple[Finding, ...]) -> Iterator[st
         f"there were {times(len(tree.handoffs), 'handoff')} and {times(len(tree.calls), 'call')}."
     )
     if calls := tree.calls_of.get(root.id):
-        yield f"{root.agent} itself {_did(calls)}."
+        yield f"{root.agent} itself {_did(tree, calls)}."
     for handoff in tree.handoffs.values():
         yield " ".join(_tell(tree, handoff))
     grave = [one for one in findings if one.severity is not Severity.LOW]
@@ -64,7 +64,7 @@ def _tell(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
     yield from _ruled(tree, handoff)
     calls = [call for run in runs for call in tree.calls_of.get(run.id, ())]
     again = f" in {times(len(runs), 'attempt')}" if len(runs) > 1 else ""
-    yield f"{agent}{again} {_did(calls)}." if calls else f"{agent}{again} made no calls."
+    yield f"{agent}{again} {_did(tree, calls)}." if calls else f"{agent}{again} made no calls."
     report = tree.report(runs[-1].id)
     if report is not None and report.result:
         yield f"It reported {quoted(report.result)}."
@@ -82,7 +82,7 @@ def _ruled(tree: ReviewedTree, handoff: Handoff) -> Iterator[str]:
         yield f"{what} was held; {listed(ruled) if ruled else 'nobody has decided yet'}."
 
 
-def _did(calls: tuple[CallRecord, ...] | list[CallRecord]) -> str:
+def _did(tree: ReviewedTree, calls: Sequence[CallRecord]) -> str:
     made = [call for call in calls if call.is_made]
     parts = [f"made {times(len(made), 'call')} ({listed(call.tool for call in made)})" if made else "made no call"]
     for outcome, words in (
@@ -92,7 +92,7 @@ def _did(calls: tuple[CallRecord, ...] | list[CallRecord]) -> str:
     ):
         if of_them := [call.tool for call in calls if call.outcome is outcome]:
             parts.append(f"{times(len(of_them), 'call')} {words} ({listed(of_them)})")
-    files = sum(len(call.changes) for call in calls)
+    files = len(tree.changed_files(calls))
     return ", ".join([*parts, *([f"{times(files, 'file')} changed"] if files else [])])
 
 

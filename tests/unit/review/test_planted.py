@@ -419,6 +419,20 @@ def test_a_refused_offer_is_in_the_checklist(stage: Stage) -> None:
     assert ("offer to typist refused (handoff.refused)",) == row.decisions
 
 
+def test_a_question_that_two_attempts_did_not_ask_is_one_finding(stage: Stage) -> None:
+    """With the acceptances of both: the gap is the same."""
+    with stage.relay.start("Tell them", by="user:ana") as lead:
+        handoff = lead.hand_off("mailer", "Send it")
+        with suppress(RuntimeError), handoff:
+            raise RuntimeError
+        handoff.retry(by="user:ana")
+        with handoff as mailer:
+            mailer.report("sent")
+    (one,) = found(stage, "suppressed-question")
+
+    assert (handoff.id, 2) == (one.subject, len(one.receipts))
+
+
 def test_a_habit_is_told_once_for_many_trees(stage: Stage) -> None:
     """In the latest tree, with the rulings in all of them; and each tree alone tells what was so at its time."""
     for _ in range(7):

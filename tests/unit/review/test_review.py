@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from batonpass import Decision, Handling, RejectedPath
+from batonpass import Decision, Handling, RejectedPath, tool
 from batonpass.credentials import FromEnvironment
 from batonpass.demo import delivery, poisoned_page, pull_request, support_desk, two_sessions
 from batonpass.demo import story as demo_story
@@ -28,6 +28,12 @@ from examples.findings.tools import push
 from tests.unit.accounts.trees import ANA, HOSTILE, Place, fail, tried, write
 from tests.unit.audit.test_carriage import carried_by, forge
 from tests.unit.review.reviews import ledger_in, review_of
+
+
+@tool(target="path", reversible=True)
+def edit(path: str, text: str) -> int:
+    """Write a real file, so that the change is recorded."""
+    return Path(path).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture
@@ -239,6 +245,26 @@ gate = "approve"
     assert ("approved by user:ben (unproven)",) == row.approvals
     assert "write src/a.py" in row.effects
     assert (("it is open",), ()) == (open_one.open_ends, row.open_ends)
+
+
+def test_a_file_that_is_changed_again_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the checklist, where files have their names, and in the story; erased ones are said to be so."""
+    monkeypatch.chdir(tmp_path)
+    with ledger_in(tmp_path) as relay:
+        with relay.start("Fix it", by=ANA) as lead:
+            for number, name in enumerate(("b.py", "a.py", "b.py", "b.py")):
+                lead.call(edit, name, f"line {number}\n")
+        (row,) = review_of(relay).roots[0].rows
+        with desk_of(relay).store.view() as view:
+            tree = ReviewedTree(view, lead.id)
+            told = "\n".join(tell_story(tree, ()))
+            gone = [changed.change for call in tree.calls_of[lead.id] if call.changes for changed in call.changes][1:]
+        relay.admin.erase(gone[:1], by=ANA, reason="it is nobody's business")
+        (erased,) = review_of(relay).roots[0].rows
+
+    assert ("2 files changed: b.py, a.py",) == row.effects
+    assert "lead itself made 4 calls (edit), 2 files changed." in told
+    assert ("1 file changed: b.py", "1 change of a file whose name is erased") == erased.effects
 
 
 def test_a_part_has_the_row_of_what_was_asked_about(place: Place) -> None:

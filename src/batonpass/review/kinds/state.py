@@ -224,17 +224,22 @@ def find_unanswered_questions(tree: ReviewedTree) -> Iterator[Finding]:
 
 
 def find_suppressed_questions(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield the attempts that had a question and did not ask it."""
+    """Yield the handoffs of which an attempt had a question and did not ask it."""
     for handoff in tree.handoffs.values():
-        for receipt, body in _acceptances(tree, handoff.id):
-            if body.would_ask and _QUESTION_OPEN not in body.problems and _REJECTED not in body.problems:
-                yield tree.found(
-                    SUPPRESSED_QUESTION,
-                    handoff,
-                    f"{body.agent} did not ask about {listed(body.problems)}",
-                    (receipt,),
-                    go_on=(f"batonpass handoff check {handoff.id[-8:]}",),
-                )
+        silent = [
+            (receipt, body)
+            for receipt, body in _acceptances(tree, handoff.id)
+            if body.would_ask and _QUESTION_OPEN not in body.problems and _REJECTED not in body.problems
+        ]
+        # The next attempt sees the same gap again, which is no other finding.
+        if silent:
+            yield tree.found(
+                SUPPRESSED_QUESTION,
+                handoff,
+                f"{silent[-1][1].agent} did not ask about {listed(one for _, body in silent for one in body.problems)}",
+                (receipt for receipt, _ in silent),
+                go_on=(f"batonpass handoff check {handoff.id[-8:]}",),
+            )
 
 
 def find_retried_paths(tree: ReviewedTree) -> Iterator[Finding]:
