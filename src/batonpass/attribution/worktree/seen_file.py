@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from batonpass.attribution.changes.change import digest_of
+from batonpass.attribution.worktree.plain_file import open_plain
 from batonpass.model.base.ids import Digest
 
 LARGEST_KEPT: Final = 2 * 1024 * 1024  # bytes; of a larger file only the digest is kept
@@ -97,10 +98,7 @@ def _read(path: Path, mark: FileMark, *, keep: bool, settled: bool) -> SeenFile:
     if mark.size > LARGEST_READ:
         return SeenFile(mark.size, mark=mark, settled=settled)
     # By now it may have become a link, or a pipe without a writer.
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(opened, "rb") as file:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise OSError(path)
+    with open_plain(path, follows=False) as file:
         if keep and mark.size <= LARGEST_KEPT:
             data = file.read(LARGEST_KEPT + 1)
             if len(data) <= LARGEST_KEPT:

@@ -2,13 +2,11 @@
 
 import hashlib
 import inspect
-import os
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
 
 from batonpass.attribution.changes.sides import find_root
+from batonpass.attribution.worktree.plain_file import NotPlainFileError, open_plain
 from batonpass.guard.constraints.conditions import CheckAnswer, SeenState, find_checks, find_files
 from batonpass.handoff.tools.json_values import readable
 from batonpass.handoff.tools.returned_value import awaited
@@ -16,9 +14,6 @@ from batonpass.model.base.checks import shorten
 from batonpass.model.base.ids import Digest
 
 Check = Callable[[], object]
-
-# The path comes from the words of an agent. Opening something that is no plain file could block, so it must not wait.
-_HARMLESS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def look_at_files(conditions: Iterable[str], directory: Path | None = None) -> dict[str, SeenState]:
@@ -37,10 +32,10 @@ def _look(root: Path, path: str) -> SeenState:
         place = (root / path).resolve()
         if not place.is_relative_to(root):
             return SeenState(None, "lies outside of the work tree")
-        with os.fdopen(os.open(place, _HARMLESS), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return SeenState(None, "is not a file")
+        with open_plain(place) as file:  # the path comes from the words of an agent
             return SeenState(Digest(hashlib.file_digest(file, "sha256").hexdigest()))
+    except NotPlainFileError:
+        return SeenState(None, "is not a file")
     except (FileNotFoundError, NotADirectoryError):
         return SeenState(None, "is not there")
     except (OSError, ValueError, RuntimeError) as error:

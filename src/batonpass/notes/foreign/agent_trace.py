@@ -6,7 +6,6 @@ repository.
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -17,6 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from msgspec import Struct, field
 
+from batonpass.attribution.worktree.plain_file import NotPlainFileError, open_plain
 from batonpass.notes.foreign.hearsay import Hearsay, HearsayReach, HearsaySource, SaidOf, shown
 from batonpass.notes.line_ranges import MOST_LINES, LineRanges
 
@@ -149,18 +149,17 @@ def _read(root: Path) -> tuple[bytes, str | None]:
     except OSError:
         return b"", None
     try:
-        file = os.open(FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        opened = open_plain(FILE, follows=False, within=folder)
     except FileNotFoundError:
         return b"", None
+    except NotPlainFileError:
+        return b"", f"{FOLDER}/{FILE} was not read: it is not a regular file"
     except OSError as error:
         return b"", f"{FOLDER}/{FILE} was not read: {error.strerror}"
     finally:
         os.close(folder)
-    with os.fdopen(file, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            return b"", f"{FOLDER}/{FILE} was not read: it is not a regular file"
-        if found.st_size > LARGEST:
+    with opened:
+        if os.fstat(opened.fileno()).st_size > LARGEST:
             return b"", f"{FOLDER}/{FILE} was not read: it is larger than {LARGEST >> 20} MiB"
         return opened.read(LARGEST), None
 

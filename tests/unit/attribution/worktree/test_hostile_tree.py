@@ -248,7 +248,7 @@ def test_a_file_with_two_names_changes_under_both(tree: Tree) -> None:
 def test_what_may_not_be_read_is_known_by_name(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that cannot be opened is neither deleted nor a reason to stop."""
 
-    def refuse(*_: object) -> int:
+    def refuse(*_: object, **__: object) -> int:
         raise PermissionError
 
     looking = tree.looking()

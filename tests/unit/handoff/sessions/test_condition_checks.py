@@ -43,6 +43,7 @@ def test_a_path_counts_from_the_top_of_the_repository(tmp_path: Path) -> None:
         pytest.param("/etc/passwd", "lies outside of the work tree", id="elsewhere"),
         pytest.param("link", "lies outside of the work tree", id="a link that leads outside"),
         pytest.param("pipe", "is not a file", id="a pipe that nobody writes to"),
+        pytest.param("folder", "is not a file", id="a directory"),
         pytest.param("x" * 4000, "cannot be read: File name too long", id="too long a name"),
         pytest.param("a\0b", "cannot be read: embedded null byte", id="a null character"),
     ],
@@ -55,6 +56,7 @@ def test_what_is_no_file_there_has_none(tmp_path: Path, path: str, why: str) -> 
     (tmp_path / "other.txt").write_bytes(b"x")
     (root / "link").symlink_to(tmp_path / "other.txt")
     os.mkfifo(root / "pipe")
+    (root / "folder").mkdir()
 
     assert SeenState(None, why) == look(root, path)
 

@@ -108,7 +108,7 @@ def test_a_record_about_no_commit_claims_nothing(tmp_path: Path) -> None:
 def test_links_pipes_and_what_is_too_large_are_not_read(tmp_path: Path) -> None:
     """A repository could lead us to another file, or to one without an end."""
     real = kept(tmp_path, RECORD) / FOLDER / FILE
-    roots = [tmp_path / name for name in ("linked", "folder", "pipe", "large")]
+    roots = [tmp_path / name for name in ("linked", "folder", "pipe", "large", "directory")]
     for root in roots:
         root.mkdir()
     (roots[1] / FOLDER).symlink_to(real.parent)
@@ -118,9 +118,10 @@ def test_links_pipes_and_what_is_too_large_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(roots[2] / FOLDER / FILE)
     with (roots[3] / FOLDER / FILE).open("wb") as file:
         file.truncate(LARGEST + 1)
+    (roots[4] / FOLDER / FILE).mkdir(parents=True)
 
-    assert [{}] * 4 == [read_traces(root).said for root in roots]
-    assert ["linked", "pipe", "large"] == [root.name for root in roots if read_traces(root).remarks]
+    assert [{}] * 5 == [read_traces(root).said for root in roots]
+    assert ["linked", "pipe", "large", "directory"] == [root.name for root in roots if read_traces(root).remarks]
 
 
 def test_what_is_written_has_the_form_of_the_specification(tmp_path: Path) -> None:

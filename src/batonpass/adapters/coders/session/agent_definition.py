@@ -1,13 +1,12 @@
 """The definition of a sub-agent of a coding agent: a file in the project or in the user's home."""
 
-import os
 import re
-import stat
 from pathlib import Path
 from typing import Any, Final
 
 from batonpass.adapters.coders.hook_files import user_directory
 from batonpass.adapters.tool_kinds import Coder
+from batonpass.attribution.worktree.plain_file import open_plain
 from batonpass.handoff.programs.agent_makeup import makeup
 
 # Where an agent keeps the definitions of its sub-agents: in a project, and in its own directory at home.
@@ -42,10 +41,7 @@ def find_makeup(coder: Coder, kind: str | None, project: Path) -> dict[str, Any]
 
 def _read(path: Path) -> str | None:
     try:
-        # Agents write in the project too. A pipe in place of the file would stop the recorder until somebody fills it.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
+        with open_plain(path) as file:
             return file.read(_LARGEST).decode("utf-8", "replace")
     except OSError:
         return None
