@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from psycopg._preparing import PrepareManager
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreUnavailableError
 from batonpass.ledger.position import Working
@@ -331,6 +332,24 @@ def test_who_is_interrupted_in_the_middle_of_an_answer_gives_the_connection_up(
                 ask(connection, PreparedStatement("SELECT 1"))
 
         assert connection.closed
+
+
+def test_an_interrupt_while_a_view_begins_spoils_no_connection(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver had counted the beginning by then, and prepared it the fifth time: it has two statements."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrepareManager, "validate", interrupted)
+        with store.view() as view, pytest.raises(KeyboardInterrupt):
+            [*view.find_runs(limit=1)]
+
+    for _ in range(10):
+        with store.view() as view:
+            assert [] == [*view.find_runs(limit=1)]
 
 
 def test_what_is_larger_than_the_wire_goes_both_ways_at_once(postgres_url: str) -> None:

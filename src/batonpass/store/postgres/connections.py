@@ -197,7 +197,8 @@ class Snapshot:
             return act(self._reader())
 
         def begun(connection: Connection) -> Result:
-            connection.execute(QUERIES["begin_view"])
+            # Two statements, which no server prepares. After an interrupt at the wrong moment the driver would try to.
+            connection.execute(QUERIES["begin_view"], prepare=False)
             return act(connection)
 
         return self._begin(begun)

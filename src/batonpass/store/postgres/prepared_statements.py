@@ -115,10 +115,11 @@ class Channel:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        # Not the connection itself, which keeps us: in a circle it would outlive its last borrower. If an interrupt has
+        # lost it, it would then hold its place in the pool until the interpreter looks for circles.
         self._pgconn = connection.pgconn
         self._prepared: set[PreparedStatement] = set()
-        self._transformer = Transformer(connection)
+        self._transformer = Transformer()
         self._readable = select.poll()
         self._readable.register(connection.fileno(), select.POLLIN)
         self._any = select.poll()
@@ -142,7 +143,7 @@ class Channel:
             raise
         except BaseException:
             # Interrupted in the middle of an answer: its rest would be taken for the answer to the next question.
-            self._connection.close()
+            self._pgconn.finish()
             raise
 
     def _ask(self, statement: PreparedStatement, values: Mapping[str, object]) -> PGresult:
@@ -256,8 +257,7 @@ def ask(connection: Connection, statement: PreparedStatement, values: Mapping[st
 
 def ask_all(connection: Connection, asked: Sequence[Asked]) -> list[list[Row]]:
     """Run several statements in one round trip and one transaction, and return the rows of each."""
-    # Kept in the connection itself, and collected with it: a channel refers to its connection, so in a table of ours,
-    # even a weak one, no connection would ever go away.
+    # Kept in the connection itself, and gone with it: a table of ours would have to be told when that is.
     kept = vars(connection)
     channel: Channel | None = kept.get(_CHANNEL)
     if channel is None:
