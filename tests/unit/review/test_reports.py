@@ -1,6 +1,7 @@
 """A review as Markdown, HTML and SARIF: complete, and inert whatever agents wrote."""
 
 import json
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from batonpass import (
     RejectedPath,
     Relay,
     WorkItem,
+    tool,
 )
 from batonpass.accounts.inert_markdown import inert
 from batonpass.cli.nouns import cli
@@ -33,12 +35,26 @@ from batonpass.review.report.review_sarif import render_sarif
 from batonpass.review.review import Review
 from batonpass.review.reviewed_tree import ReviewedTree
 from batonpass.review.story import tell_story
-from examples.findings import approval_habit, disobeyed_role, injection_path, over_grant, repeated_step
+from examples.findings import (
+    approval_habit,
+    approval_theatre,
+    disobeyed_role,
+    injection_path,
+    over_grant,
+    repeated_step,
+)
 from examples.findings.tools import push
 from tests.unit.accounts.trees import ANA, HOSTILE, Place, write
 from tests.unit.review.reviews import ledger_in, review_of
 
 SCHEMA: Final = Path(__file__).parents[2] / "vectors" / "sarif" / "sarif-schema-2.1.0.json"
+
+
+@tool(target="path")
+def keep(path: str) -> None:
+    """Write a real file, so that the change is recorded."""
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text("kept\n", encoding="utf-8")
 
 
 class _Tags(HTMLParser):
@@ -129,6 +145,28 @@ def test_sarif_names_the_changed_lines(tmp_path: Path, monkeypatch: pytest.Monke
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
     assert {"artifactLocation": {"uri": "invoice.py", "uriBaseId": "%SRCROOT%"}, "region": {"startLine": 1}} == place
     assert {"disobeyed-role", "repeated-step"} <= {result["ruleId"] for result in run["results"]}
+
+
+def test_every_result_of_sarif_has_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GitHub refuses a whole file with one that has none: the lines of the work it is about, else the policy."""
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    with ledger_in(tmp_path) as relay:
+        lead = relay.start("Fix it", by=ANA)
+        with lead, lead.hand_off("editor", "Fix the till", may=["write:src/**", "push:main"]) as editor:
+            editor.call(keep, "src/till.py")
+            editor.report("fixed")
+        approval_theatre.raises(relay)
+        review = review_of(relay)
+        with desk_of(relay).store.view() as view:
+            results = render_sarif(view, review, "1.0")["runs"][0]["results"]
+    places = {result["ruleId"]: [place["physicalLocation"] for place in result["locations"]] for result in results}
+    shown = {
+        rule: [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in held]
+        for rule, held in places.items()
+    }
+
+    assert {"over-grant": [("src/till.py", 1)], "approval-theatre": [("batonpass.toml", 1)]} == shown
 
 
 @pytest.mark.parametrize("program", [disobeyed_role, injection_path, over_grant, approval_habit, None])
