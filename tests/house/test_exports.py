@@ -99,6 +99,13 @@ def test_a_path_is_a_path_or_a_text() -> None:
     assert {} == {place: annotation for place, annotation in named.items() if "str" not in annotation}
 
 
+def test_a_parameter_says_what_it_is() -> None:
+    """One word for one thing, in native agents as elsewhere: `limit` for how many, `source` or `tool` for which."""
+    called = {place: one.name for place, one in public_parameters() if "." in place or place[0].islower()}
+
+    assert {} == {place: name for place, name in called.items() if name in {"what", "most", "given", "said", "thing"}}
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_what_is_offered_prints_as_something(package: str) -> None:
     """Whoever prints an object learns more of it than where it is in memory."""

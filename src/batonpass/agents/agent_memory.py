@@ -21,7 +21,7 @@ class AgentMemory:
         """Return all memories of an agent, the oldest first."""
         return await in_thread(lambda: self._entries(agent_id))
 
-    async def find(self, agent_id: str, query: str, *, most: int = 10) -> list[Memory]:
+    async def find(self, agent_id: str, query: str, *, limit: int = 10) -> list[Memory]:
         """Return the memories that share most words with a query, the latest first among equals."""
         wanted = {word.casefold() for word in query.split()}
         scored = [
@@ -29,7 +29,7 @@ class AgentMemory:
             for number, entry in enumerate(await self.entries(agent_id))
         ]
         found = [one for one in scored if one[0] or not wanted]
-        return [entry for _, _, entry in sorted(found, key=lambda one: one[:2], reverse=True)[:most]]
+        return [entry for _, _, entry in sorted(found, key=lambda one: one[:2], reverse=True)[:limit]]
 
     def _entries(self, agent_id: str) -> list[Memory]:
         with store_of(self._place).view() as view:

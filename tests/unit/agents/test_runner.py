@@ -136,7 +136,7 @@ def test_an_agent_remembers_with_the_labels_that_things_had() -> None:
     told = house.ask("support", "and again")
     assert "source=user_input trust=0.9" in told
     assert "source=external trust=0.3" in told
-    assert 1 == len(run_async(AgentMemory(house.relay).find("support", "short", most=3)))
+    assert 1 == len(run_async(AgentMemory(house.relay).find("support", "short", limit=3)))
     house.relay.verify()
 
 
