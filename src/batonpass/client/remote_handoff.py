@@ -75,7 +75,7 @@ class RemoteHandoff(LiveHandoff):
 
     @property
     def _reader(self) -> RunId | None:
-        """Return in whose name it is read: that of the run that made it, or that works on it."""
+        """Return the run in whose name it is read: the run that handed it off, or the run that works on it."""
         return self._run or (None if self._taken is None else self._taken.id)
 
     def info(self) -> Handoff:

@@ -17,7 +17,7 @@ TRIAL: Final = "batonpass.webhook.test"
 
 
 class WebhookMessage(Struct, frozen=True, kw_only=True):
-    """A message: its id is the same however often it is sent, to whomever."""
+    """A message. Its id stays the same however often it is sent, and to how many recipients."""
 
     id: str
     body: bytes

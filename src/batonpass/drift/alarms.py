@@ -1,7 +1,7 @@
 """Alarms on record: raised when weeks differ from their baseline, acknowledged by a person, cleared when they do not.
 
-Whoever looks after a fleet checks from time to time: a command, a worker or a server, never somebody who records. A
-check compares weeks as `batonpass drift` does, and writes down only new differences, so checking twice changes nothing.
+A command, a worker or a server checks from time to time; recording never does. A check compares
+weeks as `batonpass drift` does, and writes down only new differences, so checking twice changes nothing.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The outcomes of earlier handoffs of a kind, for the briefing of whoever takes the next one.
+"""The outcomes of earlier handoffs of a kind, for the briefing of the agent that takes the next one.
 
 It is data with its provenance, never instructions, and the receiver gets only as much as it may read: its grant must
 allow `recall:` and the kind of task, and nothing comes along that other readers were named for. The words of an earlier

@@ -1,6 +1,6 @@
 """Roll-ups, kept from receipts by position: each closed handoff once, and the sums of each day.
 
-Whoever asks brings them up to date first. Nothing of this happens while something is recorded. If several processes do
+A reader brings them up to date first. Nothing of this happens while something is recorded. If several processes do
 it at once, one of them writes, and the others see the result.
 """
 

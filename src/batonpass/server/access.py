@@ -1,4 +1,4 @@
-"""Who comes in: tokens are looked up, whoever guesses is locked out, and whoever hurries is slowed down."""
+"""Who comes in: tokens are looked up, addresses that guess are locked out, and callers that hurry are slowed down."""
 
 import hmac
 import threading
@@ -80,7 +80,7 @@ class _Remembered(Struct):
 
 
 class Doorkeeper:
-    """Lets in whoever has a valid token. Safe to use from many threads."""
+    """Lets callers with a valid token in. Safe to use from many threads."""
 
     def __init__(
         self,

@@ -74,7 +74,7 @@ def make_app(
 ) -> ASGIApp:
     """Return the application of a control plane. `mounts` are other doors: they are behind the same boundary.
 
-    Whoever mounts a door asks `plane.doorkeeper` who comes in, as the endpoints here do. `lifespans` are entered while
+    A mounted door asks `plane.doorkeeper` who comes in, as the endpoints here do. `lifespans` are entered while
     the server runs.
     """
     threads = anyio.CapacityLimiter(_THREADS)
@@ -195,7 +195,7 @@ def _is_small(request: Request, most: int) -> bool:
 
 
 def _admit(plane: ControlPlane, endpoint: Endpoint, request: Request, body: bytes) -> Response:
-    """Let a caller in, and serve a request whose body is here already. Whoever is not let in learns only that."""
+    """Let a caller in, and serve a request whose body is here already. A caller that is not let in learns only that."""
     caller = let_in(plane, request)
     caller.require_role(endpoint.roles)
     if endpoint.body is not None:

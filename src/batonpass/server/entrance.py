@@ -1,4 +1,4 @@
-"""The way in for whoever started the server: a code that is shown once, and exchanged once for a token."""
+"""The way in for the person who started the server: a code that is shown once, and exchanged once for a token."""
 
 import hmac
 import secrets
@@ -28,7 +28,7 @@ class OneTimeEntrance:
         self._until: datetime | None = None
 
     def open(self, principal: str) -> str:
-        """Return a new code, which replaces the one before. Whoever has it comes in as this principal."""
+        """Return a new code, which replaces the one before. Its holder comes in as this principal."""
         with self._lock:
             self._code, self._principal = secrets.token_urlsafe(24), principal
             self._until = self._clock.now() + OPEN_FOR

@@ -43,7 +43,7 @@ class AnswerMemory:
     ) -> tuple[GivenAnswer, bool]:
         """Return the answer to a request, and whether it was given before. Raises `RepeatedKeyError`.
 
-        Whoever comes while the first is still at it waits for its answer.
+        A request that comes while the first is under way waits for its answer.
         """
         fingerprint = sha256(request).hexdigest()
         with self._lock:

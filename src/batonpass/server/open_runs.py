@@ -49,8 +49,8 @@ class OpenRuns:
     def add(self, live: LiveRun) -> OpenRun:
         """Keep a run that was begun just now. Its program may outlive this server.
 
-        A root goes on while a call of it is held. An attempt at a handoff ends there, as everywhere: whoever accepts
-        the handoff after the approval goes on from there.
+        A root goes on while a call of it is held. An attempt at a handoff ends there, as everywhere: the next attempt,
+        after the approval, goes on from there.
         """
         holding = live._holding  # noqa: SLF001 - a door inside the package
         holding.stays_open = holding.working.run.handoff is None

@@ -1,8 +1,8 @@
 """Acts whose receipts are signed on another machine: each waits here for its signatures, and nothing is written before.
 
 An act is done in a thread of its own, which waits while its client signs; nobody else waits for it. A client that does
-not sign in time loses the act, and repeats it. Whoever lost the connection sends the same request
-again, and finds the same act.
+not sign in time loses the act, and repeats it. A client that lost the connection repeats its request, and finds the
+same act.
 """
 
 import json

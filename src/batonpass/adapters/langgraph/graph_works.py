@@ -1,9 +1,9 @@
 """The agents at work in each graph: how they begin, to whom they hand off, and how they end. It needs the extra.
 
 An agent is a graph. It begins when its model or one of its tools is first called, and the next step of its graph
-decides how it ends. If the graph ends, the agent has its result. If the graph is left by a command to the graph around
-it, the agent has transferred the conversation, and waits there: if that graph runs it again, it goes on; if that graph
-ends, the result of that graph is its result too.
+decides how it ends. If the graph ends, the agent has its result. If a command leads out of it into the
+graph around it, the agent has transferred the conversation, and waits. If the outer graph runs the agent again, it goes
+on. If the outer graph ends, its result is the agent's result too.
 """
 
 import json

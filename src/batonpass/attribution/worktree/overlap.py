@@ -64,9 +64,9 @@ class Underway:
     """The calls of one work tree that have begun and not ended. Thread-safe.
 
     A call begins before the look that precedes it, and ends after the look that follows it. Otherwise a call that
-    begins or ends between a look and its registration could change files without being named. If nobody reports the end
-    of a call, because it was denied or its session was killed, `forget` should be called; if it is not, the call counts
-    as ended after the longest time that a call may take.
+    begins or ends between a look and its registration could change files without being named. Call `forget` for a
+    call whose end nobody reports, because it was denied or its session was killed. Otherwise it counts as ended after
+    the longest time that a call may take.
     """
 
     def __init__(self, *, longest: timedelta = LONGEST) -> None:

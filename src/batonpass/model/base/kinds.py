@@ -163,7 +163,7 @@ class Sanitising(StrEnum):
 
 
 class Gate(StrEnum):
-    """Who must approve: nobody (`none`), whoever asked (`confirm`), a person (`approve`); `deny` stops it for good."""
+    """Who must approve: nobody (`none`), the one who asked (`confirm`), a person (`approve`); `deny` is final."""
 
     NONE = "none"
     CONFIRM = "confirm"

@@ -2,10 +2,10 @@
 
 A file's bytes, a source and a commit are named by others: by a digest, or by an id. Before a call, the relay asks
 whether a tainted run wrote them, whether a person endorsed them, and whether a recorded call made them. Before an
-offer, it asks which results of the tree were refuted, and before a session which items people took out of the one
-before; a review asks which findings of a tree somebody has acknowledged, and a rule of the policy which agents are in
-alarm. A caller of a server sends a token, which is looked up. Remarks are rows that are found by name, so the answer is
-fast however long the ledger is.
+offer, it asks for refuted results of the tree, and before a session for items that people took out of the last one. A
+review asks for acknowledged findings of a tree, and a rule of the policy for agents in alarm. A caller of a server
+sends a token, which is looked up. Remarks are rows that are found by name, so the answer is fast however long the
+ledger is.
 """
 
 from enum import StrEnum

@@ -73,7 +73,7 @@ class Habit(Struct, frozen=True, kw_only=True):
 
 
 def find_approval_theatre(tree: ReviewedTree) -> Iterator[Finding]:
-    """Yield approvals by somebody who cannot have judged, and by whoever asked although somebody else could have."""
+    """Yield approvals by people who cannot have judged, and by the one who asked although somebody else could rule."""
     hurried = {habit.person for habit in _habits(tree)}
     for person, ruled in _rulings(tree).items():
         alike: dict[str, list[Ruled]] = defaultdict(list)

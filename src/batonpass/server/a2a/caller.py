@@ -18,7 +18,7 @@ ANYBODY: Final = PrincipalId("public:anybody")
 
 
 class A2aCaller(Struct, frozen=True, kw_only=True):
-    """Whoever sent a request over A2A."""
+    """The sender of a request over A2A."""
 
     principal: PrincipalId
     token: TokenRecord | None  # None: they have none, and the card of the agent lets them in

@@ -94,7 +94,7 @@ class GrpcDoor:
         self._server = server
 
     async def end(self, drain_seconds: float) -> None:
-        """Take no more requests, let those under way finish for so long, and tell whoever listens to come again."""
+        """Take no more requests, let those under way finish for so long, and tell listeners to come again."""
         self._service.stopping.set()
         if self._server is not None:
             await self._server.stop(drain_seconds)

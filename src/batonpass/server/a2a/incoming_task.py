@@ -202,7 +202,7 @@ class IncomingTasks:
         return found
 
     def find_all(self, caller: A2aCaller, agent: AgentId | None, context: str | None) -> list[IncomingTask]:
-        """Return the tasks of this caller, the latest first. Whoever is unknown has none that could be listed."""
+        """Return the tasks of this caller, the latest first. A caller without a token has none that could be listed."""
         if not caller.is_known:
             return []
         session = None if context is None else session_of(caller, context)

@@ -165,7 +165,7 @@ class A2aRequests(RequestHandler):
 
     @validate_request_params
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
-        """Withdraw a task. Whoever works on it can do nothing more."""
+        """Withdraw a task. An agent that works on it can do nothing more."""
         asked = asked_of(context)
         return await self._run(partial(self._cancel, asked, params.id))
 

@@ -1,4 +1,4 @@
-"""The events of a task, as they happen: read from the ledger, so that whoever comes later or again misses nothing."""
+"""The events of a task, as they happen: read from the ledger, so that a late client misses nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

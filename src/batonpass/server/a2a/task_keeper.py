@@ -1,7 +1,7 @@
 """Looks after the tasks that are not over: tells their callers the news, and ends their roots when they are over.
 
 The open roots in the ledger are the list of these tasks, so a restart forgets nothing. A root is ended after its
-caller was told, so whoever was not told before a crash is told after it: at least once.
+caller was told, so a caller that was not told before a crash is told after it: at least once.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """Workers elsewhere: they claim handoffs that wait for their agents, renew their leases, and give them back.
 
-A token that names agents may claim for those agents, whoever's tree the handoff is in: whoever issued it said that its
-holder works as these. The name of its token is part of the holder of a lease, so nobody renews or takes the claim
-of another token.
+A token that names agents may claim for those agents, in every tree: it was issued to work as these agents. The name of
+its token is part of the holder of a lease, so nobody renews or takes the claim of another token.
 """
 
 from datetime import timedelta

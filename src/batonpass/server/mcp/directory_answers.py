@@ -8,7 +8,7 @@ from batonpass.records.json_shapes import Shape
 
 
 class DirectoryAnswer(Struct, frozen=True, kw_only=True):
-    """An answer: facts for programs, and lines for whoever reads. Both quote others' texts."""
+    """An answer: facts for programs, and lines for people and models. Both quote others' texts."""
 
     facts: Shape
     lines: tuple[str, ...]

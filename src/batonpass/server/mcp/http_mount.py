@@ -34,7 +34,7 @@ _IDLE_SECONDS: Final = 30 * 60
 
 
 class McpMount:
-    """Serves MCP to whoever has a token. Every request is let in anew, so a revoked token ends its sessions as well."""
+    """Serves MCP to callers with a token. Every request is let in anew, so a revoked token ends its sessions too."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The handle of a run, which a model passes on to act in the run's name. It is short, because models copy it.
 
 It is made from the proof of the run, so it is of use only together with the same token, and only until the run is taken
-over. Nothing is stored: whoever keeps the run's key can make it again and compare.
+over. Nothing is stored: the process that keeps the run's key makes it again and compares.
 """
 
 import hmac

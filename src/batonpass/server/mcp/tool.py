@@ -73,7 +73,7 @@ class McpTool(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return frozenset(self.schema["properties"])
 
     def is_for(self, caller: McpCaller, *, has_files: bool) -> bool:
-        """Return whether it is of use to whoever sits there."""
+        """Return whether the caller can use it."""
         return bool(self.roles & self._present(caller)) and (has_files or not self.needs_files)
 
     def _present(self, caller: McpCaller) -> frozenset[AccessRole]:

@@ -1,6 +1,6 @@
 """Live pages: a stream that says that something changed, and has no content. The page asks for that itself.
 
-Names only: whoever may look is decided where the page is made, and nowhere else.
+Names only: who may look is decided where the page is made, and nowhere else.
 """
 
 import asyncio

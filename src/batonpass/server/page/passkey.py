@@ -1,4 +1,4 @@
-"""Passkeys that people make on the page. Making one records nothing: whoever has the root key enrols it.
+"""Passkeys that people make on the page. Making one records nothing: the holder of the root key enrols it.
 
 A session proves nothing, so it cannot make anybody an approver. The page gives its visitor the public half and the
 command that enrols it; they pass it on to somebody who knows them.

@@ -1,7 +1,7 @@
 """Sessions of the page: a cookie stands for a token, for as long as both are valid.
 
-Every session belongs to a token in the ledger, which says whose it is and what it may do. So whoever revokes the token
-ends the session at once, and who came in is on record. Only a digest of the cookie is kept, in memory: a server that
+Every session belongs to a token in the ledger, which says whose it is and what it may do. So revoking the token ends
+the session at once, and who came in is on record. Only a digest of the cookie is kept, in memory: a server that
 starts again asks people to come in again.
 """
 
@@ -38,7 +38,7 @@ class PageSession(Struct, frozen=True, kw_only=True):
 
 
 class PageVisitor(Struct, frozen=True, kw_only=True):
-    """Whoever looks at the page: the caller that the doors know, and the session."""
+    """A visitor of the page: the caller that the doors know, and the session."""
 
     caller: AccessCaller
     session: PageSession

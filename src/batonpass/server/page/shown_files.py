@@ -1,4 +1,4 @@
-"""The files that the page may show: whoever starts the server says which, and hands them in."""
+"""The files that the page may show. The command that starts the server chooses them, and hands them in."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Metrics of the whole ledger, for whoever may read all of it."""
+"""Metrics of the whole ledger, for callers who may read all of it."""
 
 from typing import Final
 
