@@ -111,6 +111,18 @@ class Appending(WithScribe):
 
         assert 2 == head.epoch
 
+    def test_whoever_was_fenced_is_told_so(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Also if the stream has gone on since, or has ended: any other reason would let the holder try again."""
+        lead = scribe.start()
+        late = an_entry(scribe, lead, head_of(store, lead))
+        taken_over = scribe.recording.rekey(lead.run.id)
+
+        with pytest.raises(FencedError):
+            store.append([late])
+        scribe.recording.close(taken_over)
+        with pytest.raises(FencedError):
+            store.append([late])
+
     def test_an_epoch_ahead_is_refused(self, store: LedgerStore, scribe: Scribe) -> None:
         """Nobody enters an epoch by claiming it: only a rekey begins one."""
         lead = scribe.start()

@@ -5,13 +5,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError, PremiseError
+from batonpass.errors import (
+    DuplicateReceiptError,
+    IllegalTransitionError,
+    NotFoundError,
+    OfferedAlreadyError,
+    PremiseError,
+    StaleHeadError,
+)
 from batonpass.ledger.position import Working, need
 from batonpass.model.base.ids import AgentId, Digest, HandoffId, RunId, StreamId, new_handoff_id
 from batonpass.model.base.lifecycle import WAITING, Carrier, State
 from batonpass.model.bodies.body import (
     Carried,
+    ChildHead,
     HandoffApproved,
+    HandoffCancelled,
     HandoffExpired,
     HandoffHeld,
     HandoffInitiated,
@@ -203,6 +212,63 @@ class Offering(WithScribe):
         with store.view() as view:
             assert ([handoff], []) == (held, list(view.find_held()))
         assert 2 == scribe.recording.accept(handoff).run.attempt
+
+    @pytest.mark.parametrize("other", ["an earlier receipt", "another digest"])
+    def test_what_ends_an_attempt_names_its_last_receipt(self, store: LedgerStore, scribe: Scribe, other: str) -> None:
+        """A worker that only seemed dead has written since, and whatever it wrote would hang from nothing."""
+        handoff = scribe.offer(scribe.start())
+        child = scribe.recording.accept(handoff)
+        earlier = head_of(store, child)
+        scribe.recording.request(child, "write_file", "{}")
+        at = earlier if other == "an earlier receipt" else replace(head_of(store, child), head=Digest("ab" * 32))
+        ended = ChildHead(run=child.run.id, seq=at.seq, head=at.head)
+
+        with pytest.raises(StaleHeadError):
+            scribe.recording.act(
+                handoff, lambda *_: HandoffHeld(handoff=handoff, attempt=1, ended=ended, reason="call.held")
+            )
+
+        with store.view() as view:
+            assert State.RUNNING == view.get_handoff(handoff).state
+
+    @pytest.mark.parametrize("running", [True, False])
+    def test_an_act_ends_the_run_of_its_handoff(self, store: LedgerStore, scribe: Scribe, running: bool) -> None:  # noqa: FBT001
+        """A running handoff cannot end beside its run, and one that nobody took ends nobody's."""
+        lead = scribe.start()
+        handoff = scribe.offer(lead)
+        before = State.OFFERED
+        if running:
+            scribe.recording.accept(handoff)
+            before = State.RUNNING
+        theirs = head_of(store, lead)
+        ended = None if running else ChildHead(run=lead.run.id, seq=theirs.seq, head=theirs.head)
+
+        with pytest.raises(IllegalTransitionError):
+            scribe.recording.act(handoff, lambda *_: HandoffCancelled(handoff=handoff, by=ANA, ended=ended))
+
+        with store.view() as view:
+            assert before == view.get_handoff(handoff).state
+        assert head_of(store, lead).open
+
+    @pytest.mark.parametrize("attempt", [1, 3])
+    def test_an_act_is_about_the_attempt_that_runs(self, store: LedgerStore, scribe: Scribe, attempt: int) -> None:
+        """What somebody says about an earlier attempt does not end a later one."""
+        handoff = scribe.offer(scribe.start())
+        scribe.recording.accept(handoff)
+        scribe.recording.take_over(handoff, by=ANA, reason="gone")
+        scribe.recording.accept(handoff)
+
+        with pytest.raises(IllegalTransitionError):
+            scribe.recording.act(
+                handoff,
+                lambda known, ended: HandoffHeld(
+                    handoff=handoff, attempt=attempt, ended=need(ended, known), reason="call.held"
+                ),
+            )
+
+        with store.view() as view:
+            known = view.get_handoff(handoff)
+        assert (State.RUNNING, 2) == (known.state, known.attempt)
 
     def test_what_is_overdue_comes_oldest_first(self, store: LedgerStore, scribe: Scribe) -> None:
         """By the store's clock, an open handoff past its deadline is overdue, with either carrier."""

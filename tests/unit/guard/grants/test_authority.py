@@ -71,6 +71,14 @@ def test_a_hop_above_that_may_not_delegate_it_is_named() -> None:
     )
 
 
+def test_the_hop_that_is_named_is_the_one_that_stops_the_call() -> None:
+    """Whoever is between may delegate it, and asking them would change nothing."""
+    keeps = replace(LEAD, may_delegate=read_scope(["read:**"]))
+    middle = replace(EDITOR, agent=AgentId("middle"), may_delegate=read_scope(["write:**"]))
+
+    assert "but lead may not delegate it: lead may delegate read:**" in why(calls("src/a"), keeps, middle, EDITOR)
+
+
 def test_the_holder_is_the_nearest_one_whose_own_chain_lets_it() -> None:
     """Somebody whose right was cut off above holds nothing that could be given."""
     middle = replace(EDITOR, agent=AgentId("middle"), may_delegate=read_scope(["write:**"]))

@@ -1,12 +1,13 @@
 """Narrowing: what a child holds comes out of what its parent may delegate, and a refusal says what is too much."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from batonpass.errors import GrantDepthError, GrantExceededError
-from batonpass.guard.grants.narrower_terms import narrow
+from batonpass.guard.grants.narrower_terms import find_wider, narrow
 from batonpass.model.grants.grant import Grant
 from batonpass.model.grants.limits import Limits
 from batonpass.model.grants.scope_text import read_scope
@@ -83,3 +84,45 @@ def test_a_chain_ends_where_its_terms_say() -> None:
     assert 2 == narrow(LEAD, Grant(), depth=1).max_depth
     with pytest.raises(GrantDepthError, match="at depth 2, and its chain may go to 2"):
         narrow(LEAD, Grant(), depth=2)
+
+
+def test_terms_that_narrow_has_made_are_not_wider() -> None:
+    """What it fills in is what a verifier asks for."""
+    child = narrow(LEAD, Grant(may=read_scope(["write:src/a"])), depth=1)
+    made = replace(LEAD, may=child.may, may_delegate=child.may_delegate, limits=child.limits, until=child.until)
+
+    assert [] == [*find_wider(LEAD, made, depth=1)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "wider"),
+    [
+        pytest.param({"may": read_scope(["deploy:prod"])}, ["may deploy:prod"], id="what the parent may only use"),
+        pytest.param({"may_delegate": read_scope(["write:**"])}, ["may delegate write:**"], id="more to pass on"),
+        pytest.param({"limits": Limits(calls=21)}, ["21 calls"], id="more calls"),
+        pytest.param({"limits": Limits()}, ["any number of calls"], id="no limit"),
+        pytest.param({"until": NOON + timedelta(hours=2)}, ["until 2026-01-02T14:00:00Z"], id="a later end"),
+        pytest.param({"until": None}, ["no end"], id="no end"),
+        pytest.param({"max_depth": 3}, ["a chain to depth 3"], id="a longer chain"),
+        pytest.param({"max_depth": None}, ["any depth"], id="a chain of any length"),
+    ],
+)
+def test_terms_that_are_wider_are_told_part_by_part(changed: dict[str, Any], wider: list[str]) -> None:
+    """A verifier says in which way a child holds more than its parent may delegate."""
+    child = replace(LEAD, **{"may": LEAD.may_delegate, **changed})
+
+    assert wider == [*find_wider(LEAD, child, depth=1)]
+
+
+def test_terms_below_the_end_of_a_chain_are_too_deep() -> None:
+    """Nobody is below the one who is as deep as a chain may go."""
+    child = replace(LEAD, may=LEAD.may_delegate)
+
+    assert ["depth 3"] == [*find_wider(LEAD, child, depth=2)]
+
+
+def test_a_parent_without_bounds_makes_nothing_wider() -> None:
+    """What it does not limit, a child may limit or not."""
+    free = replace(LEAD, limits=Limits(), until=None, max_depth=None)
+
+    assert [] == [*find_wider(free, replace(LEAD, may=LEAD.may_delegate), depth=9)]

@@ -18,12 +18,13 @@ from batonpass.guard.policy.gates import (
     judge_call,
     judge_handoff,
     may_let_go_on,
+    opens_unproven,
     takes_proof,
     tiers_of_call,
 )
 from batonpass.guard.policy.name_patterns import fits
 from batonpass.model.base.ids import AgentId
-from batonpass.model.base.kinds import Gate, Relation
+from batonpass.model.base.kinds import Gate, Mode, Relation
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.model.policy.policy_rules import STRICTNESS, Demand, Policy, Posture, Requirement, Rule, Subject, Tier
 
@@ -302,6 +303,23 @@ def test_when_a_key_is_needed(proven: bool | None, enrolled: bool, expected: boo
     assert (expected, False) == tuple(
         takes_proof(policy, gate, enrolled=enrolled) for gate in (Gate.APPROVE, Gate.CONFIRM)
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "rule", "policy", "opens"),
+    [
+        pytest.param(Mode.OBSERVED, "tier.irreversible", Policy(), True, id="harm where nothing is enforced"),
+        pytest.param(Mode.ENFORCED, "tier.irreversible", Policy(), False, id="the run is enforced"),
+        pytest.param(Mode.OBSERVED, "mine", Policy(), False, id="a rule that somebody wrote"),
+        pytest.param(Mode.OBSERVED, None, Policy(), False, id="no rule"),
+        pytest.param(Mode.OBSERVED, "tier.irreversible", Policy(enforce=True), False, id="the policy is enforced"),
+        pytest.param(Mode.OBSERVED, "tier.irreversible", Policy(proven=True), False, id="the policy asks for proof"),
+        pytest.param(Mode.OBSERVED, "tier.irreversible", Policy(proven=False), False, id="the policy asks for none"),
+    ],
+)
+def test_when_a_name_is_enough(mode: Mode, rule: str | None, policy: Policy, *, opens: bool) -> None:
+    """Only where a call is held although nobody asked for any enforcement."""
+    assert opens == opens_unproven(policy, mode, rule)
 
 
 @given(st.lists(st.sampled_from(STRICTNESS[1:])), st.booleans())

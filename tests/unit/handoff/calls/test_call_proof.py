@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass import Grant
 from batonpass.errors import (
@@ -98,6 +99,15 @@ class TestWhoWorksNoMore:
                 fenced.prove(CALL, audience=DISK)
 
         assert lead.id == a_server(relay).verify_call(elsewhere.prove(CALL, audience=DISK), CALL).run
+
+    def test_after_its_key_was_replaced_for_everybody_here(self, relay: Relay) -> None:
+        """Where whoever has the key may speak for a run, as in hooks, the certificate is for the key of now."""
+        lead = a_lead(relay)
+        lead._holding.working = replace(lead._holding.working, epoch=None)
+        lead.prove(CALL, audience=DISK)
+        relay.resume(lead.id)
+
+        assert lead.id == a_server(relay).verify_call(lead.prove(CALL, audience=DISK), CALL).run
 
     def test_after_its_lease(self, places: Places) -> None:
         """A worker that was frozen for longer than its lease proves nothing, though nobody has swept it yet."""
