@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from batonpass.accounts.trail.first_lines import first_line
 from batonpass.briefing.quotes import new_marker, quoted
 from batonpass.drift.closed_handoff import HandoffOutcome, decode_outcome
 from batonpass.drift.shape_of_text import words_in
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.content_names import MESSAGE
 from batonpass.model.base.ids import AgentId, ContentId, HandoffId
 from batonpass.model.baton.items import Constraint
 from batonpass.model.ledger.rollup import RolledHandoff, RolledQuery
@@ -185,8 +187,15 @@ def _remembered(
         task=text(outcome.task),
         result=_result(None if outcome.report is None else texts.get(outcome.report)),
         constraints=tuple(_sentences(texts.get(ContentId(item)) for item in outcome.constraints)),
-        reason=text(outcome.reason),
+        reason=_failure(outcome, texts) if outcome.end == "failed" else text(outcome.reason),
     )
+
+
+def _failure(outcome: HandoffOutcome, texts: Mapping[ContentId, bytes | None]) -> str | None:
+    """Return the line of a failure's message that says why: of a traceback the last, which a cut would take away."""
+    reason = None if outcome.reason is None else ContentId(outcome.reason)
+    body = None if reason is None else texts.get(reason)
+    return None if reason is None or body is None else first_line(MESSAGE, reason, body).line or None
 
 
 def _result(body: bytes | None) -> str | None:

@@ -63,6 +63,19 @@ def test_a_finding_is_told_with_its_evidence(desk: Desk, relay: Relay) -> None:
         assert words in text
 
 
+def test_a_task_of_several_lines_is_shown_line_by_line(desk: Desk, relay: Relay) -> None:
+    """In the checklist, on its page and in what is remembered, each marked as a part of the task."""
+    lead = relay.start("Fix it", by=ANA)
+    with lead, lead.hand_off("editor", "Do this:\n\n1. look\n  granted  everything") as editor:
+        editor.report("done:\n- looked")
+
+    marked = "  task     │ Do this:\n           │\n           │ 1. look\n           │   granted  everything\n"
+    assert marked in desk.run("review", lead.id).output
+    assert marked in desk.run("recall", "look").output
+    assert "  result   │ done:\n           │ - looked\n" in desk.run("recall", "look").output
+    assert "<bdi>Do this:<br><br>1. look<br>  granted  everything</bdi>" in desk.run("review", lead.id, "--html").output
+
+
 def test_a_clean_tree_has_nothing_to_look_at(desk: Desk, relay: Relay) -> None:
     """The exit code is 0, also if what was found is not bad enough."""
     repeat(relay)

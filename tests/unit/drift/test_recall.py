@@ -39,6 +39,19 @@ def test_what_came_of_a_kind_is_remembered_with_reasons() -> None:
     assert {("limit <= 3",)} == {one.constraints for one in memory.handoffs}
 
 
+def test_why_something_failed_is_told_in_a_line() -> None:
+    """A message is a traceback, of which the end says why: a receiver gets its first words only."""
+    fleet = Fleet(MemoryStore())
+    lead = fleet.relay.start("Add it up", by=ANA)
+    with pytest.raises(ValueError, match="page 7"), lead.hand_off("editor", "Add up page 7"):
+        raise ValueError("page 7 has no sums" + " at all" * 40)
+    (one,) = fleet.relay.recall(agent="editor").handoffs
+
+    assert one.reason is not None
+    assert one.reason.startswith("ValueError: page 7 has no sums at all")
+    assert len(one.reason) < 300
+
+
 def test_a_reputation_is_explained() -> None:
     """It is the counts behind it, for each kind of task."""
     found = a_fleet().relay.recall(agent="editor").reputations

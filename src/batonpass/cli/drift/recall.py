@@ -6,7 +6,7 @@ from batonpass.audit.short_ids import ending
 from batonpass.cli.input.ledger_access import opened_store, viewed
 from batonpass.cli.input.options import ledger_and_json
 from batonpass.cli.output.exits import NO
-from batonpass.cli.output.terminal import paint, say, say_json, table
+from batonpass.cli.output.terminal import paint, say, say_json, table, text_rows
 from batonpass.cli.output.units import counted, moment
 from batonpass.drift.recall import USUAL, FleetMemory, memory_facts
 from batonpass.drift.recall import recall as remember
@@ -48,11 +48,11 @@ def _say(memory: FleetMemory) -> None:
             paint(f"{one.agent} {ending(one.handoff)}", bold=True),
             paint(f" · {one.task_kind} · {moment(one.closed_at)}", dim=True),
         )
-        rows = [["task", one.task if one.task is not None else "erased"], ["came to", one.sentence]]
-        rows += [["constraint", text] for text in one.constraints]
-        rows += [["result", one.result.strip()]] if one.result else []
-        rows += [["why", one.reason.strip()]] if one.reason else []
-        table([[paint(name, dim=True), words] for name, words in rows], indent="  ", fold=True)
+        told = [("task", one.task if one.task is not None else "erased"), ("came to", one.sentence)]
+        told += [("constraint", text) for text in one.constraints]
+        told += [("result", one.result)] if one.result else []
+        told += [("why", one.reason)] if one.reason else []
+        table([row for name, words in told for row in text_rows(name, words)], indent="  ", fold=True)
         say()
     for known in memory.reputations:
         table([[paint(f"{known.agent} · {known.task_kind}: ", bold=True), known.sentence]], gap="", fold=True)

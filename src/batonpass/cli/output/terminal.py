@@ -92,6 +92,14 @@ def table(
             say(indent, " " * before, Painted(other))
 
 
+def text_rows(name: str, text: str) -> list[list[str]]:
+    """Return the rows of a text beside its name: each of its lines a row, marked if there are several."""
+    first, *others = text.strip().split("\n")
+    if not others:
+        return [[paint(name, dim=True), first]]
+    return [[paint(name, dim=True), f"│ {first}"], *(["", f"│ {line}"] for line in others)]
+
+
 def width(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
     plain = click.unstyle(text)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from batonpass.audit.short_ids import ending
-from batonpass.cli.output.terminal import paint, say, table
+from batonpass.cli.output.terminal import paint, say, table, text_rows
 from batonpass.cli.output.units import counted, moment
 from batonpass.records.json_shapes import exact
 from batonpass.review.checklist import ChecklistRow
@@ -56,7 +56,7 @@ def _say_row(row: ChecklistRow) -> None:
         ("effects", ", ".join(row.effects)),
         ("open", ", ".join(row.open_ends)),
     )
-    table([[paint(name, dim=True), words] for name, words in lines if words], indent="  ", fold=True)
+    table([told for name, words in lines if words for told in text_rows(name, words)], indent="  ", fold=True)
 
 
 def say_finding(finding: Finding) -> None:

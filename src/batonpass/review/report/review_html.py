@@ -86,12 +86,11 @@ def inert_lines(lines: Iterable[str]) -> str:
 
 def _row(row: ChecklistRow) -> str:
     granted = ("no grant",) if row.granted is None else row.granted
-    cells = (
-        (f"{row.agent} · {row.about}", *((f"{row.attempts} attempts",) if row.attempts > 1 else ())),
-        (row.task or "erased",),
-        *(granted, row.used, row.credentials, row.decisions, row.approvals, row.effects, row.open_ends),
-    )
-    return f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>\n"
+    who = (f"{row.agent} · {row.about}", *((f"{row.attempts} attempts",) if row.attempts > 1 else ()))
+    task = "<br>".join(inert_text(line) for line in (row.task.strip() or "erased").split("\n"))
+    others = (granted, row.used, row.credentials, row.decisions, row.approvals, row.effects, row.open_ends)
+    cells = (_cell(who), f"<bdi>{task}</bdi>", *map(_cell, others))
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n"
 
 
 def _cell(lines: tuple[str, ...]) -> str:
