@@ -14,20 +14,21 @@ from batonpass import (
     Exclusion,
     Grant,
     Handling,
+    Handoff,
     HandoffPolicy,
     OpenQuestion,
     Program,
     RejectedPath,
     Relay,
     Report,
+    Result,
+    Run,
     Seal,
     Worker,
     current_call,
     start,
     tool,
 )
-from batonpass.handoff.live.faces import LiveHandoff, LiveRun
-from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.ids import HandoffId
 from batonpass.model.base.kinds import Relation
 from batonpass.model.base.lifecycle import Carrier, State
@@ -46,7 +47,7 @@ def plain(number: int) -> str:
     return f"{number} {call.key if call else ''}"
 
 
-def runner(run: LiveRun) -> Report:
+def runner(run: Run) -> Report:
     """Work on whatever was handed off."""
     assert_type(run.call(write_file, "a.py", text="b"), int)
     assert_type(run.call(plain, 1), str)
@@ -58,7 +59,7 @@ with start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch
     lead.record(Decision("round half-even", why="tax office"), RejectedPath("truncate"), Claim("x", key="a", value="1"))
     waiting: tuple[HandoffId, ...] = lead.add_intent("and be quick", by="user:ana")
     with lead.hand_off("editor", "Make total() round half-even", may=["write:src/**"]) as editor:
-        assert_type(editor, LiveRun)
+        assert_type(editor, Run)
         editor.report("done", open_questions=["negative totals untested"])
     handoff = lead.hand_off(
         "reviewer",
@@ -81,7 +82,7 @@ with start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch
             answer=lambda question: None if "?" in question else "yes",
         ),
     )
-    assert_type(handoff, LiveHandoff)
+    assert_type(handoff, Handoff)
     result = handoff.wait(timedelta(seconds=1))
     assert_type(result, Result)
     assert_type(result.state, State)
@@ -105,3 +106,4 @@ relay = Relay.open("memory:", policy=HandoffPolicy(require={Relation.LEAD_TO_WOR
 relay.register("editor", runner)
 relay.register("writer", Program(["python", "writer.py"]))
 assert_type(Worker(relay, lease_for=timedelta(seconds=5)).work_one(), bool)
+assert_type(Worker(relay, lease_for="5s").work_one(), bool)

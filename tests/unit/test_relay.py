@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from batonpass import Brief, Grant, HandoffPolicy, Run, Worker, tool
+from batonpass import Brief, Grant, Handoff, HandoffPolicy, Result, Run, Worker, tool
 from batonpass.aio import AsyncRelay
 from batonpass.errors import (
     BatonpassError,
@@ -85,6 +85,17 @@ def test_on_a_server_the_keys_are_in_the_nearest_home(
         relay.start("begin", by=ANA).close()
 
     assert (tmp_path / ".batonpass" / "relay.key").is_file()
+
+
+def test_what_people_annotate_with_is_public(tmp_path: Path) -> None:
+    """What a program keeps has a public name: the run that is started, what is handed off, and what comes back."""
+    with Relay.open("memory:", home=tmp_path) as relay, relay.start("begin", by=ANA) as lead:
+        made = lead.hand_off("editor", "make it so")
+        with made as editor:
+            editor.report("done")
+        kept = [lead, editor, made, made.result(), made.wait()]
+
+    assert [Run, Run, Handoff, Result, Result] == [type(one) for one in kept]
 
 
 def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
