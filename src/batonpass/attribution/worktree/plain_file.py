@@ -2,8 +2,9 @@
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 _HARMLESS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
@@ -12,7 +13,7 @@ class NotPlainFileError(OSError):
     """There is something under this name that is no plain file, such as a directory or a pipe."""
 
 
-def open_plain(path: Path | str, *, follows: bool = True, within: int | None = None) -> BinaryIO:
+def open_plain(path: Path | str, *, follows: bool = True, within: int | None = None) -> BufferedReader:
     """Open a plain file to read its bytes. Raises `OSError` for anything else, and without `follows` for a link.
 
     A pipe without a writer would keep us waiting. `within` is an open directory in which the name is looked up.
