@@ -138,7 +138,7 @@ class Egress:
 
 
 class _Line:
-    """A connection all of whose operations together end at one time: a side that sends a byte now and then, too."""
+    """A connection with one deadline for all its operations, which no byte now and then can prolong."""
 
     def __init__(self, opened: socket.socket, until: float) -> None:
         self._socket = opened

@@ -155,7 +155,7 @@ class ClaimReader:
         return not self.verdict(found.record).counts
 
     def files_in(self, commit: str, others: Collection[str]) -> set[str]:
-        """Return those commits of which a commit has a file as their note describes it, which its parent has not."""
+        """Return the others from which a commit took a file: as their note describes it, and not in its parent."""
         notes = self.repository.read_notes(NoteKind.LINES, others)
         records: dict[str, list[NoteRecord]] = {}
         for other, lines in notes.lines.items():

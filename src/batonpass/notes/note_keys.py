@@ -1,4 +1,4 @@
-"""The keys of notes that are not about a commit: by path, by proof and by words; and the note of a path itself."""
+"""The keys of notes about a path, a proof or shared words instead of a commit, and the lines in the note of a path."""
 
 from batonpass.attribution.changes.sides import printable
 from batonpass.notes.note_store import NoteRepository

@@ -38,7 +38,7 @@ class RecordReader(Protocol):
         """Return whether the word of the record's key counts."""
 
     def files_in(self, commit: str, others: Collection[str]) -> set[str]:
-        """Return those commits of which a commit has a file as their note describes it, which its parent has not."""
+        """Return the others from which a commit took a file: as their note describes it, and not in its parent."""
 
 
 class _Match(Struct, frozen=True):
@@ -179,7 +179,7 @@ class RepeatedLines:
                 yield number, claims if alone else [doubted(claim) for claim in claims]
 
     def _contained(self, commit: str, matches: Mapping[int, list[_Match]]) -> set[str]:
-        """Return the commits of which a commit has another file byte by byte, and its parent has not."""
+        """Return the commits from which a commit took a whole file that its parent has not, byte by byte."""
         if commit not in self._held:
             names = {match.found.commit for found in matches.values() for match in found}
             self._held[commit] = self._reader.files_in(commit, names)

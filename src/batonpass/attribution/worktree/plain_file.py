@@ -1,4 +1,4 @@
-"""Opens files where agents write too: whatever stands under a name, nobody waits for it, and nothing stays open."""
+"""Opens plain files where agents write too. A pipe under the name is refused at once, and nothing stays open."""
 
 import os
 import stat

@@ -316,7 +316,7 @@ def _count(counted: Iterable["re.Match[str]"], *, only_now: bool = False) -> dic
 
 
 def _other_settings(baton: Baton, prose: Prose) -> Iterator[Problem]:
-    """Yield a setting, such as a learning rate of 0.01, of which a decision or the rationale says another value."""
+    """Yield a setting, such as a learning rate of 0.01, for which a decision or the rationale has another value."""
     decided = [one.what for one in baton.by_kind.get(Decision, ())]
     others = [text for text in (*prose.orders[1:], *decided) if prose.signs[text] & DIGITS]
     ordered = _settings(prose.orders[0]) if others and prose.signs[prose.orders[0]] & DIGITS else {}
