@@ -73,6 +73,7 @@ PLACES: Final = {
     ),
     "where does the model of a native agent work until it answers?": "agents/framework/agent_loop.py",
     "where is a receipt turned into the bytes that are signed?": "wire/receipt_codec.py",
+    "where is the chain read from the call that made something up to the human?": "accounts/blame/maker_chain.py",
     "where are lines blamed that only git notes explain?": "accounts/blame/note_blame.py",
     "where is it noticed that agents go in circles?": "review/kinds/repetition.py",
     "where is the exception of a tool turned into a code and words?": "handoff/runtime/faults.py",

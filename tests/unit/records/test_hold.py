@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame.makers import Makers
+from batonpass.accounts.blame.maker_chain import Makers
 from batonpass.accounts.why.why import explain
 from batonpass.errors import CallSuspendedError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun

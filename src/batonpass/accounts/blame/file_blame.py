@@ -20,7 +20,7 @@ from batonpass.accounts.blame.line_candidates import (
     with_candidates,
     with_open_calls,
 )
-from batonpass.accounts.blame.makers import Makers
+from batonpass.accounts.blame.maker_chain import Makers
 from batonpass.attribution.changes.change import Certainty, digest_of, lines_of
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.file_git import Repository

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.blame_values import LedgerPlace, Maker, RunWork
-from batonpass.accounts.blame.makers import Makers
+from batonpass.accounts.blame.maker_chain import Makers
 from batonpass.accounts.handoff.effects import read_effects
 from batonpass.accounts.taint.taint_way import find_way
 from batonpass.attribution.changes.change import Certainty
