@@ -117,6 +117,8 @@ def finish_call(
     ended = _see(desk, holding, begun, call, completed=True, seen=seen)
     broken = find_broken(holding, call.declared.name, value)
     flags = ended.flags if broken is None else (*ended.flags, BROKEN)
+    # Another media type than the tool's means that a secret was removed. Then the record holds something else than the
+    # tool returned, and it is never given back as its result.
     if cost is None or content.ref.media_type != media_type:
         flags = (*_flags_of(cost, redacted=content.ref.media_type != media_type), *flags)
     until = None if begun.cache is None else _fresh_until(desk, begun, call, content.ref.media_type)

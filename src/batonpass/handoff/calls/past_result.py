@@ -129,6 +129,7 @@ def check_changed_target(pending: PendingCall) -> None:
 def _keep(pending: PendingCall, past: CallRecord) -> None:
     """Remember a kept call: from now on, its effect counts as one of this attempt."""
     pending.holding.kept.append(past.id)
+    # Then the close of the run finds out who changed it without reading the calls of earlier attempts.
     if (target := pending.target) is not None:
         pending.holding.changed.add(target)
 

@@ -119,6 +119,7 @@ def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) ->
     """Return the files that a command changed although its run may not write them. All changes are noted as use."""
     if not holding.bounds.chain:
         return ()
+    # Only afterwards, because the text of a command does not tell all that it will write.
     return tuple(path for path in files_of(changes) if not _may_write(desk, holding, desk.files.root / path))
 
 
