@@ -151,9 +151,9 @@ def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[SheetFact]:
     yield SheetFact(label="tool", texts=[f"{body.tool} · {changes}"])
     if (target := texts.get("target")) is not None:
         yield SheetFact(label="on", texts=[_words(target)])
-    given = texts.get(ARGUMENTS)
-    yield SheetFact(label="with", texts=[_arguments(given)])
-    yield SheetFact(label="diff", texts=[*_difference(body, texts)])
+    difference = [*_difference(body, texts)]
+    yield SheetFact(label="with", texts=[_arguments(texts.get(ARGUMENTS), by_line=not difference)])
+    yield SheetFact(label="diff", texts=difference)
     if (reason := texts.get("reason")) is not None:
         yield SheetFact(label="because", texts=[_words(reason)])
 
@@ -261,8 +261,8 @@ def _words(text: Text) -> str:
     return _GONE if text.words is None else text.words
 
 
-def _arguments(text: Text | None) -> str:
-    """Return all arguments of a call, one name on each line."""
+def _arguments(text: Text | None, *, by_line: bool) -> str:
+    """Return all arguments of a call, each name on a line of its own; with `by_line`, so are the lines of a text."""
     if text is None or text.words is None:
         return _GONE
     given = _read_arguments(text)
@@ -270,7 +270,16 @@ def _arguments(text: Text | None) -> str:
         return text.words
     if not isinstance(given, dict):
         return json.dumps(given, ensure_ascii=False)
-    return "\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in given.items()) or "nothing"
+    return "\n".join(_argument(name, value, by_line=by_line) for name, value in given.items()) or "nothing"
+
+
+def _argument(name: str, value: object, *, by_line: bool) -> str:
+    # A name with a line break would begin a line that looks like another argument.
+    shown = name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
+    if not (by_line and isinstance(value, str) and "\n" in value):
+        return f"{shown} = {json.dumps(value, ensure_ascii=False)}"
+    # Each line of a text stands behind a bar, so that none of them can pose as an argument.
+    return "\n".join((f"{shown} =", *(f"  │ {line}" for line in value.split("\n"))))
 
 
 def _read_arguments(text: Text | None) -> object:

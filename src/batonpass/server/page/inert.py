@@ -11,15 +11,12 @@ from markupsafe import Markup, escape
 
 from batonpass.model.base.visible import HOSTILE
 
-# `visible` lets the joiners U+200C and U+200D through, because words and emoji need them. Beside an ASCII letter nobody
-# needs them, and there they hide where a name ends.
-_HIDDEN: Final = re.compile(f"{HOSTILE.pattern}|(?<=[\x20-\x7e])[\u200c\u200d]|[\u200c\u200d](?=[\x20-\x7e])")
 _BREAKS: Final = re.compile("\r\n?|\n")
 
 
 def plain(text: str) -> str:
     """Return text in which everything that cannot be seen stands as its number, such as ⟨U+200B⟩."""
-    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return HOSTILE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def boxed(text: object) -> Markup:
@@ -28,7 +25,7 @@ def boxed(text: object) -> Markup:
     Line breaks and tabs stay, since it is shown as it was written.
     """
     escaped = str(escape(_BREAKS.sub("\n", str(text))))
-    return Markup(_HIDDEN.sub(_box, escaped))  # noqa: S704 - it was escaped just now, and a box holds only a number
+    return Markup(HOSTILE.sub(_box, escaped))  # noqa: S704 - it was escaped just now, and a box holds only a number
 
 
 def finalized(value: object) -> object:

@@ -21,7 +21,24 @@ from batonpass.model.base.visible import visible
         pytest.param("\\u2028\\u2029", "\u2028\u2029", id="so are other ends of a line"),
         pytest.param("\\udce4", "\udce4", id="so is half a character"),
         pytest.param("\\U000e0041", "\U000e0041", id="so are invisible tags"),
-        pytest.param("👩\u200d💻", "👩\u200d💻", id="a joined emoji stays"),
+        pytest.param("\\U000e0141x\\ufe01", "\U000e0141x\ufe01", id="so are selectors of nothing that can be selected"),
+        pytest.param("\\u3164\\u115f\\u034f", "\u3164\u115f\u034f", id="so are letters without a shape"),
+        pytest.param("DE89\\u200d3704", "DE89\u200d3704", id="so is a joiner in a number"),
+        pytest.param(
+            "\u0645\u06cc\\u200c\\u200d\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u200c\u200d\u062e\u0648\u0627\u0647\u0645",
+            id="so is one of two joiners, which could carry words",
+        ),
+        pytest.param(
+            "👩\u200d💻 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3",
+            "👩\u200d💻 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3",
+            id="a joined emoji stays",
+        ),
+        pytest.param(
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u845b\U000e0100",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u845b\U000e0100",
+            id="so do words that need them",
+        ),
     ],
 )
 def test_text_is_made_visible(expected: str, text: str) -> None:

@@ -134,3 +134,32 @@ def test_words_from_outside_are_named_with_their_origin(tmp_path: Path, monkeypa
     assert "has read from outside" in shown
     assert re.search(r"<code>(read_page|east\.txt from https://press\.example/east)", outside)
     assert "<code>batonpass taint " in outside
+
+
+def test_the_lines_of_a_text_are_lines_and_pose_as_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mail is read as it will be; neither its words nor a name begin a line like an argument; nothing hides in it."""
+    monkeypatch.chdir(tmp_path)
+    send = tool("send_mail", target="to", action="write", reversible=False)(lambda to, subject, text, more: to)  # noqa: ARG005 - held
+    with a_relay(tmp_path) as relay:
+        lead = relay.start("Tell the board", by="user:ana", agent="lead")
+        with suppress(BatonpassError), lead.hand_off("mailer", "Send it", may=["write:**"]) as mailer:
+            words = 'Dear board,\nto = "all"\n'
+            mailer.call(send, to="board", subject="DE89\u200d3704", text=words, more={"a\nto": "b\nc"})
+        shown = sheet(relay, "mailer")
+    digest = re.search('data-shown="([0-9a-f]{64})"', shown)
+    rows = text_of(shown).splitlines()
+    first = next(number for number, row in enumerate(rows) if row.startswith("  with "))
+
+    assert digest
+    assert digest[1] == sha256(text_of(shown).encode()).hexdigest()
+    assert [
+        'more = {"a\\nto": "b\\nc"}',
+        'subject = "DE89\\u200d3704"',
+        "text =",
+        "  │ Dear board,",
+        '  │ to = "all"',
+        "  │ ",
+        'to = "board"',
+    ] == [row[12:] for row in rows[first : first + 7]]
