@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, expect
 from batonpass import Relay
 from batonpass.errors import HandoffAskedError
 from tests.page.conftest import PATIENCE, Opener, ServedPage
+from tests.page.large_task import play_large
 from tests.page.test_more_views import WAYS, StoryPage, faults
 from tests.page.test_page import AXE, addresses
 from tests.page.wire import Wire
@@ -52,6 +53,15 @@ def long(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterato
     """Serve it."""
     del chromium
     server = StoryPage(tmp_path_factory.mktemp("long"), _play_long)
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[StoryPage]:
+    """Serve a task of hundreds of runs."""
+    del chromium
+    server = StoryPage(tmp_path_factory.mktemp("large"), play_large)
     yield server
     server.end()
 
@@ -142,3 +152,27 @@ def test_depth_is_to_be_seen_in_a_list(shown: ServedPage, somebody: Opener) -> N
     )
 
     assert left[1] - left[0] > 15
+
+
+@pytest.mark.slow
+def test_hours_are_those_of_whoever_looks(shown: ServedPage, somebody: Opener) -> None:
+    """Where it is half past in other places, so it is under the chart."""
+    here, there = (
+        somebody(shown, "auditor", timezone_id=zone).locator(".hours time").first.inner_text()
+        for zone in ("UTC", "Asia/Kolkata")
+    )
+
+    assert (":00", ":30") == (here[2:], there[2:])
+
+
+@pytest.mark.slow
+def test_four_levels_stand_beside_each_other(large: StoryPage, somebody: Opener) -> None:
+    """On a usual screen nobody has to look for what was handed on in the dark behind an edge."""
+    page = somebody(large, "operator")
+    page.goto(f"/tasks/{large.root}")
+    hidden = page.evaluate(
+        "[...document.querySelectorAll('#tree .node')].filter(one => one.getBoundingClientRect().right"
+        " > document.querySelector('#tree').getBoundingClientRect().right).length"
+    )
+
+    assert 0 == hidden

@@ -31,9 +31,11 @@ def strip(states: Sequence[tuple[str, str]], columns: int, label: str) -> Markup
             f'height="{cell + big}" rx="{gap}"/>'
         )
     rows = (len(states) + columns - 1) // columns
+    # Many small ones may be stretched: on a phone they would be too flat to be seen.
+    kind, ratio = ("strip", "") if len(states) <= _FEW else ("strip many", ' preserveAspectRatio="none"')
     width, height = columns * step, max(1, rows) * step
     return Markup(  # noqa: S704 - numbers, names of our own, and a label that is escaped
-        f'<svg class="strip" role="img" aria-label="{escape(label)}" viewBox="-1 -1 {width + 1} {height + 1}" '
+        f'<svg class="{kind}" role="img" aria-label="{escape(label)}" viewBox="-1 -1 {width + 1} {height + 1}"{ratio} '
         f'width="{width + 1}" height="{height + 1}">{"".join(squares)}</svg>'
     )
 

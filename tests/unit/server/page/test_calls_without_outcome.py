@@ -157,3 +157,11 @@ def test_a_call_in_doubt_of_a_root_is_settled_by_its_program(relay: Relay) -> No
 
     assert ">Settle<" not in now + task
     assert "The program that goes on with this run settles it: <code>run.settle</code>" in task
+
+
+def test_the_arguments_of_a_call_in_doubt_are_told_by_name(lapsed: Lapsed) -> None:
+    """And not as they are stored."""
+    shown = lapsed.to_settle("ship")
+
+    assert '<code class="text">place = "Ghent"</code>' in shown
+    assert '"tool":' not in shown

@@ -18,7 +18,7 @@ function localTimes(root = document) {
     if (Number.isNaN(at.valueOf())) continue;
     const clock = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
     const day = at.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...(at.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }) });
-    one.textContent = at.toDateString() === today ? clock : `${day}, ${clock}`;
+    one.textContent = at.toDateString() === today || one.dataset.hour !== undefined ? clock : `${day}, ${clock}`;
     one.title = at.toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
   }
 }

@@ -22,10 +22,13 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.contradiction import find_in_baton
 from batonpass.model.ledger.run import Handoff
+from batonpass.records.call import arguments_in
 from batonpass.records.handoff import attempt_state
 from batonpass.records.hold import find_leave
 from batonpass.records.text import read_receipt
 from batonpass.server.endpoint import AUDITORS, DECIDERS
+from batonpass.server.page.act_words import tell_acts
+from batonpass.server.page.frame import as_json
 from batonpass.server.page.request import PageMoved, PageRequest, Shown
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -71,6 +74,7 @@ def show_handoff(asked: PageRequest) -> Shown:
             "children": account.children,
             "calls": account.calls,
             "acts": _acts(asked, account),
+            "decided": [*tell_acts(account)],
             "may_export": asked.visitor.may(AUDITORS),
             "is_enforced": account.offered.mode,
             "live_root": handoff.root,
@@ -234,6 +238,15 @@ def _outcome(call: CallInWords) -> str:
     return unknown_outcome(record) if record.outcome is None else str(record.outcome)
 
 
+def _given(call: CallInWords) -> list[tuple[str, str]]:
+    """Return the arguments of a call by name; all of them under no name if they cannot be read."""
+    text = call.arguments
+    if text is None or text.words is None:
+        return []
+    given = arguments_in(text.body)
+    return [("", text.words)] if given is None else [(name, as_json(value)) for name, value in given.items()]
+
+
 def _receipts(view: LedgerView, asked: PageRequest, account: Account) -> Shown:
     streams = [StreamId(account.handoff.id), *(StreamId(attempt.run.id) for attempt in account.attempts)]
     after = int(asked.asked("after")) if asked.asked("after").isdecimal() else 0
@@ -300,6 +313,7 @@ def show_doubt(asked: PageRequest) -> Shown:
             "call": call,
             "is_in_doubt": call.record.in_doubt,
             "outcome": _outcome(call),
+            "given": _given(call),
             "may_decide": asked.visitor.may(DECIDERS),
             "live_root": handoff.root,
         }

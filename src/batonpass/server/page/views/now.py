@@ -63,7 +63,7 @@ def show_now(asked: PageRequest) -> Shown:
             ],
             "leases": [_lease(view, lease) for lease in islice(view.find_leases(), _OF_STATE)],
             "day": _last_day(view, now),
-            "hours": [f"{(now - timedelta(hours=_HOURS - 1 - hour)):%H}" for hour in range(_HOURS)],
+            "hours": [f"{(now - timedelta(hours=_HOURS - 1 - hour)):%Y-%m-%dT%H:00:00Z}" for hour in range(_HOURS)],
             "is_new": next(iter(view.find_runs(roots=True, limit=1)), None) is None,
         }
 

@@ -34,6 +34,7 @@ _TOGETHER: Final = 2  # of so many siblings that do the same, the finished ones 
 ALIKE: Final = 5  # so many siblings that do the same are one card
 OF_GROUP: Final = 50  # are shown when it is opened
 EXCEPTIONS: Final = 12  # of a closed group
+_DEEP: Final = 3  # levels below the root; from then on, cards are narrower so that they fit beside each other
 DEEPEST: Final = 30  # what is deeper has a page of its own
 _COLUMNS: Final = 160
 _WIDTH: Final = 1000  # of a row in time
@@ -144,6 +145,7 @@ def show_tree(asked: PageRequest) -> Shown:
         nodes = _nodes(asked, outline, outline.below.get(outline.root.id, ()) if start is None else (start,))
         shown["start"] = start
         shown["nodes"], shown["closed"] = _fitted(nodes)
+        shown["is_deep"] = max(map(_depth, shown["nodes"]), default=0) >= _DEEP
     elif way == "list":
         shown["rows"], shown["next_row"] = _page([*_listed(outline, asked)], lambda row: row[1].handoff.id, asked)
     elif way == "time":
