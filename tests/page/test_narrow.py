@@ -176,3 +176,31 @@ def test_four_levels_stand_beside_each_other(large: StoryPage, somebody: Opener)
     )
 
     assert 0 == hidden
+
+
+@pytest.mark.slow
+def test_a_cell_of_a_table_stays_beside_its_name_on_a_phone(shown: ServedPage, somebody: Opener) -> None:
+    """Who decided something is one line: a sign, and a name beside it."""
+    page = somebody(shown, "auditor", **PHONE)
+    page.goto(f"/handoffs/{shown.handoffs['writer']}")
+
+    assert page.locator('.stack td[data-name="by"]').first.bounding_box()["height"] < 30  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_the_part_that_is_shown_is_among_the_parts_in_sight(shown: ServedPage, somebody: Opener) -> None:
+    """A phone has no room for the names of all parts of a handoff."""
+    page = somebody(shown, "auditor", **PHONE)
+    page.goto(f"/handoffs/{shown.handoffs['biller']}?part=calls")
+
+    expect(page.locator(".tabs [aria-current]")).to_be_in_viewport()
+
+
+@pytest.mark.slow
+def test_the_squares_of_a_task_are_to_be_seen_on_a_phone(large: StoryPage, somebody: Opener) -> None:
+    """However many there are."""
+    page = somebody(large, "operator", **PHONE)
+    page.goto(f"/tasks/{large.root}")
+
+    assert page.locator(".overview .strip").bounding_box()["height"] > 30  # type: ignore[index]
+    assert page.locator(".overview .strip rect").nth(200).bounding_box()["height"] > 5  # type: ignore[index]

@@ -47,6 +47,7 @@ _GATES: Final = {
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _STANDING: Final = msgspec.json.Decoder(StandingFile)
 _GONE: Final = "the words are no longer here"
+LINE_OF_TEXT: Final = "  │ "  # begins each line of an argument that has several
 
 
 class Material(Struct, frozen=True, kw_only=True):
@@ -279,7 +280,7 @@ def _argument(name: str, value: object, *, by_line: bool) -> str:
     if not (by_line and isinstance(value, str) and "\n" in value):
         return f"{shown} = {json.dumps(value, ensure_ascii=False)}"
     # Each line of a text stands behind a bar, so that none of them can pose as an argument.
-    return "\n".join((f"{shown} =", *(f"  │ {line}" for line in value.split("\n"))))
+    return "\n".join((f"{shown} =", *(f"{LINE_OF_TEXT}{line}" for line in value.split("\n"))))
 
 
 def _read_arguments(text: Text | None) -> object:

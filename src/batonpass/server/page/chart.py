@@ -9,6 +9,7 @@ from batonpass.drift.stability import ALARM_BELOW
 from batonpass.server.page.sign import sign_of
 
 _FEW = 60  # so many runs get larger squares
+_NARROW = 22  # so many squares are beside each other on a phone
 _BAR_HEIGHT = 44
 _BAR = 9
 _INDEX_HEIGHT, _INDEX_TOP, _INDEX_BOTTOM = 170, 10, 32
@@ -31,8 +32,8 @@ def strip(states: Sequence[tuple[str, str]], columns: int, label: str) -> Markup
             f'height="{cell + big}" rx="{gap}"/>'
         )
     rows = (len(states) + columns - 1) // columns
-    # Many small ones may be stretched: on a phone they would be too flat to be seen.
-    kind, ratio = ("strip", "") if len(states) <= _FEW else ("strip many", ' preserveAspectRatio="none"')
+    # Many may be stretched: on a phone, in one row, they would be too flat to be seen.
+    kind, ratio = ("strip", "") if len(states) <= _NARROW else ("strip many", ' preserveAspectRatio="none"')
     width, height = columns * step, max(1, rows) * step
     return Markup(  # noqa: S704 - numbers, names of our own, and a label that is escaped
         f'<svg class="{kind}" role="img" aria-label="{escape(label)}" viewBox="-1 -1 {width + 1} {height + 1}"{ratio} '

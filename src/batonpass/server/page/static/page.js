@@ -48,6 +48,10 @@ new MutationObserver(() => {
   wasLost = lost;
 }).observe(document.body, { attributes: true, attributeFilter: ["data-live"] });
 
+// The part that is shown, where there is no room for the names of all.
+const part = $(".tabs [aria-current]");
+if (part) part.parentElement.scrollLeft = part.offsetLeft - part.parentElement.offsetLeft - 16;
+
 // The menu of a small screen.
 $("#menu-button")?.addEventListener("click", (event) => {
   const open = $("#menu").classList.toggle("is-open");

@@ -13,7 +13,7 @@ from batonpass.accounts.overview.open_needs import NeedKind, find_needs, read_qu
 from batonpass.audit.meant_ids import find_ended, get_handoff
 from batonpass.briefing.decision_sheet import LABEL_WIDTH
 from batonpass.errors import HandoffEndedError, NotFoundError
-from batonpass.handoff.approvals.decision_sheet import Material, material_of_call, material_of_handoff
+from batonpass.handoff.approvals.decision_sheet import LINE_OF_TEXT, Material, material_of_call, material_of_handoff
 from batonpass.handoff.approvals.passkey_request import find_own_passkey
 from batonpass.handoff.history.holds import approvers_of
 from batonpass.model.base.content_names import TARGET
@@ -217,6 +217,7 @@ def _rows(sheet: Material) -> Iterator[SheetRow]:
         own, text = line[2 : 2 + LABEL_WIDTH].rstrip(), line[2 + LABEL_WIDTH :]
         label = own or label
         look = _DIFFERENCE.get(text[:1], "same") if label == "diff" else "code" if label in _EXACT else ""
+        look = "code line" if look == "code" and text.startswith(LINE_OF_TEXT) else look
         yield SheetRow(label=own, text=text, look=look)
 
 
