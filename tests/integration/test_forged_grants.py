@@ -282,11 +282,25 @@ def _late(hand: Hand) -> None:
     hand.request(working)
 
 
+def _late_below(hand: Hand) -> None:
+    """Make a call under terms that ended before those of the root."""
+    working = hand.working(until=hand.clock.now() + HOUR / 4)
+    hand.clock.tick(HOUR / 2)
+    hand.request(working)
+
+
 def _late_permit(hand: Hand) -> None:
     """Make a call under a permit that ended before the rest of the grant."""
     working = hand.working(may=read_scope([f"write:src/a.py; until {hand.clock.now() + HOUR / 4:%Y-%m-%dT%H:%M:%SZ}"]))
     hand.clock.tick(HOUR / 2)
     hand.request(working)
+
+
+def _in_time(hand: Hand) -> None:
+    """Make a call under a permit that has not ended yet."""
+    hand.request(
+        hand.working(may=read_scope([f"write:src/a.py; until {hand.clock.now() + HOUR / 4:%Y-%m-%dT%H:%M:%SZ}"]))
+    )
 
 
 def _revoked(hand: Hand) -> None:
@@ -420,6 +434,7 @@ FORGERIES: Final[dict[str, tuple[Callable[[Hand], object], type[VerificationErro
     "a call that says nothing": (request(None), UngrantedError, "scope"),
     "a call that is said to be watched": (_observed_request, UngrantedError, "mode"),
     "a call after the end": (_late, UngrantedError, "at"),
+    "a call after the end of its own terms": (_late_below, UngrantedError, "at"),
     "a call after the end of its permit": (_late_permit, UngrantedError, "scope"),
     "a call after a revocation": (_revoked, UngrantedError, "at"),
     "a call after its own relay revoked it": (_revoked_by_itself, UngrantedError, "at"),
@@ -495,10 +510,11 @@ def test_two_relays_have_two_clocks(hand: Hand, later: int, found: bool) -> None
         lambda hand: [hand.request(working) for working in [hand.working()] for _ in range(9)],
         lambda hand: _of_a_permit(hand, 2),
         lambda hand: _spend(hand, 2, 2, 5),
+        _in_time,
         _conditioned({"amount": 100}, {"amount": 100}),
         _conditioned({"amount": [1, 2]}, {"amount": [1, 2]}),
     ],
-    ids=["nine calls of nine", "two of a permit's two", "the last that goes beyond", "a hundred", "a list"],
+    ids=["nine calls of nine", "two of a permit's two", "the last that goes beyond", "in time", "a hundred", "a list"],
 )
 def test_all_that_is_given_may_be_used(hand: Hand, honest: Callable[[Hand], object]) -> None:
     """Up to the limit itself, and by a call that begins while something is left, nothing is found."""

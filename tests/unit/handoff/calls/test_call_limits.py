@@ -1,5 +1,6 @@
 """What a run uses up besides its calls: counted for everybody above it, and refused once nothing is left."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,7 @@ from batonpass.errors import ConstraintViolatedError, GrantRevokedError, Invalid
 from batonpass.model.baton.baton import Budget
 from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
+from batonpass.testing.clock import FrozenClock
 from tests.unit.handoff.places import ANA, Disk, Places, bodies, denials, receipts, words
 
 
@@ -53,6 +55,24 @@ def test_money_is_counted_as_that_of_calls(relay: Relay) -> None:
         child.require_room()
 
     assert (True, False) == (child.is_limited("spend"), child.is_limited("tokens"))
+
+
+def test_time_passes_for_everybody_above(places: Places) -> None:
+    """A grant of a minute is over after a minute, for who has it and for everybody below, also for their models."""
+    clock = FrozenClock()
+    relay = places.relay(clock=clock)
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 60 seconds"))
+    child, disk = lead.hand_off("editor", "Edit", may=["write:**"]).accept(), Disk()
+    clock.tick(timedelta(seconds=59))
+    child.call(disk.write, "a", "")
+    child.require_room()
+    clock.tick(timedelta(seconds=1))
+
+    with pytest.raises(ConstraintViolatedError, match="at most 60 seconds is violated: 60 have passed"):
+        child.call(disk.write, "b", "")
+    with pytest.raises(ConstraintViolatedError, match="60 have passed"):
+        child.require_room()
+    assert [("a", "")] == disk.written
 
 
 def test_whoever_is_only_watched_goes_on(relay: Relay) -> None:

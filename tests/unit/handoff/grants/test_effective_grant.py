@@ -135,6 +135,16 @@ class TestLeft:
         with pytest.raises(ConstraintViolatedError):
             one.call(disk.write, "docs/d.md", "")
 
+    def test_only_permits_that_cover_it_count_further_up(self, relay: Relay, disk: Disk) -> None:
+        """What a lead may delegate elsewhere without a limit is nothing that is left here."""
+        may = ["write:docs/**; at most 3 calls", "write:src/**"]
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=may))
+        one, other = (lead.hand_off(name, "Edit", may=["write:docs/**"]).accept() for name in ("one", "other"))
+        other.call(disk.write, "docs/a.md", "")
+        (permit,) = one.grant().may or ()
+
+        assert [("calls", 2)] == [(limit.unit, limit.left) for limit in permit.left]
+
     def test_money_is_counted_in_decimals_and_time_by_the_clock(self, places: Places) -> None:
         """As people write it: 2.5 spend, and so many seconds since it was granted."""
         clock = FrozenClock()

@@ -11,6 +11,7 @@ from batonpass.grants.verifier import Verifier
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.bodies.body import Kind, RunStarted
 from batonpass.relay import Relay
+from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing.clock import FrozenClock
 from tests.unit.handoff.places import ANA, Disk, Places, bodies, denials, receipts, words
 
@@ -85,6 +86,17 @@ class TestRevoking:
             verifier = Verifier(view.info().root_key, audience="mail", revocations=True)
 
         assert (started.terms,) == verifier.use_revocations(relay.admin.revocations()).terms
+
+    def test_only_keys_that_sign_grants_are_on_the_list(self, relay: Relay) -> None:
+        """Whoever approves signs nothing that a tool server takes, and who lost such a key concerns nobody there."""
+        relay.start("Look", by=ANA)
+        relay.admin.enroll_approver(ANA, Ed25519Signer.generate().public_key)
+        relay.admin.revoke_approver(ANA, reason="lost")
+        with relay.store.view() as view:
+            verifier = Verifier(view.info().root_key, audience="mail", revocations=True)
+        listed = verifier.use_revocations(relay.admin.revocations())
+
+        assert (1, ()) == (listed.number, listed.keys)
 
     def test_the_list_is_fetched_again_and_again(self, places: Places) -> None:
         """Whatever the clock did in between, a list signed anew counts, and one with something new takes its place."""
