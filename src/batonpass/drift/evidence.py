@@ -8,7 +8,7 @@ from typing import Final
 
 from batonpass.drift.change import ChangeTopic, DriftChange
 from batonpass.drift.closed_handoff import WORD_SLOTS, decode_outcome
-from batonpass.drift.counts import NOTHING
+from batonpass.drift.counts import NOTHING, Counts
 from batonpass.drift.drift import AgentDrift, DaySpan, DriftReport, DriftWindow
 from batonpass.drift.rollup import RolledWeeks
 from batonpass.drift.shape_of_text import slot, words_in
@@ -18,6 +18,7 @@ from batonpass.records.text import find_in_chunks
 from batonpass.store.port import LedgerView
 
 _LOOKED_AT: Final = 50  # handoffs whose roll-up or task is looked at for one change
+_SOUGHT: Final = 2_000  # if none of those is the first one that shows it
 _WORDS: Final = 5  # that are named
 _ONE_DAY: Final = timedelta(days=1)
 
@@ -53,7 +54,7 @@ def _told(known: _Handoffs, drift: AgentDrift) -> AgentDrift:
         windows.append(replace(window, changes=tuple(changes)))
     replaces = drift.replaces
     if replaces is not None:
-        replaces = replace(replaces, first=next(_first(known, drift, drift.baseline, replaces), None))
+        replaces = replace(replaces, first=_first(known, drift, drift.baseline, replaces))
     return replace(drift, windows=tuple(windows), replaces=replaces)
 
 
@@ -64,41 +65,44 @@ def _sentence(change: DriftChange, first: DriftChange) -> str:
 def _located(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DriftChange:
     if change.topic is ChangeTopic.WORDING:
         change = replace(change, sentence=_wording(known, drift, window, change))
-    return replace(change, first=next(_first(known, drift, _seen_since(known, drift, window, change), change), None))
+    return replace(change, first=_first(known, drift, _seen_since(drift, window, change), change))
 
 
-def _seen_since(known: _Handoffs, drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DaySpan:
+def _seen_since(drift: AgentDrift, window: DriftWindow, change: DriftChange) -> DaySpan:
     """Return the days in which the first handoff is sought that shows a change.
 
-    A window is named once enough of its handoffs show the change. A new kind of change may have begun a window earlier,
-    with too few of them to tell. One that was there before, and is only more frequent, begins with its window.
+    A window is named once enough of its handoffs show the change. A new kind of change may have begun in an earlier
+    one, with too few of them to tell. One that was there before, and is only more frequent, begins with its window.
     """
-    after = drift.baseline.last + _ONE_DAY
-    if after >= window.span.first or next(_first(known, drift, drift.baseline, change, within=True), None) is not None:
+    if _shows(change, drift.counts):
         return window.span
-    return DaySpan(first=after, last=window.span.last)
+    return next((one.span for one in drift.windows if _shows(change, one.counts)), window.span)
 
 
-def _first(
-    known: _Handoffs, drift: AgentDrift, span: DaySpan, change: DriftChange, *, within: bool = False
-) -> Iterator[str]:
-    """Yield the handoffs that show a change, the first one first; if asked for, only those of these days."""
+def _shows(change: DriftChange, held: Counts) -> bool:
+    return any(key in held.get(change.aspect, NOTHING) for key in change.gained)
+
+
+def _first(known: _Handoffs, drift: AgentDrift, span: DaySpan, change: DriftChange) -> str | None:
+    """Return the first handoff since a day that shows a change; None if no single one does."""
     if not change.gained and change.aspect not in _COMPARED:
-        return
+        return None
     sought = json.dumps(change.gained[0]).encode() if change.gained else b""
-    query = RolledQuery(
-        agent=drift.agent,
-        task_kind=drift.task_kind,
-        since=moment_of(span),
-        until=_end_of(span) if within else None,
-        holding=sought,
-        oldest_first=True,
-        limit=_LOOKED_AT,
-    )
-    for rolled in known.find(query):
-        held = decode_outcome(rolled.body)[0].get(change.aspect, NOTHING)
-        if rolled.config == drift.config and any(key in held for key in change.gained):
-            yield rolled.handoff
+    # The key may stand there for something else: a permit that was granted, and is used for the first time later. So
+    # many are looked at if need be; nearly always one of the first few shows it.
+    for most in (_LOOKED_AT, _SOUGHT):
+        query = RolledQuery(
+            agent=drift.agent,
+            task_kind=drift.task_kind,
+            since=moment_of(span),
+            holding=sought,
+            oldest_first=True,
+            limit=most,
+        )
+        for rolled in known.find(query):
+            if rolled.config == drift.config and _shows(change, decode_outcome(rolled.body)[0]):
+                return rolled.handoff
+    return None
 
 
 _COMPARED: Final = frozenset({"config"})

@@ -13,7 +13,7 @@ from shutil import copytree
 import pytest
 from click.testing import CliRunner
 
-from batonpass import Constraint, Relay
+from batonpass import Constraint, Relay, tool
 from batonpass.cli.nouns import cli
 from batonpass.drift.drift import DayCounts, DriftReport, find_drift
 from batonpass.drift.report.drift_html import render_html_drift
@@ -117,6 +117,18 @@ def drift(ledger: Path, *given: str) -> tuple[int, str]:
     return answered.exit_code, answered.output
 
 
+@tool(reads=True)
+def look() -> str:
+    """Pretend to look."""
+    return "it is there"
+
+
+@tool(reads=True)
+def guess() -> str:
+    """Pretend to guess."""
+    return "it may be there"
+
+
 @pytest.mark.slow
 def test_the_command_tells_week_one_against_week_six(ledger: Path) -> None:
     """Each change in words with the first handoff that shows it, the alarm, and the weeks side by side."""
@@ -199,6 +211,30 @@ def test_the_first_handoff_is_the_first(
 
     assert "constraint threshold" in changes[0].sentence
     assert shown[0] == changes[0].first
+
+
+@pytest.mark.slow
+def test_the_first_use_of_what_was_granted_long_before_is_named(tmp_path: Path) -> None:
+    """The permit stands in every handoff, and more of them than are looked at at once come before the first use."""
+    began = datetime.now(UTC).replace(hour=6, minute=0, second=0, microsecond=0) - timedelta(days=41)
+    clock, used = FrozenClock(began), []
+    with Relay.open(tmp_path / "ledger.db", clock=clock, work_tree=tmp_path) as relay:
+        for day in range(42):
+            clock.tick(began + timedelta(days=day) - clock.now())
+            for number in range(4):
+                clock.tick(timedelta(minutes=1))
+                with relay.start("Look at it", by="user:ana") as lead:
+                    handoff = lead.hand_off("analyst", f"Analyse batch {day}-{number}", may=["call:look", "call:guess"])
+                    with handoff as analyst:
+                        analyst.call(look)
+                        if day >= 30:
+                            analyst.call(guess)
+                            used.append(handoff.id)
+                        analyst.report("analysed")
+    report = compare_weeks(tmp_path / "ledger.db")
+    changes = [change for window in report.agents[0].windows for change in window.changes]
+
+    assert {used[0]} == {one.first for one in changes if one.sentence.startswith("used call:guess")}
 
 
 @pytest.mark.slow
