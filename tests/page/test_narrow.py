@@ -166,6 +166,22 @@ def test_hours_are_those_of_whoever_looks(shown: ServedPage, somebody: Opener) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1000, 1280, 1800])
+def test_nothing_sticks_out_of_a_card(long: StoryPage, large: StoryPage, somebody: Opener, width: int) -> None:
+    """However long a name is, and whatever stands beside it."""
+    outside = {}
+    for server in (long, large):
+        page = somebody(server, "operator", viewport={"width": width, "height": 800})
+        page.goto(f"/tasks/{server.root}")
+        outside[server.root] = page.evaluate(
+            "[...document.querySelectorAll('.node .head > *')].filter(one => one.getBoundingClientRect().right"
+            " > one.closest('.node').getBoundingClientRect().right).map(one => one.textContent)"
+        )
+
+    assert {} == {root: found for root, found in outside.items() if found}
+
+
+@pytest.mark.slow
 def test_four_levels_stand_beside_each_other(large: StoryPage, somebody: Opener) -> None:
     """On a usual screen nobody has to look for what was handed on in the dark behind an edge."""
     page = somebody(large, "operator")

@@ -64,7 +64,7 @@ def test_a_new_ledger_says_in_every_view_how_to_begin(tmp_path: Path) -> None:
         told = {
             "/": "batonpass demo --keep demo",
             "/tasks": "batonpass demo --keep demo",
-            "/handoffs": "No handoff is like that.",
+            "/handoffs": "batonpass demo --keep demo",
             "/approvals": "batonpass policy explain",
             "/blame": "batonpass serve --repository",
             "/review": "No task began in the last week.",
