@@ -111,3 +111,13 @@ def test_the_checklist_answers_for_each_handoff(house: House, browser: Browser, 
     assert [root] == re.findall('/tasks/([^"?]+)', table)
     assert len(handoffs) + 1 == table.count("<tr>") - 1
     assert [] == [row.task for row in told.rows if " ".join(row.task.split()) not in " ".join(table.split())]
+
+
+def test_which_tasks_are_looked_at_is_said(browser: Browser, root: RunId) -> None:
+    """Those that began lately; the command takes in older ones that go on. Of one task there is nothing to say."""
+    latest = unescape(browser.get("/review").body.decode())
+    one = unescape(browser.get(f"/review?root={root}").body.decode())
+
+    assert "1 task that began in the last week" in latest
+    assert "<code>batonpass review --since 7d</code> takes in older tasks that go on" in latest
+    assert "in the last week" not in one
