@@ -8,8 +8,8 @@ from batonpass.model.base.visible import visible
 # Every character that can begin a construct of Markdown or HTML.
 _LIVE: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>+-.!|~:&"})
 # GitHub looks for people, issues and formulas in what was rendered, where no backslash is left. It does not look into
-# code. In a formula, a percent sign hides everything behind it.
-_CALLING: Final = re.compile(r"[@#$]+")
+# code. An issue is called by `#12` or by `GH-12`. In a formula, a percent sign hides everything behind it.
+_CALLING: Final = re.compile(r"[@#$]+|\bgh(?=\\-[0-9])", re.IGNORECASE)
 
 
 def inert(text: str) -> str:

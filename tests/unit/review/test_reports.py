@@ -106,6 +106,7 @@ def test_hostile_words_are_inert_in_markdown(words: str) -> None:
 def test_one_line_of_markdown_shows_what_was_written() -> None:
     """A link, an image, a mention and a formula are shown as they were typed."""
     assert r"\[x\]\(http\://e\) `@`ana \<b\> `##`12" == inert("[x](http://e)\n @ana <b> ##12")
+    assert r"`GH`\-12, `gh`\-3 and high\-5" == inert("GH-12, gh-3 and high-5")
     assert "pay `$`5%from the reserve`$`" == inert("pay $5%from the reserve$")
 
 
