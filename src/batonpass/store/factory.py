@@ -68,6 +68,11 @@ def path_of(url: str) -> Path:
         ) from None
     if not path.name or "\0" in str(path):
         raise InvalidValueError("ledger", f"{shorten(str(path))} cannot be a file; name one for the ledger")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        problem = f"{shorten(str(path))} is not UTF-8, as SQLite needs it; name a file elsewhere for the ledger"
+        raise InvalidValueError("ledger", problem) from None
     return path
 
 

@@ -1,6 +1,7 @@
 """A pull request in review: whose work each hunk is, what nothing explains, what was found in the runs behind it."""
 
 import json
+import os
 import subprocess
 from base64 import b64encode
 from hashlib import sha256
@@ -188,6 +189,24 @@ def test_hostile_words_are_inert_in_every_form(tmp_path: Path, monkeypatch: pyte
     for output in (markdown, shown):
         assert "\x1b[2J" not in output
         assert "\u202e" not in output
+
+
+@pytest.mark.parametrize("form", [[], ["--md"], ["--json"], ["--sarif"], ["--html"]], ids=" ".join)
+def test_a_name_that_is_not_utf_8_stops_no_review(
+    form: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever opens a pull request names its files. One that was never there is no internal error either."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "--message=begin")
+    with ledger_in(tmp_path) as relay, relay.start("Write", by="user:ana") as lead:
+        lead.call(keep, os.fsdecode(b"caf\xe9.py"), "x = 1")
+    git("add", "--all", "--", ":!.batonpass")
+    git("commit", "--quiet", "--message=write")
+
+    never = CliRunner().invoke(cli, ["blame", os.fsdecode(b"never\xe9")])
+
+    assert (0, 2) == (asked(tmp_path, monkeypatch, "HEAD", *form).exit_code, never.exit_code)
 
 
 @pytest.mark.parametrize("form", ["md", "html", "sarif"])

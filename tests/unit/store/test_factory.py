@@ -1,5 +1,6 @@
 """Opening by URL."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -78,6 +79,13 @@ def test_what_is_no_ledgers_url_is_refused(url: str) -> None:
     """Anything else is refused with one sentence that says what it may be."""
     with pytest.raises(BatonpassError):
         open_store(url)
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    """SQLite cannot open it, and the sentence says that another place is needed."""
+    place = tmp_path / os.fsdecode(b"caf\xe9") / "ledger.db"
+    with pytest.raises(InvalidValueError, match="is not UTF-8"):
+        open_store(f"sqlite:///{place}")
 
 
 @pytest.mark.parametrize("url", ["", "mysql://user:secret@localhost/x"], ids="the URL {!r}".format)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from batonpass.attribution.changes.change import FileChange
 from batonpass.attribution.changes.change_document import decode_change
-from batonpass.attribution.changes.sides import find_repository
+from batonpass.attribution.changes.sides import find_repository, printable
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.base.content_names import SOURCE
 from batonpass.model.base.ids import CallId, ContentId
@@ -31,11 +31,11 @@ class FilePlace(Struct, frozen=True, kw_only=True):
     def spellings(self, path: str) -> Iterator[str]:
         """Yield the spellings under which a path may have been recorded, its own first."""
         whole = self.root / path
-        yield path
-        yield fspath(whole)
+        yield printable(path)
+        yield printable(fspath(whole))
         for root in self.roots:
             if whole.is_relative_to(root):
-                yield whole.relative_to(root).as_posix()
+                yield printable(whole.relative_to(root).as_posix())
 
 
 class RecordedChange(Struct, frozen=True, kw_only=True):

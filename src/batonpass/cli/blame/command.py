@@ -32,6 +32,7 @@ from batonpass.adapters.line_blame import (
     porcelain_in,
     project_of,
 )
+from batonpass.attribution.changes.sides import printable
 from batonpass.attribution.git.commit_span import CommitSpan
 from batonpass.audit.short_ids import ending
 from batonpass.cli.blame.blame_facts import blame_facts, hunk_facts
@@ -171,7 +172,7 @@ def _is_run(where: str) -> bool:
     from batonpass.audit.meant_ids import get_meant  # noqa: PLC0415 - as above
 
     with closing(open_store(settings.ledger, create=False)) as store, store.view() as view:
-        if next(view.find_touches(where), None) is not None:
+        if next(view.find_touches(printable(where)), None) is not None:
             return False
         try:
             get_meant(view, where, (RUN, HANDOFF))

@@ -126,7 +126,7 @@ class _Record:
         return steps
 
     def _changes(self, path: str) -> Iterator[FileChange]:
-        for spelling in (path, str(self._root / path)):
+        for spelling in (path, printable(str(self._root / path))):
             for touched in self._view.find_touches(spelling):
                 receipt = decode_receipt(self._view.get_receipt(touched.receipt).payload)
                 if receipt.at < self._since:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.attribution.changes.change import digest_of
+from batonpass.attribution.changes.sides import printable
 from batonpass.attribution.git.file_git import GitSilentError, Repository
 from batonpass.errors import NotFoundError, NotPersonError
 from batonpass.guard.policy.taint_gate import may_endorse
@@ -121,7 +122,7 @@ def endorse_file(desk: Desk, path: str | os.PathLike[str], *, by: str, reason: s
 def inside(desk: Desk, path: Path) -> str:
     """Return a path as recorded changes name it: relative to the root of the repository if it lies there."""
     root = desk.files.root
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return printable(path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path))
 
 
 def _by_bytes(desk: Desk, view: LedgerView, path: Path, digest: Digest) -> Iterator[LeftFile]:
@@ -177,7 +178,7 @@ def _is_committed(desk: Desk, view: LedgerView, standing: list[LeftFile], path: 
     since = None if any(left.is_as_left for left in standing) else max(left.at for left in standing)
     repository = Repository(root, os.environ)
     heads = find_heads_before(view, {left.run for left in standing})
-    for name in dict.fromkeys((inside(desk, path), *_other_names(view, standing))):
+    for name in dict.fromkeys((path.relative_to(root).as_posix(), *_other_names(view, standing))):
         try:
             versions = repository.versions(name, most=_MOST_VERSIONS)
         except GitSilentError:

@@ -16,6 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from msgspec import Struct, field
 
+from batonpass.attribution.changes.sides import printable
 from batonpass.attribution.worktree.plain_file import NotPlainFileError, open_plain
 from batonpass.notes.foreign.hearsay import Hearsay, HearsayReach, HearsaySource, SaidOf, shown
 from batonpass.notes.line_ranges import MOST_LINES, LineRanges
@@ -136,7 +137,7 @@ def write_trace(commit: str, lines: Sequence[TracedLines], *, at: datetime, vers
         "timestamp": at.isoformat().replace("+00:00", "Z"),
         "vcs": {"type": "git", "revision": commit},
         "tool": {"name": "batonpass", "version": version},
-        "files": [{"path": path, "conversations": [*told.values()]} for path, told in sorted(files.items())],
+        "files": [{"path": printable(path), "conversations": [*told.values()]} for path, told in sorted(files.items())],
         "metadata": {"dev.batonpass": {"runs": runs}},
     }
     return msgspec.json.encode(document)

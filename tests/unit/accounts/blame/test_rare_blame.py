@@ -1,6 +1,7 @@
 """Blame for what is rare: changes without a place, names that only records know, and records that cannot be read."""
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,7 @@ from batonpass.records.source import Source, source_of
 from batonpass.records.text import read_receipt
 from batonpass.relay import desk_of
 from batonpass.store.port import ReceiptQuery
-from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, OLD, Shop
+from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, OLD, Shop, write_file
 
 Twist = Callable[[bytes], bytes]
 
@@ -95,6 +96,21 @@ def test_a_request_that_is_not_kept_names_nobody(shop: Shop) -> None:
         (unplaced,) = find_unplaced(view, [replace(recorded, receipt=started)])
 
     assert frozenset() == unplaced.written
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_a_name_that_is_not_utf_8_is_found_as_it_was_recorded(shop: Shop, *, is_repository: bool) -> None:
+    """With its byte spelled out: a single such file in a commit stopped the review of all others."""
+    name = os.fsdecode(b"caf\xe9.py")
+    if is_repository:
+        shop.git("init", "-q")
+    with shop.relay.start("Fix it", by=ANA) as lead:
+        lead.call(write_file, name, AFTER)
+    if is_repository:
+        shop.git("add", "-A")
+        shop.git("commit", "-qm", "1")
+
+    assert (lead.id, 1) == (shop.maker(name).run.id, shop.blame(name).recorded)
 
 
 def test_a_rename_that_was_recorded_is_followed(shop: Shop) -> None:

@@ -1,5 +1,6 @@
 """Files between runs: what a tainted run writes taints whoever reads it, until a person answers for it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -272,6 +273,20 @@ def test_files_of_clean_runs_and_of_people_taint_nobody(tree: Path) -> None:
             clean.shell(["cat", "src/a.py"], reads=True)
             clean.shell(["grep", "-r", "one", "src"], reads=True)
             assert () == clean.taint
+
+
+def test_a_file_whose_name_is_not_utf_8_launders_nothing_either(tree: Path) -> None:
+    """It can be read, taints whoever reads it, and a person may answer for it, here or by a commit."""
+    first, second = os.fsdecode(b"caf\xe9.md"), os.fsdecode(b"th\xe9.md")
+    with opened() as (relay, world):
+        launder(relay, world, first)
+        launder(relay, world, second, f"{PAGE} And more.")
+        assert (True, True) == (is_tainted(relay, first), is_tainted(relay, second))
+
+        relay.endorse_file(first, by=ANA, reason="I read it")
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "I read it as well")
+        assert (False, False) == (is_tainted(relay, first), is_tainted(relay, second))
 
 
 def test_a_file_that_a_clean_run_wrote_anew_is_clean(tree: Path) -> None:

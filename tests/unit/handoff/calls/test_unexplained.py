@@ -1,5 +1,6 @@
 """Files that change while a run is open: what calls did is explained, and what nobody recorded is found."""
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,21 @@ class TestFinding:
         lead.close()
 
         assert [(FOUND, ["src/a.py"])] == told(relay, Kind.RUN_CLOSED)
+
+    def test_a_directory_whose_name_is_not_utf_8_is_watched_too(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its whole path is sought in the record as well, and spelled as it is there."""
+        place = repository(tmp_path / os.fsdecode(b"caf\xe9"))
+        monkeypatch.chdir(place)
+        with Relay.open(f"sqlite:///{tmp_path}/ledger.db", home=tmp_path / "home") as relay:
+            lead = relay.start("Fix it", by=ANA)
+            lead.watch_files()
+            lead.call(write, "src/a.py", "two\n")
+            scribble(place)
+            lead.close()
+
+            assert [(FOUND, ["src/a.py"])] == told(relay, Kind.RUN_CLOSED)
 
     def test_a_write_that_takes_a_call_back_is_found(self, relay: Relay, lead: LiveRun, place: Path) -> None:
         """Each step counts in its direction, and only since the run began."""

@@ -124,6 +124,16 @@ def test_links_pipes_and_what_is_too_large_are_not_read(tmp_path: Path) -> None:
     assert ["linked", "pipe", "large", "directory"] == [root.name for root in roots if read_traces(root).remarks]
 
 
+def test_a_path_that_is_not_utf_8_is_spelled_out() -> None:
+    """JSON is, and everything else in the record can still be read."""
+    line = TracedLines(
+        path=os.fsdecode(b"caf\xe9.py"), lines=LineRanges.of([1]), run="run_1", call="call_1", model=None, facts={}
+    )
+    (file,) = json.loads(write_trace(COMMIT, [line], at=datetime(2026, 2, 1, tzinfo=UTC), version="1"))["files"]
+
+    assert r"caf\xe9.py" == file["path"]
+
+
 def test_what_is_written_has_the_form_of_the_specification(tmp_path: Path) -> None:
     """Every field that is required, of the type and pattern that it names; and we read it again."""
     facts = {"agent": "editor", "for": "user:ana"}
