@@ -13,7 +13,7 @@ from batonpass.grants.verifier import Verifier
 from batonpass.guard.grants.grant_chain import ANY_GRANT, ToolPolicy
 from batonpass.model.base.ids import AgentId, Digest, HandoffId, KeyId, LedgerId, PrincipalId, RelayId, RunId
 from batonpass.model.grants.call import Call
-from batonpass.model.grants.grant import Certificate, Chain, Grant, RelayEnrolment, Revocations, Signed, Terms
+from batonpass.model.grants.grant import Certificate, Chain, Grant, RelayEnrolment, Signed, Terms
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.ledger.key import Signer
 from batonpass.signing.ed25519 import Ed25519Signer
@@ -140,11 +140,6 @@ def resigned(part: Signed[Terms], signer: Signer = RELAY, **changed: object) -> 
 def recertified(part: Signed[Certificate], signer: Signer = RELAY, **changed: object) -> Signed[Certificate]:
     """Return a certificate that says something else, signed as if a relay meant it."""
     return sign(replace(part.said, key=signer.key, **changed), signer)
-
-
-def relisted(part: Signed[Revocations], **changed: object) -> Signed[Revocations]:
-    """Return a list that says something else, signed by the root key."""
-    return sign(replace(part.said, **changed), ROOT)
 
 
 def with_last(world: World, chain: Chain, **changed: object) -> Chain:

@@ -16,7 +16,7 @@ from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.tools.declaration import declared_of, tool
 from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.ids import CallId
-from batonpass.model.bodies.body import Body, Kind, ToolDenied
+from batonpass.model.bodies.body import Kind, ToolDenied
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.model.policy.policy_rules import Policy
@@ -138,11 +138,6 @@ def denials(relay: Relay) -> list[tuple[str, str]]:
         for receipt in found
         if isinstance(receipt.body, ToolDenied)
     ]
-
-
-def first_body(relay: Relay, kind: str) -> Body:
-    """Return what the first receipt of a kind says."""
-    return receipts(relay, kind)[0].body
 
 
 def begin_only(run: LiveRun, function: Callable[..., Any], *args: object) -> CallId:

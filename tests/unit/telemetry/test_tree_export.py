@@ -39,10 +39,6 @@ def exported(tree: ToldTree, form: ExportFormat, *, words: bool = False) -> list
     return list(tree.relay.admin.export(tree.lead.id, form=form, with_content=words))
 
 
-def recoded(said: str) -> str:
-    return b64encode(bytes.fromhex(said)).decode()
-
-
 def in_base64(value: object) -> object:
     """Return OTLP's JSON as the protocol's own JSON has it: ids in base64, where OTLP has them in hexadecimal."""
     match value:

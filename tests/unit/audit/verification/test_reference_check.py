@@ -26,7 +26,7 @@ from batonpass.model.base.ids import (
     new_token_id,
     new_webhook_id,
 )
-from batonpass.model.base.kinds import Carried, CarriedFate, ItemFate, Method, Part, WebhookChange
+from batonpass.model.base.kinds import AccessRole, Carried, CarriedFate, ItemFate, Method, Part, WebhookChange
 from batonpass.model.base.label import SourceType
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.bodies.body import (
@@ -55,6 +55,7 @@ from batonpass.model.bodies.body import (
     RunAcknowledged,
     Sanitising,
     SessionPruned,
+    TokenAdded,
     TokenRevoked,
     ToolHeld,
     VerificationFailed,
@@ -677,3 +678,15 @@ def test_children_of_an_earlier_attempt_are_adopted() -> None:
     hand.close(heir, hand.head(own), hand.head(adopted))
 
     assert 7 == verify_ledger(hand.forger.store).runs
+
+
+def test_what_was_added_can_be_taken_away() -> None:
+    """A token once, and a webhook as often as it was added."""
+    hand = Hand()
+    note, token, webhook = hand.forger.scribe.recording.note, new_token_id(NOON), new_webhook_id(NOON)
+    note(TokenAdded(token=token, secret=DIGEST, principal=ANA, role=AccessRole.AUDITOR, until=NOON, by=ANA))
+    note(TokenRevoked(token=token, by=ANA))
+    for change in (WebhookChange.ADDED, WebhookChange.REMOVED) * 2:
+        note(WebhookChanged(webhook=webhook, change=change, by=ANA))
+
+    assert 8 <= verify_ledger(hand.forger.store).receipts

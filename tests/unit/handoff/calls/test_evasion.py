@@ -1,6 +1,6 @@
 """Ways around a grant that were tried once: each is refused, and what was tried is on record."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +13,11 @@ from batonpass.errors import (
     GrantRevokedError,
     GuardFailedError,
 )
+from batonpass.guard.policy.gates import GateDecision
+from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveRun
-from batonpass.handoff.tools.declaration import tool
+from batonpass.handoff.tools.declaration import declared_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
@@ -34,6 +37,14 @@ class Unreadable(Mapping[str, object]):
 
     def __len__(self) -> int:
         return 1
+
+
+class Unruly(ToolCall[Any]):
+    """A call of a door whose own rules fail."""
+
+    def find_refusals(self) -> Iterable[GateDecision]:
+        """Fail."""
+        raise ZeroDivisionError("oops")
 
 
 class PathInBytes:
@@ -314,6 +325,17 @@ class TestJudging:
             lead.call(disk.write, "a", Unreadable())
 
         assert ([], ["guard"]) == (disk.written, [rule for rule, _ in denials(relay)])
+
+    def test_rules_that_fail_stop_only_what_is_enforced(self, relay: Relay, disk: Disk) -> None:
+        """Nobody knows whether they would have held it, so it is not let go on; observed, that is a flag."""
+        call = Unruly(declared_of(disk.write), disk.write, ("a", ""))
+        enforced, observed = relay.start("Fix it", by=ANA, may=["write:**"]), relay.start("Look", by=ANA)
+        with pytest.raises(GuardFailedError, match="ZeroDivisionError"):
+            begin_call(enforced._desk, enforced._holding, call)
+        begin_call(observed._desk, observed._holding, call)
+
+        assert ["guard"] == [rule for rule, _ in denials(relay)]
+        assert [("would_deny.guard",)] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
 
     def test_a_constraint_that_cannot_be_compared_stops_the_call(self, relay: Relay) -> None:
         """A number that does not want to be compared is no way around it."""

@@ -154,7 +154,7 @@ def test_a_permit_that_is_over_names_nothing_any_more() -> None:
         payer = lead.hand_off("payer", "Pay", may=may).accept()
         tainted(payer, world)
         payer.call(world.pay, ACCOUNT, 1)
-        clock.tick(timedelta(hours=2))
+        clock.tick(timedelta(hours=1))
         with pytest.raises(CallSuspendedError):
             payer.call(world.pay, ACCOUNT, 2)
 
@@ -459,6 +459,15 @@ def test_a_hold_says_where_it_came_from() -> None:
 
         assert ("held", "taint", "external") == (why.verdict, why.rule, bodies(relay, "tool.held")[0].label.integrity)
         assert f"fetch {lead.taint[0][-4:]}" in next(fact.text for fact in why.facts if fact.label == "from outside")
+
+
+def test_a_hold_names_three_sources_and_counts_the_others() -> None:
+    """A sentence stays a sentence, however much was read."""
+    with started(LENIENT) as (_, lead, world):
+        for number in range(5):
+            lead.call(world.fetch, f"{number}.example")
+        with pytest.raises(CallSuspendedError, match=r"\(call \S+, call \S+, call \S+ and 2 more\)"):
+            lead.call(world.pay, ACCOUNT, 9800)
 
 
 def test_an_approval_for_another_reason_clears_no_later_attempt() -> None:
