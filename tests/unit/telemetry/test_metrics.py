@@ -17,7 +17,7 @@ from batonpass.telemetry.metric_rollup import MOST_AGENTS, OTHER, MetricRollup
 from batonpass.telemetry.metric_text import metric_text, open_metrics_text
 from tests.unit.telemetry.told_trees import SECRET_WORDS, ToldTree
 
-SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?[0-9.e+]+')
+SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?[0-9.]+(e[+-][0-9]+)?')
 
 
 def samples(text: str) -> dict[str, float]:
