@@ -14,8 +14,10 @@ from batonpass.audit.carriage import Carriage, prove_carriage
 from batonpass.errors import EditedError, InvalidValueError, NotFoundError
 from batonpass.handoff.history.offers import Offer, read_offer
 from batonpass.handoff.history.past_calls import Resumption, read_runs
+from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.content_names import ARGUMENTS, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
 from batonpass.model.base.ids import Digest, KeyId, RelayId, RunId, StreamId
+from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import Source
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import OpenQuestion, Report
@@ -134,6 +136,11 @@ class Account(Struct, frozen=True, kw_only=True):
     def parent(self) -> Run:
         """Return the run that handed it off."""
         return self.lineage[0]
+
+    @property
+    def mode(self) -> Mode:
+        """Return the mode of its receiver: a grant makes it enforced, also where its sender is only observed."""
+        return mode_of_child(self.offered)
 
     @property
     def latest(self) -> Attempt | None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from batonpass.accounts.trail.first_lines import Words, first_line, is_told, proven
 from batonpass.accounts.trail.trail_values import Called, HandoffTold, Happened, NotedItem, RunTold, Trail
+from batonpass.ledger.position import mode_of_child
 from batonpass.model.base.content_names import ARGUMENTS, BRIEF, INTENT, ITEM, MESSAGE, TARGET, TASK
 from batonpass.model.base.ids import CallId, ContentId, HandoffId, RunId
 from batonpass.model.bodies.body import (
@@ -168,7 +169,7 @@ def _tell_handoff(
     may = lines.find(offer, BRIEF)
     return HandoffTold(
         handoff=handoff,
-        mode=offer.mode,
+        mode=mode_of_child(offer),
         offered=lines.happened(offer),
         task=lines.find(offer, TASK),
         may=may if may is not None and may.bare else None,

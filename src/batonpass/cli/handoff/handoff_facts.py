@@ -35,7 +35,7 @@ def account_facts(account: Account) -> dict[str, object]:
         "imported": account.mark,
         "offer": account.offered.id,
         "relation": body.relation,
-        "mode": account.offered.mode,
+        "mode": account.mode,
         "session": account.offered.session,
         "principal": baton.principal,
         "intent": text_shape(account.intent),

@@ -157,7 +157,7 @@ def _how(account: Account) -> Iterator[str]:
     brief = account.offer.baton.brief
     yield "carried by its caller" if account.handoff.carrier is Carrier.CALLER else "carried by a worker"
     yield str(account.offer.initiated.relation)
-    yield str(account.offered.mode)
+    yield str(account.mode)
     if account.handoff.deadline is not None:
         yield f"until {moment(account.handoff.deadline)}"
     if brief.serves is not None:

@@ -84,6 +84,29 @@ def test_what_goes_beyond_a_grant_that_is_tried_out_is_marked(desk: Desk, relay:
     assert "would have been refused: lead cannot give may write:**" in why
 
 
+@pytest.mark.parametrize(
+    ("granted", "mode"),
+    [
+        pytest.param({}, "enforced", id="an observed run gives a grant: it is enforced from there on"),
+        pytest.param({"grant": Grant(may_delegate=["write:src/**"]), "mode": "observed"}, "observed", id="tried out"),
+    ],
+)
+def test_every_answer_has_the_mode_of_the_receiver(
+    desk: Desk, relay: Relay, granted: dict[str, Any], mode: str
+) -> None:
+    """The offer is recorded by the sender, whose own mode may be another one."""
+    with relay.start("Fix it", by=ANA, **granted) as lead, lead.hand_off("editor", "Edit", may=["write:src/**"]):
+        pass
+    trail = desk.answer("trail", lead.id)
+
+    assert [mode] * 4 == [
+        section(desk.words("handoff", "show", "editor"), "how")[0].rpartition(" · ")[2],
+        desk.answer("handoff", "show", "editor")["mode"],
+        *(one["mode"] for one in trail["handoffs"]),
+        desk.answer("grant", "show", "editor")["mode"],
+    ]
+
+
 def test_who_was_given_nothing_is_told_against_all_that_could_have_been_given(desk: Desk, relay: Relay) -> None:
     """There are no terms, and yet it says what of its calls went beyond, and why that was tried at all."""
     lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")

@@ -76,7 +76,6 @@ def show_handoff(asked: PageRequest) -> Shown:
             "acts": _acts(asked, account),
             "decided": [*tell_acts(account)],
             "may_export": asked.visitor.may(AUDITORS),
-            "is_enforced": account.offered.mode,
             "live_root": handoff.root,
             "hop": _neighbours(account),
             "state": "in doubt" if account.doubts else str(handoff.state),
