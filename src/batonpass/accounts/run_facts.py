@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
-from batonpass.records.call import find_calls
+from batonpass.records.call import read_calls
 from batonpass.records.json_shapes import Shape, call_shape, run_shape, text_shape
 from batonpass.records.lineage import Tasks, find_ancestors
 from batonpass.records.text import Text, read_texts
@@ -24,7 +24,7 @@ def run_facts(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str
         "receipts": [receipt.id for receipt in receipts],
         "ancestors": [run_shape(ancestor, tasks.find(ancestor)) for ancestor in find_ancestors(view, run)],
         "children": [run_shape(child, tasks.find(child)) for child in find_children(view, run)],
-        "calls": [call_shape(call) for call in find_calls(receipts, [run]).values()],
+        "calls": [call_shape(call) for call in read_calls(view, run, receipts).values()],
         "report": text_shape(report),
     }
 

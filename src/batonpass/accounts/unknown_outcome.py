@@ -1,4 +1,4 @@
-"""What is known of a call without an outcome, in the words that the trail and the page share."""
+"""What is known of a call without an outcome, in the words that trail, page and tables share."""
 
 from typing import Final
 
@@ -11,6 +11,11 @@ _SETTLED: Final = {
     Settlement.REPEAT: "no outcome: to be made again",
     Settlement.LATE: "its outcome came late, and was accepted",
 }
+
+
+def unknown_in_brief(call: CallRecord) -> str:
+    """Return the same in a few words, for a row of a table."""
+    return "in doubt" if call.in_doubt else unknown_outcome(call)
 
 
 def unknown_outcome(call: CallRecord) -> str:

@@ -16,7 +16,7 @@ from batonpass.cli.output.units import counted, minute, moment
 from batonpass.model.base.ids import AgentId, StreamId
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run, RunState
-from batonpass.records.call import find_calls
+from batonpass.records.call import read_calls
 from batonpass.records.json_shapes import run_shape
 from batonpass.records.lineage import Tasks, find_ancestors
 from batonpass.records.source import run_between, timed, timed_run
@@ -109,7 +109,7 @@ def _say_run(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str 
     for ancestor in find_ancestors(view, run):
         say(f"  ← {name_of(ancestor)} · ", state_of(ancestor), f" · {tasks.first_line(ancestor)}")
     say(f"  ← {run.principal}")
-    calls = [call_row(call) for call in find_calls(receipts, [run]).values()]
+    calls = [call_row(call) for call in read_calls(view, run, receipts).values()]
     _say_part(counted(len(calls), "call"), calls)
     children = [
         [name_of(child), state_of(child), took(timed_run(view, child)[0]), tasks.first_line(child)]

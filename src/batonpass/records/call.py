@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -313,11 +314,19 @@ def find_calls(receipts: Iterable[Receipt], runs: Iterable[Run] = ()) -> dict[Ca
     return calls.all()
 
 
-def read_calls(view: LedgerView, run: Run) -> dict[CallId, CallRecord]:
-    """Return the calls of a run, with the decisions about those in doubt."""
-    streams = [StreamId(run.id), *([] if run.handoff is None else [StreamId(run.handoff)])]
-    stored = (each for stream in streams for each in view.find_receipts(ReceiptQuery(stream=stream)))
-    found = find_calls(map(read_receipt, stored), [run])
+def read_calls(view: LedgerView, run: Run, own: Iterable[Receipt] | None = None) -> dict[CallId, CallRecord]:
+    """Return the calls of a run, with the decisions about those in doubt, and the attempts that made them again.
+
+    `own` are the receipts of the run, if they were read before.
+    """
+    if own is None:
+        own = map(read_receipt, view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))
+    elsewhere: Iterable[Receipt] = ()
+    if run.handoff is not None:
+        queries = (ReceiptQuery(attempts_at=view.get_handoff(run.handoff)), ReceiptQuery(stream=StreamId(run.handoff)))
+        elsewhere = map(read_receipt, chain.from_iterable(map(view.find_receipts, queries)))
+    others = (receipt for receipt in elsewhere if receipt.stream != run.id)
+    found = find_calls(chain(own, others), [run])
     return {call: record for call, record in found.items() if record.run == run.id}
 
 

@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
 from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, Child, HandoffAct
 from batonpass.accounts.trail.first_lines import message_of
+from batonpass.accounts.unknown_outcome import unknown_in_brief
 from batonpass.accounts.why.why_grant import revoked_words
 from batonpass.audit.short_ids import ending
 from batonpass.cli.handoff.carriage_proof import fidelity_words
@@ -20,12 +21,12 @@ from batonpass.cli.output.units import counted, elapsed, moment
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.history.past_calls import Resumption
 from batonpass.model.base.content_names import REPORT, UNRECORDED, UNTOUCHED
-from batonpass.model.base.ids import CallId
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.base.visible import visible
 from batonpass.model.baton.contradiction import find_in_baton
-from batonpass.model.bodies.body import HandoffAnswered, HandoffAsked, Part, Settlement
+from batonpass.model.bodies.body import HandoffAnswered, HandoffAsked, Part
 from batonpass.model.ledger.run import RunState
+from batonpass.records.call import CallRecord
 from batonpass.records.grant import WOULD_DENY
 from batonpass.records.handoff import OPEN
 from batonpass.records.unexplained import LISTED, read_unexplained
@@ -72,11 +73,6 @@ _NOUNS: Final = {
     Part.UNTRUSTED: "untrusted artifact",
 }
 _GONE: Final = "the words are no longer here"
-_SETTLED: Final = {
-    Settlement.SKIP: "no outcome, taken as done",
-    Settlement.REPEAT: "no outcome, to be made again",
-    Settlement.LATE: "its late outcome was accepted",
-}
 _RUN_COLOURS: Final = {RunState.OPEN: "cyan", RunState.COMPLETED: "green", RunState.FAILED: "red"}
 
 
@@ -199,22 +195,16 @@ def _say_scope(account: Account, sheet: Sheet) -> None:
 
 def _used(account: Account) -> Iterator[Parts]:
     made = [call for call in account.calls if call.record.outcome != "denied"]
-    unknown = {call.record.id: "no outcome yet" for call in account.waiting}
-    unknown |= {call.record.id: "in doubt" for call in account.doubts} | {
-        call.record.id: _SETTLED[call.record.settlement] for call in made if call.record.settlement is not None
-    }
-    ways = [(call.record.tool, what_of(call), _outcome(call, unknown), permit_of(call)) for call in made]
+    ways = [(call.record.tool, what_of(call), _outcome(call.record), permit_of(call)) for call in made]
     for (tool, what, outcome, permit), count in Counter(ways).items():
         times = f" ×{count}" if count > 1 else ""
         colour = "red" if outcome == "failed" else "yellow"
         yield (f"{tool} {what}".rstrip(), times, paint("" if outcome is None else f" · {outcome}", colour), permit)
 
 
-def _outcome(call: CallInWords, unknown: Mapping[CallId, str]) -> str | None:
+def _outcome(call: CallRecord) -> str | None:
     """Return the outcome of a call; None if it completed."""
-    if call.record.outcome is None:
-        return unknown.get(call.record.id, "no outcome")
-    return None if call.record.outcome == "completed" else call.record.outcome
+    return None if call.outcome == "completed" else call.outcome or unknown_in_brief(call)
 
 
 def what_of(call: CallInWords) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from batonpass.accounts.unknown_outcome import unknown_in_brief
 from batonpass.audit.short_ids import ending
 from batonpass.cli.output.terminal import Painted, paint, say, say_text
 from batonpass.cli.output.units import elapsed, size
@@ -61,8 +62,8 @@ def took(run: Run) -> str:
 
 
 def call_row(call: CallRecord) -> list[str]:
-    """Return a call as cells of a table. A call without an outcome in a finished run is in doubt."""
-    outcome = call.outcome or ("in doubt" if call.is_over else "no outcome yet")
+    """Return a call as cells of a table."""
+    outcome = call.outcome or unknown_in_brief(call)
     colour = {"completed": "green", "failed": "red"}.get(outcome, "yellow")
     duration = "" if call.ended_at is None else elapsed(call.ended_at - call.at)
     return [call.tool, paint(outcome, colour), duration, call.why or ""]

@@ -1,5 +1,6 @@
 """What a person does about a handoff: answer, judge, try again, settle, withdraw."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -11,12 +12,20 @@ import pytest
 from batonpass import Brief
 from batonpass.cli.handoff import person_acts
 from batonpass.errors import StreamClosedError
+from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveRun
-from batonpass.handoff.tools.declaration import tool
+from batonpass.handoff.tools.declaration import declared_of, tool
+from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, fail, leave_in_doubt, tell
+
+
+@tool(idempotent=True)
+def book(number: str) -> str:
+    """Book it, however often it is asked for."""
+    return number
 
 
 @pytest.fixture
@@ -81,9 +90,9 @@ def test_a_worker_s_handoff_waits_for_a_worker(desk: Desk, lead: LiveRun) -> Non
 @pytest.mark.parametrize(
     ("option", "expected"),
     [
-        pytest.param("--skip", ("skip", "send_mail to=all@example.org · no outcome, taken as done"), id="skip"),
+        pytest.param("--skip", ("skip", "send_mail to=all@example.org · no outcome: taken as done"), id="skip"),
         pytest.param(
-            "--repeat", ("repeat", "send_mail to=all@example.org · no outcome, to be made again"), id="repeat"
+            "--repeat", ("repeat", "send_mail to=all@example.org · no outcome: to be made again"), id="repeat"
         ),
     ],
 )
@@ -99,6 +108,32 @@ def test_a_retry_settles_calls_in_doubt(desk: Desk, relay: Relay, option: str, e
         [act["settlement"] for act in shown["acts"] if act["kind"] == "handoff.settled"],
     )
     assert expected[1] in desk.words("handoff", "show", "drafter")
+    said = expected[1].rpartition(" · ")[2]
+    assert [said] == [cells[1] for cells in calls_of(desk, "drafter") if cells[0] == "send_mail"]
+
+
+def test_a_call_that_a_later_attempt_made_again_is_not_in_doubt(desk: Desk, lead: LiveRun) -> None:
+    """The run that began it says so, although another run made it: nobody is asked what to do about it."""
+    handoff = lead.hand_off("clerk", "Book it")
+    first = handoff.accept()
+    begin_call(first._desk, first._holding, ToolCall(declared_of(book), book, ("12",)))
+    first.fail(RuntimeError("connection lost"))
+    handoff.retry(by="user:ana")
+    with handoff as second:
+        second.call(book, "12")
+    (made,) = desk.answer("run", "show", second.id)["calls"]
+
+    assert [["book", f"no outcome: made again as {made['id'][-4:]}"], ["book", "completed"]] == [
+        cells[:2] for run in (first.id, second.id) for cells in calls_of(desk, run)
+    ]
+
+
+def calls_of(desk: Desk, run: str) -> list[list[str]]:
+    """Return the cells of the calls that `run show` lists."""
+    lines = desk.words("run", "show", run).splitlines()
+    first = next(number for number, line in enumerate(lines) if re.fullmatch(r"\d+ calls?", line)) + 1
+    rows = itertools.takewhile(lambda line: line.startswith("  "), lines[first:])
+    return [re.split(r" {2,}", row.strip()) for row in rows]
 
 
 def test_a_refused_retry_settles_nothing(desk: Desk, relay: Relay) -> None:
