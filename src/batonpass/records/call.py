@@ -319,13 +319,14 @@ def read_calls(view: LedgerView, run: Run, own: Iterable[Receipt] | None = None)
 
     `own` are the receipts of the run, if they were read before.
     """
+    stream = StreamId(run.id)
     if own is None:
-        own = map(read_receipt, view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))
+        own = map(read_receipt, view.find_receipts(ReceiptQuery(stream=stream)))
     elsewhere: Iterable[Receipt] = ()
     if run.handoff is not None:
         queries = (ReceiptQuery(attempts_at=view.get_handoff(run.handoff)), ReceiptQuery(stream=StreamId(run.handoff)))
         elsewhere = map(read_receipt, chain.from_iterable(map(view.find_receipts, queries)))
-    others = (receipt for receipt in elsewhere if receipt.stream != run.id)
+    others = (receipt for receipt in elsewhere if receipt.stream != stream)
     found = find_calls(chain(own, others), [run])
     return {call: record for call, record in found.items() if record.run == run.id}
 
