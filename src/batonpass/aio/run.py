@@ -26,6 +26,7 @@ from batonpass.handoff.tools.returned_value import drained, drained_async, is_la
 from batonpass.handoff.tools.tool_call import ToolCall
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.checks import as_member
+from batonpass.model.base.durations import as_duration
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId
 from batonpass.model.base.kinds import WaitUntil
 from batonpass.model.base.label import Label, Source
@@ -163,6 +164,8 @@ class AsyncHandoff(Face[LiveHandoff]):
         `TimeoutError`. Nothing is lost by that: wait again.
         """
         until = as_member("until", until, WaitUntil)
+        # Read before anything runs: a word that is no duration would be refused after the work was done.
+        at_most = None if timeout is None else as_duration("timeout", timeout)
         runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - a face of the same object
         if runner is not None and (result := await self.run(runner)).is_over(until):
             return result
@@ -171,7 +174,7 @@ class AsyncHandoff(Face[LiveHandoff]):
             if settled is not None:
                 return settled
             await in_thread(functools.partial(self.sync._suspend, until))  # noqa: SLF001 - as above
-        for pause in pauses(timeout):
+        for pause in pauses(at_most):
             await asyncio.sleep(pause)
             if runner is not None and await self.state() is State.OFFERED:
                 await self.run(runner)  # somebody has approved it, or answered

@@ -9,7 +9,7 @@ import pytest
 
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.dispatch.worker import Worker
-from batonpass.errors import CallInDoubtError, HandoffHeldError
+from batonpass.errors import CallInDoubtError, HandoffHeldError, InvalidValueError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.call_context import CallContext, current_call
@@ -122,6 +122,23 @@ def test_a_synchronous_worker_runs_what_was_registered_asynchronously() -> None:
         worked = Worker(relay.sync).work_one()
 
         assert (True, "done") == (worked, handoff.result().value)
+
+
+def test_a_time_that_is_none_is_refused_before_anybody_works() -> None:
+    """As by the synchronous face."""
+    worked = []
+
+    async def editor(run: AsyncRun) -> None:
+        worked.append(run.id)
+
+    async def main() -> None:
+        async with a_start(a_relay()) as lead:
+            handoff = await lead.hand_off("editor", "Do your part", run=editor)
+            with pytest.raises(InvalidValueError, match="timeout"):
+                await handoff.wait("10x")
+            assert ([], State.OFFERED) == (worked, await handoff.state())
+
+    run_async(main)
 
 
 def test_a_tool_knows_its_call_and_runs_where_it_can() -> None:

@@ -201,6 +201,8 @@ class LiveHandoff(HandoffActs):
         """
         self._warn_if_repeated()
         until = as_member("until", until, WaitUntil)
+        # Read before anything runs: a word that is no duration would be refused after the work was done.
+        at_most = None if timeout is None else as_duration("timeout", timeout)
         runner = self._find_own()
         if runner is not None and (result := self.run(runner)).is_over(until):
             return result
@@ -208,7 +210,7 @@ class LiveHandoff(HandoffActs):
             if (settled := self._find_settled(until)) is not None:
                 return settled
             self._suspend(until)
-        for pause in pauses(timeout):
+        for pause in pauses(at_most):
             time.sleep(pause)
             if runner is not None and self.state() is State.OFFERED:
                 self.run(runner)  # somebody has approved it, or answered

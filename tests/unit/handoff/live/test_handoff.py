@@ -34,6 +34,16 @@ def test_waiting_runs_what_is_ours_to_run(lead: LiveRun) -> None:
     assert (["done", "done"], ["one"]) == ([handoff.wait().value, handoff.wait().value], calls)
 
 
+def test_a_time_that_is_none_is_refused_before_anybody_works(lead: LiveRun) -> None:
+    """Otherwise the work would be done, and its result would be lost in the error."""
+    calls, work = counted()
+    handoff = lead.hand_off("worker", "one", run=work)
+
+    with pytest.raises(InvalidValueError, match="timeout"):
+        handoff.wait("10x")
+    assert (State.OFFERED, []) == (handoff.state(), calls)
+
+
 def test_threads_that_wait_get_one_result(lead: LiveRun) -> None:
     """One of them works, the others wait for it, and all get what came of it."""
     calls, work = counted()
