@@ -31,8 +31,8 @@ def imports(source: str) -> Iterator[tuple[str, str | None]]:
                 yield (inner, None) if is_module(inner) else (node.module, alias.name)
 
 
-def faults(source: str) -> list[str]:
-    """Return what the source imports and may not."""
+def faults(source: str, *, modules: int = 1) -> list[str]:
+    """Return what the source imports and may not: it may import so many inner modules."""
     imported = list(imports(source))
     private = [
         f"imports the private name {'.'.join(filter(None, pair))}"
@@ -40,7 +40,7 @@ def faults(source: str) -> list[str]:
         if any(part.startswith("_") for part in [*pair[0].split("."), pair[1] or ""])
     ]
     inner = sorted({module for module, _ in imported if not is_public(module)})
-    return private + ([f"imports {len(inner)} inner modules: {', '.join(inner)}"] if len(inner) > 1 else [])
+    return private + ([f"imports {len(inner)} inner modules: {', '.join(inner)}"] if len(inner) > modules else [])
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,14 @@ def test_the_rule_itself(source: str, expected: int) -> None:
 
 
 def test_tests_import_the_public_face_or_one_module() -> None:
-    """A behaviour is tested through the names that users import, an algorithm through one public module."""
+    """A behaviour is tested through the names that users import, an algorithm through one public module.
+
+    Repository lint compares lists of many modules with documents, so it may import any public one.
+    """
     found = {
         str(path.relative_to(ROOT)): why
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        if (why := faults(path.read_text(encoding="utf-8")))
+        if (why := faults(path.read_text(encoding="utf-8"), modules=99 if path.parent.name == "lint" else 1))
     }
 
     assert {} == found

@@ -1,0 +1,84 @@
+"""The lists of closed.toml say what the code has: a list that grows does so in a diff that a reviewer sees."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLOSED = tomllib.loads((ROOT / "closed.toml").read_text(encoding="utf-8"))
+WORDS = (ROOT / "docs" / "reference" / "words.md").read_text(encoding="utf-8")
+
+
+def kinds_in_code() -> list[str]:
+    raise NotImplementedError
+
+
+def acts_in_code() -> list[str]:
+    raise NotImplementedError
+
+
+def settings_in_code() -> list[str]:
+    raise NotImplementedError
+
+
+def error_codes_in_code() -> list[str]:
+    raise NotImplementedError
+
+
+def commands_in_code() -> list[str]:
+    raise NotImplementedError
+
+
+# Strict: the mark fails as soon as its function is written, and is deleted then.
+NOT_WRITTEN = pytest.mark.xfail(raises=NotImplementedError, reason="the code that has this list is not written")
+
+
+@pytest.mark.parametrize(
+    ("section", "in_code"),
+    [
+        pytest.param("kinds", kinds_in_code, id="receipt kinds", marks=NOT_WRITTEN),
+        pytest.param("acts", acts_in_code, id="acts", marks=NOT_WRITTEN),
+        pytest.param("settings", settings_in_code, id="settings", marks=NOT_WRITTEN),
+        pytest.param("error_codes", error_codes_in_code, id="error codes", marks=NOT_WRITTEN),
+        pytest.param("commands", commands_in_code, id="commands", marks=NOT_WRITTEN),
+    ],
+)
+def test_the_code_has_what_is_listed(section: str, in_code: Callable[[], list[str]]) -> None:
+    """A list in closed.toml is sorted and equal to the list in the code."""
+    assert CLOSED[section]["names"] == sorted(in_code())
+
+
+def normalised(requirement: str) -> str:
+    """Return the project that a requirement names, as PyPI spells it."""
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert match
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+def test_dependencies_are_listed() -> None:
+    """The core and each extra depend on what closed.toml lists, and on nothing else."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {"core": project["dependencies"], **project["optional-dependencies"]}
+
+    assert CLOSED["dependencies"] == {name: sorted(map(normalised, rows)) for name, rows in declared.items()}
+
+
+def kinds_in_words() -> set[str]:
+    """Return each receipt kind of section 1 of the vocabulary, with its subject where it has one."""
+    section = WORDS.partition("## 1. ")[2].partition("## 2. ")[0]
+    kinds: set[str] = set()
+    for cell in re.findall(r"^\|([a-z]+\.[^|]*)\|", section, flags=re.MULTILINE):
+        names, braces, subjects = cell.partition("{")
+        noun = names.split(".")[0]
+        full = [noun + name if name.startswith(".") else name for name in names.rstrip(". ").split()]
+        suffixes = [f".{subject}" for subject in subjects.rstrip("}").split(", ")] if braces else [""]
+        kinds |= {name + suffix for name in full for suffix in suffixes}
+    return kinds
+
+
+def test_receipt_kinds_are_words_of_the_vocabulary() -> None:
+    """The code writes no kind that the vocabulary does not define."""
+    assert set() == set(CLOSED["kinds"]["names"]) - kinds_in_words()
