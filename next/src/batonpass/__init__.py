@@ -1,1 +1,74 @@
-"""Handoffs between agents: the whole state carried across, only what was granted, a signed record."""
+"""Handoff infrastructure for agents: the whole state across every handoff, narrower grants, signed receipts.
+
+Three words are enough for the first five minutes: `start` a run, `hand_off` a task, `blame` a line.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from batonpass.api.default import current_call, current_run, start
+from batonpass.api.handles import Handoff, Relay, Run
+from batonpass.api.handoffs import HandoffInfo, Result
+from batonpass.api.runs import RunInfo
+from batonpass.api.tools import Tool, tool
+from batonpass.model.grants import Grant
+from batonpass.model.items import (
+    Assumption,
+    Baton,
+    Brief,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    Intent,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+from batonpass.model.lifecycle import RunState, State
+
+if TYPE_CHECKING:
+    from batonpass.api.aio import AsyncHandoff, AsyncRelay, AsyncRun
+
+_ASYNC = frozenset({"AsyncHandoff", "AsyncRelay", "AsyncRun"})
+
+__all__ = [
+    "Assumption",
+    "AsyncHandoff",
+    "AsyncRelay",
+    "AsyncRun",
+    "Baton",
+    "Brief",
+    "Claim",
+    "Constraint",
+    "Decision",
+    "Exclusion",
+    "Grant",
+    "Handoff",
+    "HandoffInfo",
+    "Intent",
+    "OpenQuestion",
+    "RejectedPath",
+    "Relay",
+    "Report",
+    "Result",
+    "Run",
+    "RunInfo",
+    "RunState",
+    "State",
+    "Tool",
+    "WorkItem",
+    "current_call",
+    "current_run",
+    "start",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's names have their own types
+    # asyncio takes as long to import as the rest of us: only who awaits pays for it.
+    if name in _ASYNC:
+        from batonpass.api import aio  # noqa: PLC0415
+
+        return getattr(aio, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,424 @@
+"""The typed Python handles: thin words over a port. `aio.py` is made from this file."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+
+from msgspec import UNSET, Raw, UnsetType, json
+
+from batonpass.api import calls as call_acts
+from batonpass.api import handoffs as handoff_acts
+from batonpass.api import runs as run_acts
+from batonpass.api.acts import Caller
+from batonpass.api.opening import open_port
+from batonpass.api.port import Port
+from batonpass.api.repetition import Repetitions
+from batonpass.api.tools import (
+    CURRENT_CALL,
+    CurrentCall,
+    Tool,
+    call_function,
+    declare,
+    encode_arguments,
+    encode_result,
+)
+from batonpass.errors import InvalidValueError
+from batonpass.model.grants import Expiry, Grant
+from batonpass.model.items import (
+    AnyItem,
+    Assumption,
+    Baton,
+    Brief,
+    Claim,
+    Decision,
+    OfferedParts,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+from batonpass.model.lifecycle import RunState, State
+from batonpass.model.values import Settlement
+from batonpass.system import System
+
+if TYPE_CHECKING:
+    from batonpass.reading.history import DoubtfulCall
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class BegunCall:
+    """A call that was begun: make it, unless it is replayed, and say what became of it."""
+
+    def __init__(
+        self, port: Port, request: call_acts.BeginCall, begun: call_acts.CallBegun, repetitions: Repetitions
+    ) -> None:
+        self._port = port
+        self._request = request
+        self._repetitions = repetitions
+        self.id = begun.call
+        self.key = begun.key
+        self.is_replayed = not isinstance(begun.result, UnsetType)
+        self.value: Any = None if isinstance(begun.result, UnsetType) else json.decode(begun.result)
+
+    def succeed(self, value: object) -> None:
+        """Record the result, before the agent has it."""
+        data = encode_result(value)
+        result = UNSET if data is None else Raw(data)
+        self._port.do(call_acts.finish_call, call_acts.FinishCall(run=self._request.run, call=self.id, result=result))
+
+    def fail(self, error: str) -> None:
+        """Record that it failed. Its number is free again, so the next attempt at it has the same key."""
+        try:
+            self._port.do(call_acts.finish_call, call_acts.FinishCall(run=self._request.run, call=self.id, error=error))
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Free the number of a call that has no result: an equal call finds it in doubt, or makes it again."""
+        self._repetitions.give_back(self._request)
+
+
+class Run:
+    """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
+
+    def __init__(self, port: Port, opened: run_acts.Opened) -> None:
+        self._port = port
+        self._repetitions = Repetitions()
+        self._report = Report()
+        self._token: Token[Any] | None = None
+        self.id = opened.run
+        self.root = opened.root
+        self.parent = opened.parent
+        self.handoff = opened.handoff
+        self.agent = opened.agent
+        self.principal = opened.principal
+        self.attempt = opened.attempt
+        self.mode = opened.mode
+        self.is_replayed = opened.is_replayed
+        self.baton: Baton = opened.baton
+        self.in_doubt: tuple[DoubtfulCall, ...] = opened.in_doubt
+
+    @property
+    def task(self) -> str:
+        """The exact task that it was given; of a root, what the person said."""
+        return self.baton.task
+
+    def record(self, *items: AnyItem, key: str | None = None) -> None:
+        """Record what this run knows. Whoever it hands work to is given it."""
+        self._port.do(run_acts.record, run_acts.Record(run=self.id, items=items), key)
+
+    def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        criteria: Sequence[str] = (),
+        brief: Brief | None = None,
+        items: Sequence[AnyItem] = (),
+        accept: bool = False,
+        offer_key: str | None = None,
+        key: str | None = None,
+    ) -> "Handoff":
+        """Offer a task to an agent; durable when it returns. The same offer again is the same handoff.
+
+        With `accept` the child begins in the same commit, and nothing is left between the two to die in.
+        """
+        parts = OfferedParts(criteria=tuple(criteria), items=tuple(items), brief=brief or Brief())
+        request = run_acts.HandOff(
+            run=self.id,
+            to=to,
+            task=task,
+            grant=make_grant(may, may_delegate, grant),
+            parts=parts,
+            key=offer_key,
+            accept=accept,
+        )
+        offered = self._port.do(run_acts.hand_off, request, key)
+        return Handoff(self._port, offered.handoff, None if offered.run is None else Run(self._port, offered.run))
+
+    def begin_call(
+        self,
+        tool: str,
+        arguments: bytes,
+        *,
+        action: str = "call",
+        target: str | None = None,
+        idempotent: bool = False,
+        key: str | None = None,
+    ) -> BegunCall:
+        """Begin a call that is made elsewhere, for adapters. `arguments` is canonical JSON."""
+        request = self._repetitions.take(
+            call_acts.BeginCall(
+                run=self.id,
+                tool=tool,
+                action=action,
+                target=tool if target is None else target,
+                arguments=Raw(arguments),
+                idempotent=idempotent,
+                is_encoded=True,
+            )
+        )
+        try:
+            begun = self._port.do(call_acts.begin_call, request, key)
+        except BaseException:
+            self._repetitions.give_back(request)
+            raise
+        return BegunCall(self._port, request, begun, self._repetitions)
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call through the guard: requested is durable before it, the outcome after it."""
+        tool = declare(function)
+        begun = self.begin_call(
+            tool.name,
+            encode_arguments(args, kwargs),
+            action=tool.action,
+            target=tool.target_of(args, kwargs),
+            idempotent=tool.idempotent,
+        )
+        if begun.is_replayed:
+            value: T = begun.value
+            return value
+        is_over = False
+        token = CURRENT_CALL.set(CurrentCall(run=self.id, call=begun.id, key=begun.key, attempt=self.attempt))
+        try:
+            # Ctrl-C is no outcome: a BaseException passes, and leaves the call in doubt, which is what it is.
+            result: T = call_function(tool.function, args, kwargs)
+            is_over = True
+        except Exception as error:
+            is_over = True
+            begun.fail(repr(error))
+            raise
+        finally:
+            CURRENT_CALL.reset(token)
+            if not is_over:
+                begun.abandon()
+        begun.succeed(result)
+        return result
+
+    def settle(self, call: str, how: Settlement, *, by: str, reason: str = "", key: str | None = None) -> None:
+        """Decide about a call in doubt: `repeat` makes it again when it is asked for, `skip` never does."""
+        request = run_acts.SettleCall(run=self.id, call=call, how=how, by=by, reason=reason)
+        self._port.do(run_acts.settle_run, request, key)
+
+    def report(
+        self,
+        result: str,
+        *,
+        value: Any = None,  # noqa: ANN401 - any JSON value
+        completed: Sequence[str | WorkItem] = (),
+        open_questions: Sequence[str | OpenQuestion] = (),
+        rejected_paths: Sequence[str | RejectedPath] = (),
+        decisions: Sequence[str | Decision] = (),
+        assumptions: Sequence[str | Assumption] = (),
+        claims: Sequence[str | Claim] = (),
+        confidence: int | None = None,
+        none: dict[str, str] | None = None,
+        usage: dict[str, dict[str, int]] | None = None,
+        ended: str = "",
+    ) -> None:
+        """Say what the parent gets back. It is gathered here, and travels with the close."""
+        self._report = Report(
+            result=result,
+            value=value,
+            completed=_as_items(completed, WorkItem),
+            open_questions=_as_items(open_questions, OpenQuestion),
+            rejected_paths=_as_items(rejected_paths, RejectedPath),
+            decisions=_as_items(decisions, Decision),
+            assumptions=_as_items(assumptions, Assumption),
+            claims=_as_items(claims, Claim),
+            confidence=confidence,
+            none=none or {},
+            usage=usage or {},
+            ended=ended,
+        )
+
+    def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
+        """End the run, with its report; with an error it has failed."""
+        words = None if error is None else repr(error)
+        self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self._report, error=words), key)
+
+    @contextmanager
+    def as_current(self) -> Iterator[Self]:
+        """Let code run for this run: `current_run()` gives it, also inside of tools."""
+        token = CURRENT_RUN.set(self)
+        try:
+            yield self
+        finally:
+            CURRENT_RUN.reset(token)
+
+    def __enter__(self) -> Self:
+        self._token = CURRENT_RUN.set(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._token is not None:
+            CURRENT_RUN.reset(self._token)
+            self._token = None
+        self.close(error)
+
+
+CURRENT_RUN: Final[ContextVar[Any]] = ContextVar("batonpass_run", default=None)
+
+
+class Handoff:
+    """One task, handed to one agent. `with` accepts it and closes the attempt."""
+
+    def __init__(self, port: Port, handoff: str, run: Run | None = None) -> None:
+        self._port = port
+        self.run = run  # the attempt that this handle began
+        self.id = handoff
+
+    def info(self) -> handoff_acts.HandoffInfo:
+        """Return what the ledger has of it now, with its calls in doubt."""
+        return self._port.do(handoff_acts.show_handoff, handoff_acts.OfHandoff(handoff=self.id))
+
+    def state(self) -> State:
+        """Return its state now."""
+        return self.info().state
+
+    def baton(self) -> Baton:
+        """Return everything that travels with it."""
+        return self._port.do(handoff_acts.show_baton, handoff_acts.OfHandoff(handoff=self.id)).baton
+
+    def result(self) -> handoff_acts.Result:
+        """Return what came out of it so far."""
+        return self._port.do(handoff_acts.show_result, handoff_acts.OfHandoff(handoff=self.id))
+
+    def accept(self, *, replay: bool = False, key: str | None = None) -> Run:
+        """Begin an attempt. With `replay` a completed handoff gives again what its attempt did."""
+        opened = self._port.do(handoff_acts.accept, handoff_acts.Accept(handoff=self.id, replay=replay), key)
+        self.run = Run(self._port, opened)
+        return self.run
+
+    def retry(
+        self,
+        *,
+        by: str | None = None,
+        reason: str = "",
+        repeat: Sequence[str] = (),
+        skip: Sequence[str] = (),
+        key: str | None = None,
+    ) -> Self:
+        """End the last attempt and offer the same baton again. Finished calls are not made a second time."""
+        request = handoff_acts.Retry(handoff=self.id, by=by, reason=reason, repeat=tuple(repeat), skip=tuple(skip))
+        self._port.do(handoff_acts.retry, request, key)
+        self.run = None
+        return self
+
+    def __enter__(self) -> Run:
+        run = self.run if self.run is not None else self.accept(replay=True)
+        run.__enter__()
+        return run
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.run is not None:
+            self.run.__exit__(kind, error, trace)
+
+
+class Relay:
+    """The way to a ledger, and the only author of its receipts."""
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+
+    @classmethod
+    def open(
+        cls,
+        ledger: str | Path | None = None,
+        *,
+        work_tree: str | Path | None = None,
+        create: bool = True,
+        system: System | None = None,
+        caller: Caller | None = None,
+    ) -> Self:
+        """Open the ledger of this repository, a file, `postgresql://…`, or `memory:`."""
+        return cls(open_port(ledger, work_tree=work_tree, create=create, system=system, caller=caller))
+
+    def start(
+        self,
+        intent: str,
+        *,
+        by: str | None = None,
+        agent: str = "lead",
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        items: Sequence[AnyItem] = (),
+        key: str | None = None,
+    ) -> Run:
+        """Begin a run for a principal. With a grant it is enforced, else observed."""
+        own = make_grant(may, may_delegate, grant)
+        request = run_acts.Start(intent=intent, by=by, agent=agent, grant=own, items=tuple(items))
+        return Run(self._port, self._port.do(run_acts.start, request, key))
+
+    def resume(self, run: str = "last", *, key: str | None = None) -> Run:
+        """Take a root run over, whoever held it: what it finished is given again, and its old holder is fenced."""
+        if run == "last":
+            page = self._port.do(run_acts.list_runs, run_acts.ListRuns(state=RunState.OPEN, limit=200))
+            roots = [info for info in page.items if info.handoff is None]
+            if not roots:
+                raise InvalidValueError("no root run is open in this ledger: there is nothing to resume")
+            run = roots[0].run
+        return Run(self._port, self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
+
+    def handoff(self, handoff: str) -> Handoff:
+        """Return a handoff of any process, by its whole id. Raises `NotFoundError`."""
+        return Handoff(
+            self._port, self._port.do(handoff_acts.show_handoff, handoff_acts.OfHandoff(handoff=handoff)).handoff
+        )
+
+    def runs(self, *, state: RunState | None = None, agent: str | None = None) -> Iterator[run_acts.RunInfo]:
+        """Yield the runs of this ledger, the latest first."""
+        after = None
+        while True:
+            request = run_acts.ListRuns(state=state, agent=agent, after=after, limit=200)
+            page = self._port.do(run_acts.list_runs, request)
+            for info in page.items:  # noqa: UP028 - `yield from` has no awaited form
+                yield info
+            after = page.next
+            if after is None:
+                return
+
+    def run(self, run: str) -> run_acts.RunInfo:
+        """Return what the ledger has of a run now. Raises `NotFoundError`."""
+        return self._port.do(run_acts.show_run, run_acts.OfRun(run=run))
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self._port.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def make_grant(may: Sequence[str], may_delegate: Sequence[str], grant: Grant | None) -> Grant | None:
+    """Return the grant that is asked for; None if none is."""
+    if not (may or may_delegate):
+        return grant
+    if isinstance(may, str) or isinstance(may_delegate, str):
+        raise InvalidValueError("may= is a list of permits: may=['write:src/**']")
+    if grant is None:
+        return Grant(may=tuple(may), may_delegate=tuple(may_delegate))
+    raise InvalidValueError("either may= and may_delegate=, or grant=")
+
+
+def _as_items(values: Sequence[Any], kind: Callable[[str], T]) -> tuple[T, ...]:
+    if isinstance(values, str):
+        values = (values,)
+    return tuple(kind(value) if isinstance(value, str) else value for value in values)
+
+
+__all__ = ["CURRENT_RUN", "BegunCall", "Expiry", "Handoff", "Relay", "Run", "Tool"]

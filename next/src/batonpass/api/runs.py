@@ -1,0 +1,363 @@
+"""Acts about runs: start, resume, record, hand off, settle, close; and what there is."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, convert
+
+from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act, receipt_of
+from batonpass.errors import ConflictError, InvalidValueError, NotFoundError
+from batonpass.model.bodies import HandoffInitiated
+from batonpass.model.grants import Grant
+from batonpass.model.items import AnyItem, Baton, OfferedParts, Report
+from batonpass.model.lifecycle import RunState, State
+from batonpass.model.receipt import Signed
+from batonpass.model.rows import StreamRow
+from batonpass.model.values import Mode, Name, Outcome, Settlement
+from batonpass.reading.batons import get_handoff
+from batonpass.reading.history import DoubtfulCall
+from batonpass.runtime import accept as accepting
+from batonpass.runtime import offer as offering
+from batonpass.runtime import retry as deciding
+from batonpass.runtime import start as starting
+from batonpass.runtime.close import close as close_run
+from batonpass.runtime.context import Context, Offer, open_run
+from batonpass.runtime.run_state import ActiveRun
+
+
+class Opened(Value, frozen=True):
+    """A run that is at work, with what it was handed."""
+
+    run: str
+    root: str
+    agent: str
+    principal: str
+    mode: Mode
+    attempt: int
+    baton: Baton
+    parent: str | None = None
+    handoff: str | None = None
+    is_replayed: bool = False
+    in_doubt: tuple[DoubtfulCall, ...] = ()
+
+
+def opened(run: ActiveRun) -> Opened:
+    """Return what a caller needs to know of a run."""
+    return Opened(
+        run=run.id,
+        root=run.root,
+        agent=run.agent,
+        principal=run.principal,
+        mode=run.mode,
+        attempt=run.attempt,
+        baton=run.baton,
+        parent=run.parent,
+        handoff=run.handoff,
+        is_replayed=run.is_replayed,
+        in_doubt=tuple(run.history.in_doubt.values()),
+    )
+
+
+def opened_again(context: Context, run: str) -> Opened:
+    """Return the same of a run that a repeated request opened: it may have ended since."""
+    active = context.runs.get(run)
+    return opened(open_run(context.recorder, run, is_replayed=True) if active is None else active)
+
+
+class Start(Value, frozen=True):
+    """Begin a tree of runs."""
+
+    intent: str
+    by: str | None = None
+    agent: Name = "lead"
+    grant: Grant | None = None
+    items: tuple[AnyItem, ...] = ()
+
+
+@act("POST /v1/runs", roles=WORK)
+def start(context: Context, caller: Caller, request: Start) -> Opened:
+    """Begin a run for a principal. With a grant it is enforced, else observed."""
+    by = convert(caller.act_as(request.by), Name)
+    run = starting.start(context, request.intent, by=by, agent=request.agent, grant=request.grant, items=request.items)
+    return opened(run)
+
+
+@start.repeated
+def _started(context: Context, _: Start, receipts: Sequence[Signed]) -> Opened:
+    return opened_again(context, receipts[0].stream)
+
+
+class OfRun(Value, frozen=True):
+    """A run, by its whole id."""
+
+    run: str
+
+
+@act("POST /v1/runs/{run}/resume", roles=WORK)
+def resume(context: Context, caller: Caller, request: OfRun) -> Opened:
+    """Take a root run over, whoever held it. Its finished calls are given again, and its old holder is fenced."""
+    if caller.principal:
+        context.find_run(caller.principal, request.run)
+    return opened(starting.resume(context, request.run))
+
+
+@resume.repeated
+def _resumed(context: Context, _: OfRun, receipts: Sequence[Signed]) -> Opened:
+    return opened_again(context, receipts[0].stream)
+
+
+class Record(Value, frozen=True):
+    """What a run knows."""
+
+    run: str
+    items: Annotated[tuple[AnyItem, ...], Meta(min_length=1)]
+
+
+class Recorded(Value, frozen=True):
+    """It is in the record."""
+
+    count: int
+
+
+@act("POST /v1/runs/{run}/items", roles=WORK)
+def record(context: Context, caller: Caller, request: Record) -> Recorded:
+    """Record what a run knows: whoever it hands work to is given it."""
+    starting.record(context, context.find_run(caller.principal, request.run), request.items)
+    return Recorded(count=len(request.items))
+
+
+@record.repeated
+def _recorded(_: Context, request: Record, __: Sequence[Signed]) -> Recorded:
+    return Recorded(count=len(request.items))
+
+
+class HandOff(Value, frozen=True):
+    """Offer a task. With `accept` the child begins in the same commit: it runs where its parent runs."""
+
+    run: str
+    to: Name
+    task: str
+    grant: Grant | None = None
+    parts: OfferedParts = OfferedParts()
+    key: str | None = None  # another than the words: the same key is the same handoff
+    accept: bool = False
+
+
+class Offered(Value, frozen=True):
+    """The handoff, and with `accept` the attempt that began."""
+
+    handoff: str
+    state: State
+    run: Opened | None = None
+
+
+@act("POST /v1/runs/{run}/handoffs", roles=WORK)
+def hand_off(context: Context, caller: Caller, request: HandOff) -> Offered:
+    """Offer a task to an agent; durable when it returns. The same offer again is the same handoff."""
+    parent = context.find_run(caller.principal, request.run)
+    if request.accept:
+        return _offer_and_accept(context, parent, request)
+    try:
+        offer = offering.offer(
+            context, parent, request.to, request.task, grant=request.grant, parts=request.parts, key=request.key
+        )
+    except ConflictError as error:
+        return _offered_before(context, parent, request, error)
+    context.offers[offer.id] = offer
+    return Offered(handoff=offer.id, state=State.OFFERED)
+
+
+def _offer_and_accept(context: Context, parent: ActiveRun, request: HandOff) -> Offered:
+    child: ActiveRun | None = None
+
+    def following(offer: Offer, _: Signed) -> Sequence[Signed]:
+        nonlocal child
+        child, accepted = accepting.accept_following(context, offer)
+        return (accepted,)
+
+    try:
+        offer = offering.offer(
+            context,
+            parent,
+            request.to,
+            request.task,
+            grant=request.grant,
+            parts=request.parts,
+            key=request.key,
+            following=following,
+        )
+    except ConflictError as error:
+        existing = _offered_before(context, parent, request, error)
+        return _accept_existing(context, existing)
+    if child is None:
+        raise NotFoundError(f"{offer.id} was offered, and nobody accepted it")
+    context.runs[child.id] = child
+    return Offered(handoff=offer.id, state=State.RUNNING, run=opened(child))
+
+
+def _offered_before(context: Context, parent: ActiveRun, request: HandOff, error: ConflictError) -> Offered:
+    """Return the same offer of before; raise the error if it is about something else."""
+    if not offering.is_same_offer(error):
+        raise error
+    handoff = offering.handoff_id(
+        parent, request.to, request.task, grant=request.grant, parts=request.parts, key=request.key
+    )
+    row = get_handoff(context.recorder.store, handoff)
+    parent.history.children[handoff] = None
+    return Offered(handoff=handoff, state=State(row.state))
+
+
+def _accept_existing(context: Context, existing: Offered) -> Offered:
+    row = get_handoff(context.recorder.store, existing.handoff)
+    if row.state == State.RUNNING and row.run in context.runs:
+        run = context.runs[row.run]  # a repeated request: its attempt goes on
+    elif row.state == State.COMPLETED:
+        run = accepting.replay(context, existing.handoff)
+    else:
+        run = accepting.accept(context, existing.handoff)
+    return Offered(handoff=existing.handoff, state=State(row.state), run=opened(run))
+
+
+@hand_off.repeated
+def _offered(context: Context, _: HandOff, receipts: Sequence[Signed]) -> Offered:
+    initiated = receipt_of(receipts, "handoff.initiated")
+    accepted = receipt_of(receipts, "handoff.accepted")
+    if initiated is None or not isinstance(initiated.body, HandoffInitiated):
+        raise NotFoundError("this request offered nothing")
+    if accepted is None:
+        return Offered(handoff=initiated.body.handoff, state=State.OFFERED)
+    run = opened_again(context, accepted.stream)
+    return Offered(handoff=initiated.body.handoff, state=State.RUNNING, run=run)
+
+
+class SettleCall(Value, frozen=True):
+    """Decide about a call in doubt."""
+
+    run: str
+    call: str
+    how: Settlement
+    by: str | None = None
+    reason: str = ""
+
+
+class Settled(Value, frozen=True):
+    """What was decided."""
+
+    call: str
+    how: Settlement
+
+
+@act("POST /v1/runs/{run}/settle", roles=DECIDE)
+def settle_run(context: Context, caller: Caller, request: SettleCall) -> Settled:
+    """Decide about a call in doubt of an open run: make it again when it is asked for, or never."""
+    run = context.find_run(caller.principal, request.run)
+    by = caller.act_as(request.by)
+    deciding.settle_call(context, run, request.call, request.how, by=by, reason=request.reason)
+    return Settled(call=request.call, how=request.how)
+
+
+@settle_run.repeated
+def _settled(_: Context, request: SettleCall, __: Sequence[Signed]) -> Settled:
+    return Settled(call=request.call, how=request.how)
+
+
+class Close(Value, frozen=True):
+    """End a run: its report, or the error that it ends with."""
+
+    run: str
+    report: Report = Report()
+    error: str | None = None
+
+
+class Closed(Value, frozen=True):
+    """How it ended."""
+
+    outcome: Outcome
+
+
+@act("POST /v1/runs/{run}/close", roles=WORK)
+def close(context: Context, caller: Caller, request: Close) -> Closed:
+    """End a run. `completed` is provisional, until somebody verifies. What it offered and nobody ended is withdrawn."""
+    run = context.find_run(caller.principal, request.run)
+    return Closed(outcome=close_run(context, run, request.report, request.error))
+
+
+@close.repeated
+def _closed(_: Context, request: Close, __: Sequence[Signed]) -> Closed:
+    return Closed(outcome="completed" if request.error is None else "failed")
+
+
+class RunInfo(Value, frozen=True):
+    """A run, as the ledger has it now."""
+
+    run: str
+    root: str
+    agent: str
+    state: RunState
+    attempt: int
+    receipts: int
+    started_at: int
+    last_at: int
+    principal: str | None = None
+    handoff: str | None = None
+    in_doubt: tuple[DoubtfulCall, ...] = ()
+
+
+def _info(row: StreamRow, in_doubt: tuple[DoubtfulCall, ...] = ()) -> RunInfo:
+    return RunInfo(
+        run=row.id,
+        root=row.root or row.id,
+        agent=row.agent or "",
+        state=RunState(row.state),
+        attempt=row.attempt or 1,
+        receipts=row.seq,
+        started_at=row.started_at,
+        last_at=row.last_at,
+        principal=row.principal,
+        handoff=row.handoff,
+        in_doubt=in_doubt,
+    )
+
+
+@act("GET /v1/runs/{run}", roles=READ)
+def show_run(context: Context, caller: Caller, request: OfRun) -> RunInfo:
+    """Show a run, with its calls in doubt."""
+    row = context.recorder.store.find_stream(request.run)
+    if row is None or row.agent is None:
+        raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
+    run = open_run(context.recorder, request.run, is_replayed=True)
+    if caller.principal and caller.role == "agent" and caller.principal != run.principal:
+        raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
+    return _info(row, tuple(run.history.in_doubt.values()))
+
+
+class ListRuns(Value, frozen=True):
+    """One page. `after` is what the page before said under `next`."""
+
+    state: RunState | None = None
+    agent: str | None = None
+    after: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class RunPage(Value, frozen=True, omit_defaults=False):
+    """Runs, the latest first, and the cursor of the next page."""
+
+    items: tuple[RunInfo, ...]
+    next: str | None
+
+
+@act("GET /v1/runs", roles=frozenset({"process", "operator", "auditor"}))
+def list_runs(context: Context, caller: Caller, request: ListRuns) -> RunPage:  # noqa: ARG001 - as every act
+    """List runs, the latest first."""
+    try:
+        before = urlsafe_b64decode(request.after).decode() if request.after else None
+    except ValueError:
+        raise InvalidValueError(f"{request.after!r} is not a cursor of this list") from None
+    rows = context.recorder.store.list_runs(
+        state=request.state, agent=request.agent, before=before, limit=request.limit + 1
+    )
+    items = tuple(_info(row) for row in rows[: request.limit])
+    more = len(rows) > request.limit
+    return RunPage(items=items, next=urlsafe_b64encode(items[-1].run.encode()).decode() if more else None)

@@ -1,0 +1,1 @@
+"""The way of every receipt: place, sign, append, remember the head."""

@@ -1,0 +1,34 @@
+"""Grants as values: what a program asks for, what is recorded, and what each hop of a lineage holds."""
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from batonpass.model.values import Count, Digest
+
+Expiry = datetime | timedelta | str | None
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """What a program asks for a run: what it may use, what it may pass on, until when."""
+
+    may: tuple[str, ...] = ()
+    may_delegate: tuple[str, ...] = ()
+    expires: Expiry = None
+
+
+class Terms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A grant as it is recorded, with the digest of the terms that it was narrowed from."""
+
+    may: tuple[str, ...] = ()
+    may_delegate: tuple[str, ...] = ()
+    expires_at: Count | None = None
+    parent: Digest | None = None
+
+
+class Held(Struct, frozen=True):
+    """Terms and the account that they were given to: a root run, or a handoff. Revoking is by account."""
+
+    account: str
+    agent: str
+    terms: Terms

@@ -1,0 +1,44 @@
+"""The rows that follow from receipts. They can be made anew from them at any time; a difference is tampering."""
+
+from msgspec import Struct
+
+
+class StreamRow(Struct, frozen=True):
+    """A stream and its head. A run is its stream: what a list of runs shows stands in the same row."""
+
+    id: str
+    root: str | None
+    seq: int
+    head: str
+    epoch: int
+    state: str
+    recorder: str
+    started_at: int
+    last_at: int
+    agent: str | None = None  # this and what follows: of runs
+    principal: str | None = None  # of roots
+    handoff: str | None = None  # of attempts
+    attempt: int | None = None
+
+
+class HandoffRow(Struct, frozen=True):
+    """A handoff. `last` is what the next act about it must hang from: its offer, or the head of its own stream."""
+
+    id: str
+    parent: str
+    root: str
+    seq: int  # of the offer, in the stream of the parent
+    to: str
+    state: str
+    attempt: int
+    run: str | None
+    last: str
+    offered_at: int
+
+
+class OpenCallRow(Struct, frozen=True):
+    """A call that was requested and has no outcome: in doubt, unless somebody is making it at this moment."""
+
+    id: str
+    run: str
+    key: str

@@ -1,0 +1,190 @@
+"""A call from top to bottom, in two halves: `begin_call` before the tool runs, `finish_call` after it.
+
+The tool runs at the caller's side, in this process or elsewhere. The order decides which reason a caller is told: the
+run is open, its grant allows it, an earlier attempt did it, its outcome is unknown; then the request is durable, and
+only then the tool is made.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from batonpass.authority.grants import Refusal, find_refusal
+from batonpass.errors import CallDeniedError, CallError, CallInDoubtError, FencedError, GrantError, StoreError
+from batonpass.log.append import Draft, append_shared
+from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolEnded, ToolFailed, ToolLateResult, ToolRequested
+from batonpass.model.values import Effect, Outcome
+from batonpass.reading.history import DoubtfulCall
+from batonpass.runtime.context import Context
+from batonpass.runtime.effects import effect_of, name_of_target, take_snapshot
+from batonpass.runtime.run_state import ActiveRun, OpenCall
+from batonpass.wire.canonical import keyed_digest
+
+_WRITES = frozenset({"write"})  # actions whose target is a file that is looked at before and after
+
+
+class CallRequest(NamedTuple):
+    """What is asked: `number` says that it is the n-th equal call of this run."""
+
+    tool: str
+    action: str
+    target: str
+    arguments: bytes  # canonical JSON
+    number: int
+    is_idempotent: bool
+
+
+class Begun(NamedTuple):
+    """Make the call now; or, with a result, do not: it was finished before. Without an id it is not recorded."""
+
+    call: str
+    key: str
+    result: bytes | None = None
+
+
+def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
+    """Ask for a call and make the request durable.
+
+    Raises `CallDeniedError` if the grant does not allow it, and `CallInDoubtError` if it was requested before and left
+    no outcome, in any mode: a person decides whether it is repeated.
+    """
+    recorder, tool = context.recorder, request.tool
+    run.refresh(recorder)
+    words = (tool.encode(), request.number, request.arguments)
+    key = keyed_digest(run.tree_secret, b"%s\0%d\0%s" % words)
+    # Before earlier results: they are data as well, and a run whose grant has ended gets no more of it.
+    if run.lineage:
+        permission = f"{request.action}:{request.target}"
+        refusal = find_refusal(run.lineage, permission, recorder.system.now())
+        if refusal is not None:
+            raise deny(context, run, key, request, refusal)
+    finished = run.history.finished.get(key)
+    if finished is not None:
+        return Begun("", key, finished)
+    run.require_live()
+    if not request.is_idempotent:
+        refuse_doubtful(run, key)
+    call = OpenCall(
+        id=recorder.new_id("call"),
+        key=key,
+        tool=tool,
+        target=request.target,
+        began_at=recorder.system.now(),
+        before=take_snapshot(path_of(context, request.target)) if request.action in _WRITES else None,
+    )
+    body = ToolRequested(
+        run=run.id, call=call.id, key=key, tool=tool, charges=tuple(held.account for held in run.lineage)
+    )
+    action = request.action.encode()
+    contents = {"action": action, "target": request.target.encode("utf-8", "replace"), "arguments": request.arguments}
+    try:
+        run.writer.append(Draft(body, contents))
+    except GrantError as error:  # by the commit itself: a look before it would leave a gap
+        reason = f"{run.agent} tried {request.action}:{request.target}, and {error}"
+        raise deny(context, run, key, request, Refusal("grant.revoked", reason)) from error
+    except StoreError as error:
+        run.note_gap(f"call of {tool}", error)
+        return Begun("", key)
+    run.open_calls[call.id] = call
+    return Begun(call.id, key)
+
+
+def path_of(context: Context, target: str) -> Path:
+    """Return the file that a target names."""
+    return context.work_tree / target
+
+
+def refuse_doubtful(run: ActiveRun, key: str) -> None:
+    """Raise `CallInDoubtError` if an equal call has no outcome."""
+    doubtful = run.history.in_doubt.get(key)
+    if doubtful is None:
+        opened = next((call for call in list(run.open_calls.values()) if call.key == key), None)
+        if opened is None:
+            return
+        doubtful = DoubtfulCall(call=opened.id, key=key, tool=opened.tool, target=opened.target, run=run.id)
+    detail = f"{doubtful.tool} {doubtful.target!r} was requested before and its outcome is unknown: repeat or skip it"
+    raise CallInDoubtError(f"{detail} [{doubtful.call}]", facts={"call": doubtful.call})
+
+
+def deny(context: Context, run: ActiveRun, key: str, request: CallRequest, refusal: Refusal) -> CallDeniedError:
+    """Record that a call was not made, and return why."""
+    call = context.recorder.new_id("call")
+    body = ToolDenied(run=run.id, call=call, key=key, tool=request.tool, rule=refusal.rule)
+    contents = {
+        "action": request.action.encode(),
+        "target": request.target.encode("utf-8", "replace"),
+        "arguments": request.arguments,
+        "reason": refusal.reason.encode("utf-8", "replace"),
+    }
+    if not run.is_replayed:
+        run.writer.append(Draft(body, contents))
+    return CallDeniedError(refusal.reason, facts={"call": call, "rule": refusal.rule})
+
+
+def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | None, error: str | None) -> Outcome:
+    """Record what became of a call, before its caller goes on with it.
+
+    Raises `FencedError` if the run was taken over meanwhile; then the outcome is kept as evidence.
+    """
+    outcome: Outcome = "completed" if error is None else "failed"
+    if not call:  # begun while nothing could be recorded
+        return outcome
+    recorder = context.recorder
+    opened = run.open_calls.pop(call, None) or find_open_call(context, run, call)
+    effects, contents = look_at_effects(context, opened)
+    if error is not None:
+        contents["error"] = error.encode("utf-8", "replace")
+    elif result is not None:
+        contents["result"] = result
+    took = max(0, recorder.system.now() - opened.began_at)
+    ended: type[ToolEnded] = ToolCompleted if error is None else ToolFailed
+    # Durable before the caller has the result. It could ride with the next receipt and save a sync; but then a crash
+    # while the model thinks would put a finished call in doubt, and a person would be asked about it.
+    try:
+        run.writer.append(Draft(ended(run=run.id, call=call, took_us=took, effects=effects), contents))
+    except BaseException as failure:
+        run.writer.is_unsure = True  # begun again it would be made twice, without a look at the ledger
+        # Fenced, or settled by a person meanwhile: it delivers nothing, and what it did in the world is evidence.
+        is_late = isinstance(failure, FencedError) or getattr(failure, "code", "") == "ledger.precondition_failed"
+        if is_late and run.handoff is not None:
+            late = ToolLateResult(
+                handoff=run.handoff, run=run.id, call=call, outcome=outcome, took_us=took, effects=effects
+            )
+            draft = Draft(late, contents)
+            append_shared(recorder, run.handoff, lambda: (draft,), root=run.root, mode=run.mode)
+        if isinstance(failure, StoreError):
+            run.note_gap(f"outcome of {opened.tool} {call}", failure)
+            return outcome
+        raise
+    if error is None and result is None:
+        # It was made, and nobody can be given its result again: for whoever asks in a later attempt it is in doubt.
+        run.history.in_doubt[opened.key] = DoubtfulCall(
+            call=call, key=opened.key, tool=opened.tool, target=opened.target, run=run.id
+        )
+        return outcome
+    run.history.in_doubt.pop(opened.key, None)
+    if result is not None:
+        run.history.finished[opened.key] = result
+    return outcome
+
+
+def find_open_call(context: Context, run: ActiveRun, call: str) -> OpenCall:
+    """Return a call that another process of this relay began. Raises `CallError` if it is not open."""
+    run.refresh(context.recorder)
+    doubtful = next((each for each in run.history.in_doubt.values() if each.call == call), None)
+    if doubtful is None or doubtful.run != run.id:
+        detail = f"{run.id} has no open call {call}: begin it first, or look at its outcome"
+        raise CallError(detail)
+    now = context.recorder.system.now()
+    return OpenCall(id=call, key=doubtful.key, tool=doubtful.tool, target=doubtful.target, began_at=now)
+
+
+def look_at_effects(context: Context, call: OpenCall) -> tuple[tuple[Effect, ...], dict[str, bytes]]:
+    """Return what a call changed, and the new lines as content."""
+    if call.before is None:
+        return (), {}
+    name = name_of_target(context.work_tree, call.target)
+    found = effect_of(context.recorder.secret, name, call.before, take_snapshot(path_of(context, call.target)))
+    if found is None:
+        return (), {}
+    effect, hunks = found
+    return (effect,), {} if hunks is None else {"hunks": hunks}

@@ -1,0 +1,78 @@
+"""The end of a run: first its own last receipt, bound to its epoch, then the withdrawal of what it left.
+
+A process that has lost its run fails at the first receipt, and so changes nothing of what the new holder does.
+"""
+
+from collections.abc import Sequence
+
+from batonpass.errors import LifecycleError
+from batonpass.log.append import Draft, append_shared
+from batonpass.model.bodies import Body, HandoffCancelled, HandoffCompleted, HandoffFailed, RunClosed
+from batonpass.model.items import Report
+from batonpass.model.lifecycle import Event, State, advance
+from batonpass.model.values import Outcome, RunHead
+from batonpass.runtime.context import Context
+from batonpass.runtime.run_state import ActiveRun
+from batonpass.wire.canonical import encode
+
+_NO_REPORT = Report()
+
+
+def close(context: Context, run: ActiveRun, report: Report, error: str | None) -> Outcome:
+    """End a run: its report, or why it failed, and the head of each child. `completed` is provisional.
+
+    Children that are not settled are withdrawn, unless the run is an attempt that failed: the next one adopts them.
+    """
+    outcome: Outcome = "completed" if error is None else "failed"
+    if run.is_replayed:
+        context.runs.pop(run.id, None)
+        return outcome
+    recorder = context.recorder
+    run.refresh(recorder)
+    contents = {} if report == _NO_REPORT else {"report": encode(report)}
+    if error is not None:
+        contents["error"] = error.encode("utf-8", "replace")
+    run.writer.append(Draft(_last_body(context, run, outcome), contents))
+    if run.handoff is None or outcome == "completed":
+        for handoff in run.history.children:
+            withdraw(context, run, handoff)
+    context.forget(run)
+    return outcome
+
+
+def _last_body(context: Context, run: ActiveRun, outcome: Outcome) -> Body:
+    # Read before the commit: a head listed here means at least this far.
+    rows = context.recorder.store.heads(tuple(run.history.children)) if run.history.children else ()
+    children = tuple(RunHead(row.id, row.seq, row.head) for row in rows)
+    if run.handoff is None or run.parent is None:
+        return RunClosed(run=run.id, outcome=outcome, children=children)
+    ended = HandoffCompleted if outcome == "completed" else HandoffFailed
+    kept = len(run.history.earlier)
+    return ended(handoff=run.handoff, parent=run.parent, attempt=run.attempt, children=children, kept=kept)
+
+
+def withdraw(context: Context, run: ActiveRun, handoff: str) -> None:
+    """Cancel a child that is not settled, in the epoch in which this run held its stream."""
+    recorder = context.recorder
+
+    def cancellation() -> Sequence[Draft]:
+        row = recorder.store.find_handoff(handoff)
+        if row is None:
+            return ()
+        try:
+            advance(handoff, row.state, Event.CANCEL)
+        except LifecycleError:
+            return ()  # it has ended meanwhile
+        attempt = recorder.store.find_stream(row.run or "") if row.state == State.RUNNING else None
+        body = HandoffCancelled(
+            handoff=handoff,
+            attempt=row.attempt,
+            by=run.principal,
+            code="handoff.parent_closed",
+            holder=run.id,
+            holder_epoch=run.writer.epoch,
+            ended_run=None if attempt is None else RunHead(attempt.id, attempt.seq, attempt.head),
+        )
+        return (Draft(body),)
+
+    append_shared(recorder, handoff, cancellation, root=run.root, mode=run.mode)

@@ -1,0 +1,101 @@
+"""What acts work on: the ledger, and the runs and offers that this process has at hand.
+
+The last two are memories and no truth: a run that another process of this relay began is opened again from its
+receipts, and an offer is read. What remembers a request is the receipt that it caused.
+"""
+
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from batonpass.errors import NotFoundError
+from batonpass.log.append import Recorder, Request, StreamWriter
+from batonpass.model.grants import Held
+from batonpass.model.items import Baton
+from batonpass.model.lifecycle import RunState
+from batonpass.model.receipt import Place
+from batonpass.reading.batons import principal_of, read_baton, read_hops, read_lineage, tree_secret
+from batonpass.reading.history import History, read_run
+from batonpass.runtime.run_state import ActiveRun
+from batonpass.wire.canonical import encode, keyed_digest
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """What an acceptance needs to know of a handoff."""
+
+    id: str
+    to: str
+    parent: str
+    root: str
+    anchor: str  # the last receipt about it
+    attempt: int  # how many attempts there were
+    principal: str
+    tree_secret: bytes
+    baton: Baton
+    baton_digest: str
+    lineage: tuple[Held, ...]
+    terms: str | None = None  # the digest under which the offer has the terms
+    history: History = field(default_factory=History)
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """One for each process and ledger."""
+
+    recorder: Recorder
+    work_tree: Path
+    runs: dict[str, ActiveRun] = field(default_factory=dict)
+    offers: dict[str, Offer] = field(default_factory=dict)
+
+    def find_run(self, principal: str, run: str) -> ActiveRun:
+        """Return an open run: at work here, or opened again from its receipts.
+
+        Raises `NotFoundError`, in the same words if it is another principal's.
+        """
+        active = self.runs.get(run)
+        if active is None:
+            active = self.runs[run] = open_run(self.recorder, run)
+        if principal and principal != active.principal:
+            raise NotFoundError(f"there is no run {run} in this ledger")
+        return active
+
+    def forget(self, run: ActiveRun) -> None:
+        """Let go of a run that has ended, and of what it offered and nobody took."""
+        self.runs.pop(run.id, None)
+        for handoff in run.history.children:
+            self.offers.pop(handoff, None)
+
+    def request(self, principal: str, act: str, request: Struct, key: str) -> Request:
+        """Return what the receipts of this request will say of it."""
+        secret = self.recorder.secret
+        return Request(
+            keyed_digest(secret, b"request\0%s\0%s" % (principal.encode(), key.encode())),
+            keyed_digest(secret, b"fingerprint\0" + encode((act, request))),
+        )
+
+
+def open_run(recorder: Recorder, run: str, *, is_replayed: bool = False) -> ActiveRun:
+    """Return a run as its receipts have it. Raises `NotFoundError` if there is no such run, or if it has ended."""
+    store = recorder.store
+    row = store.find_stream(run)
+    if row is None or row.agent is None:
+        raise NotFoundError(f"there is no run {run} in this ledger: `batonpass run list` shows what there is")
+    if not is_replayed and row.state != RunState.OPEN:
+        raise NotFoundError(f"{run} has ended: it is {row.state}")
+    hops = read_hops(store, run)
+    lineage = read_lineage(hops)
+    place = Place(stream=run, seq=row.seq, head=row.head, epoch=row.epoch)
+    mode = hops[-1].first.receipt.mode
+    handoff = None if row.handoff is None else store.find_handoff(row.handoff)
+    return ActiveRun(
+        writer=StreamWriter(recorder, place, root=hops[0].run, mode=mode),
+        agent=row.agent,
+        principal=principal_of(hops),
+        tree_secret=tree_secret(hops[0].first),
+        baton=read_baton(store, hops),
+        parent=None if len(hops) == 1 else hops[-2].run,
+        handoff=row.handoff,
+        attempt=row.attempt or 1,
+        lineage=lineage,
+        history=read_run(store, run, handoff),
+        is_replayed=is_replayed,
+    )

@@ -1,0 +1,97 @@
+"""What a call changed in a file: its digest before and after, and the lines that are new.
+
+A tool that writes to a path is looked at from outside: the file as it was before the call and as it is after. So nobody
+has to tell what they changed, and nobody can tell otherwise.
+"""
+
+import os
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.model.values import Effect
+from batonpass.wire.canonical import digest, encode, keyed_digest
+
+_LARGEST_TEXT: Final = 1024 * 1024  # beyond, the digests are kept and no lines
+_LARGEST_FILE: Final = 256 * 1024 * 1024
+_MOST_LINES: Final = 20_000
+
+
+class Snapshot(Struct, frozen=True):
+    """A file at one moment. Without a digest there was none; without lines it is too large, or no text."""
+
+    digest: str | None = None
+    lines: tuple[str, ...] | None = None
+
+
+class Hunk(Struct, frozen=True):
+    """Lines that took the place of others: `removed` lines from the one at `at` on (the first is 1)."""
+
+    at: int
+    removed: int
+    added: tuple[str, ...]
+
+
+def name_of_target(work_tree: Path, target: str) -> str:
+    """Return the name of a file in the record: from the work tree on, or absolute where it is elsewhere."""
+    path = os.path.normpath(work_tree / target)
+    inside = os.path.relpath(path, work_tree)
+    return path if inside.startswith("..") else inside.replace(os.sep, "/")
+
+
+def target_digest(secret: bytes, name: str) -> str:
+    """Return by what a target is found; nobody without the ledger's secret can try names out."""
+    return keyed_digest(secret, b"target\0" + name.encode("utf-8", "surrogateescape"))
+
+
+def take_snapshot(path: Path) -> Snapshot:
+    """Return a file as it is now. What is no plain file, or cannot be read, is like none."""
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_FILE:
+            return Snapshot()
+        data = path.read_bytes()
+    except OSError:
+        return Snapshot()
+    return Snapshot(digest(data), split_lines(data))
+
+
+def split_lines(data: bytes) -> tuple[str, ...] | None:
+    """Return the lines of a text; None if it is none, or too large to compare."""
+    if len(data) > _LARGEST_TEXT or b"\0" in data:
+        return None
+    try:
+        lines = data.decode().split("\n")
+    except UnicodeDecodeError:
+        return None
+    if lines[-1] == "":  # the end of the last line, not a line
+        lines.pop()
+    return tuple(lines) if len(lines) <= _MOST_LINES else None
+
+
+def effect_of(secret: bytes, name: str, before: Snapshot, after: Snapshot) -> tuple[Effect, bytes | None] | None:
+    """Return what changed, and the new lines as content; None if nothing did."""
+    if before.digest == after.digest:
+        return None
+    effect = Effect(target_digest(secret, name), before.digest, after.digest)
+    if (before.digest is not None and before.lines is None) or (after.digest is not None and after.lines is None):
+        return effect, None
+    return effect, encode(find_hunks(before.lines or (), after.lines or ()))
+
+
+def find_hunks(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[Hunk, ...]:
+    """Return what makes the new lines of the old ones."""
+    # What is equal at both ends is most of the file, and the comparison between is not linear.
+    start, shortest = 0, min(len(old), len(new))
+    while start < shortest and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < shortest - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    middle = SequenceMatcher(None, old[start : len(old) - end], new[start : len(new) - end], autojunk=True)
+    return tuple(
+        Hunk(at=start + first + 1, removed=last - first, added=new[start + begin : start + stop])
+        for kind, first, last, begin, stop in middle.get_opcodes()
+        if kind != "equal"
+    )

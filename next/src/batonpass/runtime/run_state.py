@@ -1,0 +1,85 @@
+"""A run at work. Nothing here that the ledger could not answer, but the head of its stream and what is being made now.
+
+`history` is the one cache, and it has one rule: whenever an append was cut short or lost, it is read again before the
+next act.
+"""
+
+from msgspec import Struct, field
+
+from batonpass.errors import FencedError, StoreError
+from batonpass.log.append import Recorder, StreamWriter
+from batonpass.model.grants import Held
+from batonpass.model.items import Baton
+from batonpass.model.values import Mode
+from batonpass.reading.history import History, read_run
+from batonpass.runtime.effects import Snapshot
+
+
+class OpenCall(Struct, kw_only=True):
+    """A call that is being made."""
+
+    id: str
+    key: str
+    tool: str
+    target: str
+    began_at: int
+    before: Snapshot | None = None
+
+
+class ActiveRun(Struct, eq=False, kw_only=True):
+    """One agent at work."""
+
+    writer: StreamWriter
+    agent: str
+    principal: str
+    tree_secret: bytes
+    baton: Baton
+    parent: str | None = None
+    handoff: str | None = None
+    attempt: int = 1
+    lineage: tuple[Held, ...] = ()  # what each hop holds, its own last; empty: observed
+    history: History = field(default_factory=History)
+    open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    is_replayed: bool = False  # its attempt has completed: what it did is given again, and nothing is added
+
+    @property
+    def id(self) -> str:
+        """Its id, which is the name of its stream."""
+        return self.writer.stream
+
+    @property
+    def root(self) -> str:
+        """The run that the tree began with."""
+        return self.writer.root
+
+    @property
+    def owner(self) -> str:
+        """What goes on when an attempt does not: the handoff, or the root run. Offers and calls are known by it."""
+        return self.handoff or self.writer.stream
+
+    @property
+    def mode(self) -> Mode:
+        """Whether its grant is enforced, or it is observed only."""
+        return self.writer.mode
+
+    def require_live(self) -> None:
+        """Raise `FencedError` if it only gives again what a completed attempt did."""
+        if self.is_replayed:
+            detail = f"{self.owner} is completed: what its attempt did is given again, and nothing is added"
+            raise FencedError(detail, code="ledger.stream_closed")
+
+    def note_gap(self, what: str, error: StoreError) -> None:
+        """Let an observed run go on when something could not be recorded: it is said with its next receipt.
+
+        Raises the error for an enforced run, which fails closed.
+        """
+        if self.mode == "enforced":
+            raise error
+        self.writer.gaps.append(f"{what}: {error}")
+
+    def refresh(self, recorder: Recorder) -> None:
+        """Read the history again, if what is remembered may not be what is recorded."""
+        if self.writer.is_unsure:
+            row = None if self.handoff is None else recorder.store.find_handoff(self.handoff)
+            self.writer.is_unsure = False
+            self.history = read_run(recorder.store, self.id, row)
