@@ -1,7 +1,7 @@
 """The typed Python handles: thin words over a port. `aio.py` is made from this file."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ from batonpass.api.tools import (
     encode_arguments,
     encode_result,
 )
-from batonpass.errors import InvalidValueError
+from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.grants import Expiry, Grant
 from batonpass.model.items import (
     AnyItem,
@@ -100,6 +100,7 @@ class Run:
         self.attempt = opened.attempt
         self.mode = opened.mode
         self.is_replayed = opened.is_replayed
+        self.is_recorded = opened.is_recorded
         self.baton: Baton = opened.baton
         self.in_doubt: tuple[DoubtfulCall, ...] = opened.in_doubt
 
@@ -259,9 +260,10 @@ class Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if self._token is not None:
-            CURRENT_RUN.reset(self._token)
-            self._token = None
+        token, self._token = self._token, None
+        if token is not None:
+            with suppress(ValueError):  # left in another context than it was entered in, as generators are
+                CURRENT_RUN.reset(token)
         self.close(error)
 
 
@@ -294,6 +296,8 @@ class Handoff:
 
     def accept(self, *, replay: bool = False, key: str | None = None) -> Run:
         """Begin an attempt. With `replay` a completed handoff gives again what its attempt did."""
+        if self.run is not None and not self.run.is_recorded:
+            return self.run  # offered while nothing could be written: it works, and the record says that it is missing
         opened = self._port.do(handoff_acts.accept, handoff_acts.Accept(handoff=self.id, replay=replay), key)
         self.run = Run(self._port, opened)
         return self.run
@@ -363,12 +367,12 @@ class Relay:
 
     def resume(self, run: str = "last", *, key: str | None = None) -> Run:
         """Take a root run over, whoever held it: what it finished is given again, and its old holder is fenced."""
-        if run == "last":
-            page = self._port.do(run_acts.list_runs, run_acts.ListRuns(state=RunState.OPEN, limit=200))
-            roots = [info for info in page.items if info.handoff is None]
-            if not roots:
-                raise InvalidValueError("no root run is open in this ledger: there is nothing to resume")
-            run = roots[0].run
+        after = None
+        while run == "last":
+            page = self._port.do(run_acts.list_runs, run_acts.ListRuns(state=RunState.OPEN, after=after, limit=200))
+            run, after = next((info.run for info in page.items if info.handoff is None), run), page.next
+            if run == "last" and after is None:
+                raise NotFoundError("no root run is open in this ledger: there is nothing to resume")
         return Run(self._port, self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
 
     def handoff(self, handoff: str) -> Handoff:

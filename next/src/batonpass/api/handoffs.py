@@ -7,7 +7,7 @@ from msgspec import json
 
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act
 from batonpass.api.runs import Offered, Opened, opened, opened_again
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.model.items import Baton, Report
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Signed
@@ -43,7 +43,15 @@ def accept(context: Context, caller: Caller, request: Accept) -> Opened:
     row = find_row(context, caller, request.handoff)
     if request.replay and row.state == State.COMPLETED:
         return opened(accepting.replay(context, request.handoff))
-    return opened(accepting.accept(context, request.handoff))
+    offer = context.offers.get(request.handoff)
+    try:
+        return opened(accepting.accept(context, request.handoff))
+    except StoreError as error:
+        parent = context.runs.get(row.parent)
+        if parent is None or offer is None or offer.lineage:
+            raise
+        parent.note_gap(f"acceptance by {row.to}", error)
+        return opened(accepting.unrecorded(context, parent, row.to, offer.baton))
 
 
 @accept.repeated

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, convert
 
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act, receipt_of
-from batonpass.errors import ConflictError, InvalidValueError, NotFoundError
+from batonpass.errors import ConflictError, InvalidValueError, NotFoundError, StoreError
 from batonpass.model.bodies import HandoffInitiated
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem, Baton, OfferedParts, Report
@@ -40,6 +40,7 @@ class Opened(Value, frozen=True):
     handoff: str | None = None
     is_replayed: bool = False
     in_doubt: tuple[DoubtfulCall, ...] = ()
+    is_recorded: bool = True  # False: its beginning could not be written, and an observed program goes on
 
 
 def opened(run: ActiveRun) -> Opened:
@@ -56,6 +57,7 @@ def opened(run: ActiveRun) -> Opened:
         handoff=run.handoff,
         is_replayed=run.is_replayed,
         in_doubt=tuple(run.history.in_doubt.values()),
+        is_recorded=not run.writer.is_lost,
     )
 
 
@@ -156,8 +158,18 @@ class Offered(Value, frozen=True):
 def hand_off(context: Context, caller: Caller, request: HandOff) -> Offered:
     """Offer a task to an agent; durable when it returns. The same offer again is the same handoff."""
     parent = context.find_run(caller.principal, request.run)
-    if request.accept:
-        return _offer_and_accept(context, parent, request)
+    try:
+        return _offer_and_accept(context, parent, request) if request.accept else _offer(context, parent, request)
+    except StoreError as error:
+        if request.grant is not None:
+            raise
+        parent.note_gap(f"handoff to {request.to}", error)
+    baton = offering.baton_of(parent, request.task, request.parts)
+    child = accepting.unrecorded(context, parent, request.to, baton)
+    return Offered(handoff=child.id.replace("run", "handoff", 1), state=State.OFFERED, run=opened(child))
+
+
+def _offer(context: Context, parent: ActiveRun, request: HandOff) -> Offered:
     try:
         offer = offering.offer(
             context, parent, request.to, request.task, grant=request.grant, parts=request.parts, key=request.key

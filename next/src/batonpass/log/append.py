@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from batonpass.errors import BatonpassError, ConflictError, FencedError, NotFoundError, OutcomeUnknownError
+from batonpass.errors import BatonpassError, ConflictError, FencedError, NotFoundError, OutcomeUnknownError, StoreError
 from batonpass.model.bodies import Body, RunRecorded
 from batonpass.model.ids import NEW_ID_ENTROPY, new_id
 from batonpass.model.receipt import ENVELOPES, Place, Signed
@@ -108,6 +108,7 @@ class StreamWriter:
         self.epoch = place.epoch
         self.is_unsure = False  # an append was cut short: whatever was remembered of this stream has to be read again
         self.gaps: list[str] = []  # what an observed run did and could not record: written first, next time
+        self.is_lost = False  # what began this stream could not be recorded, so neither can what follows
         self._recorder = recorder
         self._lock = recorder.system.lock()
         self._place: Place | None = place
@@ -123,10 +124,13 @@ class StreamWriter:
         `following` makes receipts of other streams out of the last one, for the same commit.
         """
         recorder = self._recorder
+        if self.is_lost:
+            raise StoreError(f"{self.stream} has no place in the record: its beginning could not be written")
         with self._lock:
             place = self._place or self._read_place()
             # Unknown until the store has answered: after anything else, even Ctrl-C, the next append reads the head.
             self._place = None
+            was_unsure, self.is_unsure = self.is_unsure, True
             seq, head = place.seq, place.head
             entry: list[Signed] = []
             missing = tuple(self.gaps)
@@ -145,13 +149,11 @@ class StreamWriter:
                 recorder.store.append(entry)
             except BaseException as error:
                 if isinstance(error, BatonpassError) and not isinstance(error, OutcomeUnknownError | ConflictError):
-                    self._place = place  # nothing was written, and nobody else has
-                else:
-                    self.is_unsure = True
+                    self._place, self.is_unsure = place, was_unsure  # nothing was written, and nobody else has
                 raise
             del self.gaps[: len(missing)]
             place.seq, place.head = seq, head
-            self._place = place
+            self._place, self.is_unsure = place, was_unsure
         return own
 
     def moved_to(self, signed: Signed) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from batonpass.errors import ConflictError, FencedError, NotFoundError
 from batonpass.log.append import Draft, StreamWriter, sign
 from batonpass.model.bodies import HandoffAccepted
+from batonpass.model.items import Baton
 from batonpass.model.lifecycle import Event, State, advance
 from batonpass.model.receipt import Place, Signed
 from batonpass.reading.batons import (
@@ -89,6 +90,25 @@ def prepare(context: Context, offer: Offer) -> tuple[ActiveRun, Draft, KeyPair]:
         history=offer.history,
     )
     return active, Draft(body), key
+
+
+def unrecorded(context: Context, parent: ActiveRun, to: str, baton: Baton) -> ActiveRun:
+    """Return a run of an observed program whose beginning could not be written: it works, and its parent says so."""
+    recorder = context.recorder
+    place = Place(stream=recorder.new_id("run"), seq=0, head=recorder.genesis)
+    writer = StreamWriter(recorder, place, root=parent.root, mode="observed")
+    writer.is_lost = True
+    run = ActiveRun(
+        writer=writer,
+        agent=to,
+        principal=parent.principal,
+        tree_secret=parent.tree_secret,
+        baton=baton,
+        parent=parent.id,
+        reporter=parent.reporter or parent,
+    )
+    context.runs[run.id] = run
+    return run
 
 
 def replay(context: Context, handoff: str) -> ActiveRun:

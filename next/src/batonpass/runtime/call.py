@@ -76,16 +76,24 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     )
     action = request.action.encode()
     contents = {"action": action, "target": request.target.encode("utf-8", "replace"), "arguments": request.arguments}
+    run.open_calls[call.id] = call  # before the commit: an interrupt right after it must not hide that it is in doubt
     try:
         run.writer.append(Draft(body, contents))
-    except GrantError as error:  # by the commit itself: a look before it would leave a gap
+    except BaseException as error:  # noqa: BLE001 - it is raised again there
+        del run.open_calls[call.id]  # written or not: the next act looks
+        return _not_begun(context, run, key, request, error)
+    return Begun(call.id, key)
+
+
+def _not_begun(context: Context, run: ActiveRun, key: str, request: CallRequest, error: BaseException) -> Begun:
+    """Let an observed run make a call that could not be recorded. Raises what stands against it otherwise."""
+    if isinstance(error, GrantError):  # by the commit itself: a look before it would leave a gap
         reason = f"{run.agent} tried {request.action}:{request.target}, and {error}"
         raise deny(context, run, key, request, Refusal("grant.revoked", reason)) from error
-    except StoreError as error:
-        run.note_gap(f"call of {tool}", error)
-        return Begun("", key)
-    run.open_calls[call.id] = call
-    return Begun(call.id, key)
+    if not isinstance(error, StoreError):
+        raise error
+    run.note_gap(f"call of {request.tool}", error)
+    return Begun("", key)
 
 
 def path_of(context: Context, target: str) -> Path:
@@ -141,6 +149,7 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
     # while the model thinks would put a finished call in doubt, and a person would be asked about it.
     try:
         run.writer.append(Draft(ended(run=run.id, call=call, took_us=took, effects=effects), contents))
+        _note_outcome(run, opened, result, outcome)
     except BaseException as failure:
         run.writer.is_unsure = True  # begun again it would be made twice, without a look at the ledger
         # Fenced, or settled by a person meanwhile: it delivers nothing, and what it did in the world is evidence.
@@ -151,20 +160,23 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
             )
             draft = Draft(late, contents)
             append_shared(recorder, run.handoff, lambda: (draft,), root=run.root, mode=run.mode)
-        if isinstance(failure, StoreError):
-            run.note_gap(f"outcome of {opened.tool} {call}", failure)
-            return outcome
-        raise
-    if error is None and result is None:
-        # It was made, and nobody can be given its result again: for whoever asks in a later attempt it is in doubt.
-        run.history.in_doubt[opened.key] = DoubtfulCall(
-            call=call, key=opened.key, tool=opened.tool, target=opened.target, run=run.id
-        )
-        return outcome
-    run.history.in_doubt.pop(opened.key, None)
-    if result is not None:
-        run.history.finished[opened.key] = result
+        if not isinstance(failure, StoreError):
+            raise
+        run.note_gap(f"outcome of {opened.tool} {call}", failure)
     return outcome
+
+
+def _note_outcome(run: ActiveRun, call: OpenCall, result: bytes | None, outcome: Outcome) -> None:
+    if outcome == "failed":
+        run.history.in_doubt.pop(call.key, None)
+    elif result is not None:
+        run.history.in_doubt.pop(call.key, None)
+        run.history.finished[call.key] = result
+    else:
+        # It was made, and nobody can be given its result again: for whoever asks in a later attempt it is in doubt.
+        run.history.in_doubt[call.key] = DoubtfulCall(
+            call=call.id, key=call.key, tool=call.tool, target=call.target, run=run.id
+        )
 
 
 def find_open_call(context: Context, run: ActiveRun, call: str) -> OpenCall:

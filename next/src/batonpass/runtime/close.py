@@ -5,7 +5,7 @@ A process that has lost its run fails at the first receipt, and so changes nothi
 
 from collections.abc import Sequence
 
-from batonpass.errors import LifecycleError
+from batonpass.errors import LifecycleError, StoreError
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import Body, HandoffCancelled, HandoffCompleted, HandoffFailed, RunClosed
 from batonpass.model.items import Report
@@ -32,7 +32,13 @@ def close(context: Context, run: ActiveRun, report: Report, error: str | None) -
     contents = {} if report == _NO_REPORT else {"report": encode(report)}
     if error is not None:
         contents["error"] = error.encode("utf-8", "replace")
-    run.writer.append(Draft(_last_body(context, run, outcome), contents))
+    try:
+        run.writer.append(Draft(_last_body(context, run, outcome), contents))
+    except StoreError as failure:
+        # An observed program goes on: its run stays open in the record, and what it offered stays offered.
+        run.note_gap("close", failure)
+        context.forget(run)
+        return outcome
     if run.handoff is None or outcome == "completed":
         for handoff in run.history.children:
             withdraw(context, run, handoff)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from batonpass.errors import NotFoundError
+from batonpass.errors import FencedError, NotFoundError
 from batonpass.log.append import Recorder, Request, StreamWriter
 from batonpass.model.grants import Held
 from batonpass.model.items import Baton
@@ -74,13 +74,15 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 def open_run(recorder: Recorder, run: str, *, is_replayed: bool = False) -> ActiveRun:
-    """Return a run as its receipts have it. Raises `NotFoundError` if there is no such run, or if it has ended."""
+    """Return a run as its receipts have it. Raises `NotFoundError`, and `FencedError` if it has ended."""
     store = recorder.store
     row = store.find_stream(run)
     if row is None or row.agent is None:
         raise NotFoundError(f"there is no run {run} in this ledger: `batonpass run list` shows what there is")
+    if not is_replayed and row.state in {RunState.FENCED, RunState.CANCELLED}:
+        raise FencedError(f"{run} was taken over: what it does now is not recorded in its name")
     if not is_replayed and row.state != RunState.OPEN:
-        raise NotFoundError(f"{run} has ended: it is {row.state}")
+        raise FencedError(f"{run} has ended: it is {row.state}", code="ledger.stream_closed")
     hops = read_hops(store, run)
     lineage = read_lineage(hops)
     place = Place(stream=run, seq=row.seq, head=row.head, epoch=row.epoch)

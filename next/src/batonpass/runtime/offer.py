@@ -43,14 +43,7 @@ def offer(
     if terms is not None:
         contents["terms"] = encode(terms)
     handoff = handoff_id(run, to, task, grant=grant, parts=parts, key=key)
-    baton = Baton(
-        intent=run.baton.intent,
-        task=task,
-        criteria=parts.criteria,
-        items=(*run.baton.items, *run.history.items, *parts.items),
-        brief=parts.brief,
-        agents=(*run.baton.agents, run.agent),
-    )
+    baton = baton_of(run, task, parts)
 
     def made(signed: Signed) -> Offer:
         return Offer(
@@ -74,6 +67,18 @@ def offer(
         Draft(body, contents), following=None if following is None else lambda first: following(made(first), first)
     )
     return made(signed)
+
+
+def baton_of(run: ActiveRun, task: str, parts: OfferedParts) -> Baton:
+    """Return all that travels with an offer of this run."""
+    return Baton(
+        intent=run.baton.intent,
+        task=task,
+        criteria=parts.criteria,
+        items=(*run.baton.items, *run.history.items, *parts.items),
+        brief=parts.brief,
+        agents=(*run.baton.agents, run.agent),
+    )
 
 
 def handoff_id(run: ActiveRun, to: str, task: str, *, grant: Grant | None, parts: OfferedParts, key: str | None) -> str:

@@ -4,6 +4,8 @@
 next act.
 """
 
+from typing import Final
+
 from msgspec import Struct, field
 
 from batonpass.errors import FencedError, StoreError
@@ -13,6 +15,8 @@ from batonpass.model.items import Baton
 from batonpass.model.values import Mode
 from batonpass.reading.history import History, read_run
 from batonpass.runtime.effects import Snapshot
+
+_MOST_GAPS: Final = 1_000
 
 
 class OpenCall(Struct, kw_only=True):
@@ -40,6 +44,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     lineage: tuple[Held, ...] = ()  # what each hop holds, its own last; empty: observed
     history: History = field(default_factory=History)
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    reporter: "ActiveRun | None" = None  # of a run that has no place in the record: which run says that it is missing
     is_replayed: bool = False  # its attempt has completed: what it did is given again, and nothing is added
 
     @property
@@ -75,7 +80,11 @@ class ActiveRun(Struct, eq=False, kw_only=True):
         """
         if self.mode == "enforced":
             raise error
-        self.writer.gaps.append(f"{what}: {error}")
+        gaps = (self.reporter or self).writer.gaps
+        if len(gaps) < _MOST_GAPS:
+            gaps.append(f"{self.agent}: {what}: {error}")
+        else:  # however long a disk stays full, this stays small
+            gaps[-1] = "and more"
 
     def refresh(self, recorder: Recorder) -> None:
         """Read the history again, if what is remembered may not be what is recorded."""

@@ -60,7 +60,7 @@ def record(context: Context, run: ActiveRun, items: Sequence[AnyItem]) -> None:
         run.writer.append(Draft(body, {"items": encode(items)}))
     except StoreError as error:
         run.note_gap("record", error)
-    run.history.items += tuple(items)
+    run.history.items += tuple(items)  # also what could not be recorded: its children are told
 
 
 def resume(context: Context, run: str) -> ActiveRun:
