@@ -24,7 +24,7 @@ class BatonpassError(Exception):
 class InvalidValueError(BatonpassError):
     """A value has no meaning here."""
 
-    codes: ClassVar[tuple[str, ...]] = ("value.invalid", "value.too_large")
+    codes: ClassVar[tuple[str, ...]] = ("value.invalid", "content.too_large")
     exit_status = 2
     http_status = 400
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Self, TypeVar, overload
 
 from msgspec import UNSET, Raw, UnsetType, json
 
@@ -34,6 +34,7 @@ from batonpass.model.items import (
     Brief,
     Claim,
     Decision,
+    HandoffOptions,
     OfferedParts,
     OpenQuestion,
     RejectedPath,
@@ -113,6 +114,40 @@ class Run:
         """Record what this run knows. Whoever it hands work to is given it."""
         self._port.do(run_acts.record, run_acts.Record(run=self.id, items=items), key)
 
+    @overload
+    def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        criteria: Sequence[str] = (),
+        brief: Brief | None = None,
+        items: Sequence[AnyItem] = (),
+        accept: Literal[False] = False,
+        options: HandoffOptions | None = None,
+        key: str | None = None,
+    ) -> "Handoff": ...
+
+    @overload
+    def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        criteria: Sequence[str] = (),
+        brief: Brief | None = None,
+        items: Sequence[AnyItem] = (),
+        accept: Literal[True],
+        options: HandoffOptions | None = None,
+        key: str | None = None,
+    ) -> "Run": ...
+
     def hand_off(
         self,
         to: str,
@@ -125,12 +160,13 @@ class Run:
         brief: Brief | None = None,
         items: Sequence[AnyItem] = (),
         accept: bool = False,
-        offer_key: str | None = None,
+        options: HandoffOptions | None = None,
         key: str | None = None,
-    ) -> "Handoff":
+    ) -> "Handoff | Run":
         """Offer a task to an agent; durable when it returns. The same offer again is the same handoff.
 
-        With `accept` the child begins in the same commit, and nothing is left between the two to die in.
+        With `accept` the child begins in the same commit, its run is the answer, and nothing is left between the two to
+        die in.
         """
         parts = OfferedParts(criteria=tuple(criteria), items=tuple(items), brief=brief or Brief())
         request = run_acts.HandOff(
@@ -139,11 +175,12 @@ class Run:
             task=task,
             grant=make_grant(may, may_delegate, grant),
             parts=parts,
-            key=offer_key,
+            key=None if options is None else options.key,
             accept=accept,
         )
         offered = self._port.do(run_acts.hand_off, request, key)
-        return Handoff(self._port, offered.handoff, None if offered.run is None else Run(self._port, offered.run))
+        run = None if offered.run is None else Run(self._port, offered.run)
+        return run if accept and run is not None else Handoff(self._port, offered.handoff, run)
 
     def begin_call(
         self,
@@ -393,9 +430,12 @@ class Relay:
             if after is None:
                 return
 
-    def run(self, run: str) -> run_acts.RunInfo:
-        """Return what the ledger has of a run now. Raises `NotFoundError`."""
-        return self._port.do(run_acts.show_run, run_acts.OfRun(run=run))
+    def run(self, run: str) -> Run:
+        """Return a run of any process of this relay, by its whole id; one that has ended only gives again what it did.
+
+        Raises `NotFoundError`.
+        """
+        return Run(self._port, self._port.do(run_acts.open_run, run_acts.OfRun(run=run)))
 
     def close(self) -> None:
         """Close the ledger."""

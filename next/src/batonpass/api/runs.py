@@ -22,7 +22,8 @@ from batonpass.runtime import offer as offering
 from batonpass.runtime import retry as deciding
 from batonpass.runtime import start as starting
 from batonpass.runtime.close import close as close_run
-from batonpass.runtime.context import Context, Offer, open_run
+from batonpass.runtime.context import Context, Offer
+from batonpass.runtime.context import open_run as read_run
 from batonpass.runtime.run_state import ActiveRun
 
 
@@ -64,7 +65,7 @@ def opened(run: ActiveRun) -> Opened:
 def opened_again(context: Context, run: str) -> Opened:
     """Return the same of a run that a repeated request opened: it may have ended since."""
     active = context.runs.get(run)
-    return opened(open_run(context.recorder, run, is_replayed=True) if active is None else active)
+    return opened(read_run(context.recorder, run, is_replayed=True) if active is None else active)
 
 
 class Start(Value, frozen=True):
@@ -107,6 +108,19 @@ def resume(context: Context, caller: Caller, request: OfRun) -> Opened:
 @resume.repeated
 def _resumed(context: Context, _: OfRun, receipts: Sequence[Signed]) -> Opened:
     return opened_again(context, receipts[0].stream)
+
+
+@act("GET /v1/runs/{run}/work", roles=WORK)
+def open_run(context: Context, caller: Caller, request: OfRun) -> Opened:
+    """Go on with a run that another process of this relay began. One that has ended only gives again what it did."""
+    row = context.recorder.store.find_stream(request.run)
+    if row is not None and row.state == RunState.OPEN:
+        return opened(context.find_run(caller.principal, request.run))
+    run = read_run(context.recorder, request.run, is_replayed=True)
+    if caller.principal and caller.principal != run.principal:
+        raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
+    context.runs[run.id] = run
+    return opened(run)
 
 
 class Record(Value, frozen=True):
@@ -338,7 +352,7 @@ def show_run(context: Context, caller: Caller, request: OfRun) -> RunInfo:
     row = context.recorder.store.find_stream(request.run)
     if row is None or row.agent is None:
         raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
-    run = open_run(context.recorder, request.run, is_replayed=True)
+    run = read_run(context.recorder, request.run, is_replayed=True)
     if caller.principal and caller.role == "agent" and caller.principal != run.principal:
         raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
     return _info(row, tuple(run.history.in_doubt.values()))

@@ -58,23 +58,41 @@ def tool(name: Callable[P, T], /) -> Tool[P, T]: ...
 
 @overload
 def tool(
-    name: str | None = None, /, *, action: str = "call", target: str | None = None, idempotent: bool = False
+    name: str | None = None,
+    /,
+    *,
+    action: str | None = None,
+    target: str | None = None,
+    reads: bool = False,
+    idempotent: bool = False,
 ) -> Callable[[Callable[P, T]], Tool[P, T]]: ...
 
 
-def tool(name: Any = None, /, *, action: str = "call", target: str | None = None, idempotent: bool = False) -> Any:
-    """Declare what a function does: `@tool(action="write", target="path")` needs the permission `write:<path>`."""
+def tool(
+    name: Any = None,
+    /,
+    *,
+    action: str | None = None,
+    target: str | None = None,
+    reads: bool = False,
+    idempotent: bool = False,
+) -> Any:
+    """Declare what a function does: `@tool(action="write", target="path")` needs the permission `write:<path>`.
+
+    A tool that only reads, or is idempotent by the key of its call, is made again without asking when it is in doubt.
+    """
     if callable(name):
         return declare(name)
-    return partial(declare, name=name, action=action, target=target, idempotent=idempotent)
+    return partial(declare, name=name, action=action, target=target, reads=reads, idempotent=idempotent)
 
 
 def declare(
     function: Callable[P, T],
     *,
     name: str | None = None,
-    action: str = "call",
+    action: str | None = None,
     target: str | None = None,
+    reads: bool = False,
     idempotent: bool = False,
 ) -> Tool[P, T]:
     """Return a function as a tool; a tool as it is."""
@@ -88,7 +106,14 @@ def declare(
         if target not in parameters:
             raise InvalidValueError(f"{own} has no parameter {target!r}; it has {', '.join(parameters)}")
         position = parameters.index(target)
-    return Tool(function=function, name=own, action=action, target=target, position=position, idempotent=idempotent)
+    return Tool(
+        function=function,
+        name=own,
+        action=action or ("read" if reads else "call"),
+        target=target,
+        position=position,
+        idempotent=idempotent or reads,
+    )
 
 
 def encode_arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:

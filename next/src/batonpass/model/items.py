@@ -111,6 +111,12 @@ class Baton(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     agents: tuple[str, ...] = ()  # from the root down to who gives it
 
 
+class HandoffOptions(Struct, frozen=True, kw_only=True):
+    """What few handoffs need. The same `key` by the same parent is the same handoff, whatever else is offered."""
+
+    key: str | None = None
+
+
 class OfferedParts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The part of a baton that an offer adds; the rest is read from the receipts above it."""
 

@@ -37,7 +37,7 @@ def pack(contents: Contents, entropy: Callable[[int], bytes]) -> tuple[dict[str,
     packed = _encode(salted)
     if len(packed) > LARGEST_CONTENTS:
         detail = f"{len(packed):,} bytes beside one receipt, at most {LARGEST_CONTENTS:,}: attach it as a file instead"
-        raise InvalidValueError(detail, code="value.too_large")
+        raise InvalidValueError(detail, code="content.too_large")
     return digests, packed
 
 
