@@ -15,18 +15,17 @@ from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
 from batonpass.api.port import Port
-from batonpass.api.repetition import Repetitions
+from batonpass.api.repetition import Progress, Repetitions
 from batonpass.api.tools import (
     CURRENT_CALL,
     CurrentCall,
-    Tool,
     call_function,
-    declare,
     encode_arguments,
     encode_result,
+    tool_of,
 )
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.grants import Expiry, Grant
+from batonpass.model.grants import Grant
 from batonpass.model.items import (
     AnyItem,
     Assumption,
@@ -87,10 +86,10 @@ class BegunCall:
 class Run:
     """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
 
-    def __init__(self, port: Port, opened: run_acts.Opened) -> None:
+    def __init__(self, port: Port, opened: run_acts.Opened, progress: Progress | None = None) -> None:
         self._port = port
-        self._repetitions = Repetitions()
-        self._report = Report()
+        self.opened = opened
+        self.progress = Progress() if progress is None else progress
         self._token: Token[Any] | None = None
         self.id = opened.run
         self.root = opened.root
@@ -113,6 +112,10 @@ class Run:
     def record(self, *items: AnyItem, key: str | None = None) -> None:
         """Record what this run knows. Whoever it hands work to is given it."""
         self._port.do(run_acts.record, run_acts.Record(run=self.id, items=items), key)
+
+    def record_gaps(self, *gaps: str, key: str | None = None) -> None:
+        """Record what this run did and could not be recorded when it happened, for adapters."""
+        self._port.do(run_acts.record, run_acts.Record(run=self.id, gaps=gaps), key)
 
     @overload
     def hand_off(
@@ -193,7 +196,7 @@ class Run:
         key: str | None = None,
     ) -> BegunCall:
         """Begin a call that is made elsewhere, for adapters. `arguments` is canonical JSON."""
-        request = self._repetitions.take(
+        request = self.progress.repetitions.take(
             call_acts.BeginCall(
                 run=self.id,
                 tool=tool,
@@ -207,13 +210,13 @@ class Run:
         try:
             begun = self._port.do(call_acts.begin_call, request, key)
         except BaseException:
-            self._repetitions.give_back(request)
+            self.progress.repetitions.give_back(request)
             raise
-        return BegunCall(self._port, request, begun, self._repetitions)
+        return BegunCall(self._port, request, begun, self.progress.repetitions)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call through the guard: requested is durable before it, the outcome after it."""
-        tool = declare(function)
+        tool = tool_of(function)
         begun = self.begin_call(
             tool.name,
             encode_arguments(args, kwargs),
@@ -226,9 +229,10 @@ class Run:
             return value
         is_over = False
         token = CURRENT_CALL.set(CurrentCall(run=self.id, call=begun.id, key=begun.key, attempt=self.attempt))
+        run_token = CURRENT_RUN.set(self)  # whose call it is, whichever `with` is around it
         try:
             # Ctrl-C is no outcome: a BaseException passes, and leaves the call in doubt, which is what it is.
-            result: T = call_function(tool.function, args, kwargs)
+            result: T = call_function(function, args, kwargs)
             is_over = True
         except Exception as error:
             is_over = True
@@ -236,6 +240,7 @@ class Run:
             raise
         finally:
             CURRENT_CALL.reset(token)
+            CURRENT_RUN.reset(run_token)
             if not is_over:
                 begun.abandon()
         begun.succeed(result)
@@ -263,7 +268,7 @@ class Run:
         ended: str = "",
     ) -> None:
         """Say what the parent gets back. It is gathered here, and travels with the close."""
-        self._report = Report(
+        self.progress.report = Report(
             result=result,
             value=value,
             completed=_as_items(completed, WorkItem),
@@ -281,7 +286,7 @@ class Run:
     def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
         """End the run, with its report; with an error it has failed."""
         words = None if error is None else repr(error)
-        self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self._report, error=words), key)
+        self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self.progress.report, error=words), key)
 
     @contextmanager
     def as_current(self) -> Iterator[Self]:
@@ -463,6 +468,3 @@ def _as_items(values: Sequence[Any], kind: Callable[[str], T]) -> tuple[T, ...]:
     if isinstance(values, str):
         values = (values,)
     return tuple(kind(value) if isinstance(value, str) else value for value in values)
-
-
-__all__ = ["CURRENT_RUN", "BegunCall", "Expiry", "Handoff", "Relay", "Run", "Tool"]

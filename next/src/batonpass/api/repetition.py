@@ -6,6 +6,7 @@ from collections import defaultdict
 from msgspec.structs import replace
 
 from batonpass.api.calls import BeginCall
+from batonpass.model.items import Report
 
 
 class Repetitions:
@@ -33,3 +34,11 @@ class Repetitions:
         """Free the number of a call that did not come about. This number and no other: the last may be in use."""
         with self._lock:
             self._taken[request.tool, bytes(request.arguments)].discard(request.number)  # type: ignore[arg-type]
+
+
+class Progress:
+    """What all handles of a run in this process share: the numbers of its calls, and the report for its close."""
+
+    def __init__(self) -> None:
+        self.repetitions = Repetitions()
+        self.report = Report()

@@ -127,7 +127,8 @@ class Record(Value, frozen=True):
     """What a run knows."""
 
     run: str
-    items: Annotated[tuple[AnyItem, ...], Meta(min_length=1)]
+    items: tuple[AnyItem, ...] = ()
+    gaps: tuple[str, ...] = ()  # what could not be recorded when it happened, as an adapter says it
 
 
 class Recorded(Value, frozen=True):
@@ -139,13 +140,15 @@ class Recorded(Value, frozen=True):
 @act("POST /v1/runs/{run}/items", roles=WORK)
 def record(context: Context, caller: Caller, request: Record) -> Recorded:
     """Record what a run knows: whoever it hands work to is given it."""
-    starting.record(context, context.find_run(caller.principal, request.run), request.items)
-    return Recorded(count=len(request.items))
+    if not (request.items or request.gaps):
+        raise InvalidValueError("there is nothing to record: give items, or gaps")
+    starting.record(context, context.find_run(caller.principal, request.run), request.items, request.gaps)
+    return Recorded(count=len(request.items) + len(request.gaps))
 
 
 @record.repeated
 def _recorded(_: Context, request: Record, __: Sequence[Signed]) -> Recorded:
-    return Recorded(count=len(request.items))
+    return Recorded(count=len(request.items) + len(request.gaps))
 
 
 class HandOff(Value, frozen=True):

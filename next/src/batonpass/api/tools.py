@@ -3,31 +3,29 @@
 import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import partial
-from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from functools import lru_cache
+from types import MethodType
+from typing import Any, Final, TypeVar, overload
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.wire.canonical import encode
 
-P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+_PATHS: Final = frozenset({"path", "file", "filename", "file_path", "filepath", "file_name"})
 
 
-class Tool(Struct, Generic[P, T], frozen=True, kw_only=True):
-    """A function with what a call of it needs. Called directly, it makes no record."""
+class Tool(Struct, frozen=True, kw_only=True):
+    """What a call of a function needs. The defaults assume nothing good about it."""
 
-    function: Callable[P, T]
     name: str
-    action: str = "call"
+    action: str
     target: str | None = None  # the argument that names it; None: the name of the tool
     position: int = -1
-    idempotent: bool = False  # repeated without asking when in doubt
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function, without any record."""
-        return self.function(*args, **kwargs)
+    idempotent: bool = False  # made again without asking when in doubt
 
     def target_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """Return what a call is about. Raises `InvalidValueError` if the argument is missing."""
@@ -53,7 +51,7 @@ CURRENT_CALL: Final[ContextVar[CurrentCall | None]] = ContextVar("batonpass_call
 
 
 @overload
-def tool(name: Callable[P, T], /) -> Tool[P, T]: ...
+def tool(name: F, /) -> F: ...
 
 
 @overload
@@ -65,7 +63,7 @@ def tool(
     target: str | None = None,
     reads: bool = False,
     idempotent: bool = False,
-) -> Callable[[Callable[P, T]], Tool[P, T]]: ...
+) -> Callable[[F], F]: ...
 
 
 def tool(
@@ -77,43 +75,72 @@ def tool(
     reads: bool = False,
     idempotent: bool = False,
 ) -> Any:
-    """Declare what a function does: `@tool(action="write", target="path")` needs the permission `write:<path>`.
+    """Declare what a function does: `@tool(target="path")` needs the permission `write:<path>`, or `read:` if it reads.
 
-    A tool that only reads, or is idempotent by the key of its call, is made again without asking when it is in doubt.
+    `target` is the argument that names what a call works on; the default is one that is called `path`, `file` or so,
+    and without one a call needs `call:<name>`. `action` is another word for a grant. A tool that only reads, or is
+    idempotent by the key of its call, is made again without asking when it is in doubt.
     """
-    if callable(name):
-        return declare(name)
-    return partial(declare, name=name, action=action, target=target, reads=reads, idempotent=idempotent)
+
+    def declaring(function: F) -> F:
+        own = None if callable(name) else name
+        declared = declare(function, name=own, action=action, target=target, reads=reads, idempotent=idempotent)
+        try:
+            function.__batonpass_tool__ = declared  # type: ignore[attr-defined]
+        except (AttributeError, TypeError):
+            raise InvalidValueError(f"{declared.name} cannot hold a declaration: wrap it in a function") from None
+        return function
+
+    return declaring(name) if callable(name) else declaring
 
 
 def declare(
-    function: Callable[P, T],
+    function: Callable[..., Any],
     *,
     name: str | None = None,
     action: str | None = None,
     target: str | None = None,
     reads: bool = False,
     idempotent: bool = False,
-) -> Tool[P, T]:
-    """Return a function as a tool; a tool as it is."""
-    if isinstance(function, Tool):
-        return function
+) -> Tool:
+    """Return what a call of a function needs. Raises `InvalidValueError` if it has no such argument."""
     own = str(name or getattr(function, "__name__", type(function).__name__))
-    position = -1
-    if target is not None:
-        # Once, when it is declared: inspecting a signature costs more than everything that a call does here.
-        parameters = list(inspect.signature(function).parameters)
-        if target not in parameters:
-            raise InvalidValueError(f"{own} has no parameter {target!r}; it has {', '.join(parameters)}")
-        position = parameters.index(target)
+    parameters = _parameters(function)
+    if target is None:
+        target = next((each for each in parameters if each in _PATHS), None)
+    elif target not in parameters:
+        raise InvalidValueError(f"{own} has no parameter {target!r}; it has {', '.join(parameters)}")
+    use = "read" if reads else "call" if target is None else "write"
     return Tool(
-        function=function,
         name=own,
-        action=action or ("read" if reads else "call"),
+        action=action or use,
         target=target,
-        position=position,
+        position=-1 if target is None else parameters.index(target),
         idempotent=idempotent or reads,
     )
+
+
+def tool_of(function: Callable[..., Any]) -> Tool:
+    """Return what a call of a function needs: as it was declared, or what its name and arguments say."""
+    declared: Tool | None = getattr(function, "__batonpass_tool__", None)
+    if declared is None:
+        return _undeclared(function)
+    if isinstance(function, MethodType) and declared.position > 0:
+        return replace(declared, position=declared.position - 1)  # it was declared with its `self`
+    return declared
+
+
+# Inspecting a signature costs more than everything else that a call does here.
+@lru_cache(maxsize=512)
+def _undeclared(function: Callable[..., Any]) -> Tool:
+    return declare(function)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # of a builtin nobody knows
+        return []
 
 
 def encode_arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
