@@ -53,19 +53,30 @@ def make_terms(
 
 
 def expiry_at(expires: Expiry, now: int) -> int | None:
-    """Return when something ends, in microseconds: of a moment, of a duration, or of text such as "24h"."""
+    """Return when something ends, in microseconds: of a moment, of a duration, or of text: "24h", RFC 3339."""
     if expires is None:
         return None
     if isinstance(expires, datetime):
         if expires.tzinfo is None:
             raise InvalidValueError("expires= needs a time zone: datetime.now(UTC) + timedelta(hours=24), or 24h")
         return int(expires.astimezone(UTC).timestamp() * 1_000_000)
+    if isinstance(expires, str) and "T" in expires:
+        return expiry_at(_read_moment(expires), now)
     if isinstance(expires, str):
         number, unit = expires[:-1], expires[-1:]
         if unit not in _UNITS or not (number.isascii() and number.isdigit()) or len(number) > _MOST_DIGITS:
             raise InvalidValueError(f"expires={expires!r} is no duration: write 30m, 24h or 7d")
         expires = timedelta(seconds=int(number) * _UNITS[unit])
+    if not isinstance(expires, timedelta):
+        raise InvalidValueError(f"expires={expires!r} is no text: write 24h, or a time such as 2026-01-31T12:00:00Z")
     return now + int(expires.total_seconds() * 1_000_000)
+
+
+def _read_moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidValueError(f"expires={text!r} is no time: write it as 2026-01-31T12:00:00Z") from None
 
 
 def find_refusal(lineage: Sequence[Held], permission: str, now: int) -> Refusal | None:

@@ -1,12 +1,17 @@
 """Grants as values: what a program asks for, what is recorded, and what each hop of a lineage holds."""
 
-from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from batonpass.model.values import Count, Digest
 
-Expiry = datetime | timedelta | str | None
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    Expiry: TypeAlias = datetime | timedelta | str | None
+else:  # in JSON all three are texts, between which no decoder can choose: `expiry_at` reads them
+    Expiry = Any
 
 
 class Grant(Struct, frozen=True, kw_only=True):
