@@ -5,35 +5,42 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from batonpass.api.handles import CURRENT_RUN, Relay, Run
+from batonpass.api.opening import open_port
+from batonpass.api.port import Port
 from batonpass.api.tools import CURRENT_CALL, CurrentCall
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem
 
-_RELAYS: Final[dict[tuple[str, str, str, int], Relay]] = {}
+_PORTS: Final[dict[tuple[str, str, str, int], Port]] = {}
 _LOCK: Final = threading.Lock()
 
 
 def default_relay() -> Relay:
-    """Return the relay of this folder. After a fork the child has one of its own."""
+    """Return the relay of this folder."""
+    return Relay(default_port())
+
+
+def default_port() -> Port:
+    """Return the port to the ledger of this folder. After a fork the child has one of its own."""
     names = ("BATONPASS_LEDGER", "BATONPASS_STATE_DIR")
     ledger, state = (os.environ.get(name, "") for name in names)
     key = (str(Path.cwd()), ledger, state, os.getpid())
     with _LOCK:
-        relay = _RELAYS.get(key)
-        if relay is None:
-            relay = _RELAYS[key] = Relay.open()
-    return relay
+        port = _PORTS.get(key)
+        if port is None:
+            port = _PORTS[key] = open_port()
+    return port
 
 
 @atexit.register
-def _close_relays() -> None:
-    for (*_, process), relay in _RELAYS.items():
+def _close_ports() -> None:
+    for (*_, process), port in _PORTS.items():
         if process == os.getpid():
-            relay.close()
-    _RELAYS.clear()
+            port.close()
+    _PORTS.clear()
 
 
 def start(
@@ -54,9 +61,20 @@ def start(
 
 
 def current_run() -> Run | None:
-    """Return the run that this code works for: the innermost `with`. A new thread needs `copy_context().run`."""
-    run: Run | None = CURRENT_RUN.get()
-    return run
+    """Return the run that this code works for: the innermost `with`. A new thread needs `copy_context().run`.
+
+    Of an `AsyncRun` this is another handle, which blocks; `batonpass.aio` has the one that is awaited.
+    """
+    run = CURRENT_RUN.get()
+    if run is None or isinstance(run, Run):
+        return run
+    return Run(port_here(run), run.opened, run.progress)
+
+
+def port_here(handle: Any) -> Port:  # noqa: ANN401 - of a synchronous or an asynchronous run
+    """Return the synchronous port behind a handle."""
+    port: Port = getattr(handle._port, "blocking", handle._port)  # noqa: SLF001 - of our own handles
+    return port
 
 
 def current_call() -> CurrentCall | None:

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
-from types import MethodType
+from types import CoroutineType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 from msgspec import Struct, json
@@ -172,5 +172,9 @@ def _is_exact(copy: object, original: object) -> bool:
 
 
 def call_function(function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
-    """Return what a tool returns."""
-    return function(*args, **kwargs)
+    """Return what a tool returns. Raises `InvalidValueError` for a coroutine, which nobody here can await."""
+    result = function(*args, **kwargs)
+    if isinstance(result, CoroutineType):
+        result.close()
+        raise InvalidValueError(f"{function!r} has to be awaited: call it with a run of AsyncRelay")
+    return result

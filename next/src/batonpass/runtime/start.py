@@ -51,15 +51,20 @@ def root_terms(recorder: Recorder, grant: Grant) -> Terms:
     return make_terms(grant.may, grant.may_delegate, expiry_at(grant.expires, recorder.system.now()))
 
 
-def record(context: Context, run: ActiveRun, items: Sequence[AnyItem]) -> None:
-    """Record what a run knows. Its later children are handed it. An observed run goes on if it cannot be written."""
+def record(context: Context, run: ActiveRun, items: Sequence[AnyItem], gaps: Sequence[str] = ()) -> None:
+    """Record what a run knows, and what it could not record before. Its later children are handed its items.
+
+    An observed run goes on if it cannot be written.
+    """
     run.require_live()
     run.refresh(context.recorder)
+    (run.reporter or run).writer.gaps += gaps
     body = RunRecorded(run=run.id, subject="items", count=len(items))
     try:
-        run.writer.append(Draft(body, {"items": encode(items)}))
+        run.writer.append(*[Draft(body, {"items": encode(items)})] if items else ())
     except StoreError as error:
-        run.note_gap("record", error)
+        if items:  # gaps stay, and are written next time
+            run.note_gap("record", error)
     run.history.items += tuple(items)  # also what could not be recorded: its children are told
 
 
