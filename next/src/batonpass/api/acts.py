@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from batonpass.errors import AccessError, InvalidValueError
 from batonpass.model.receipt import Signed
+from batonpass.model.values import NAME_LENGTH
 from batonpass.runtime.context import Context
 
 Role: TypeAlias = Literal["process", "agent", "operator", "auditor"]
@@ -38,7 +39,10 @@ class Caller(Struct, frozen=True):
             raise InvalidValueError("by= is missing: for whom is this done? (by='user:ana')")
         if by and self.principal not in {"", by}:
             raise AccessError(f"this token acts for {self.principal}, not for {by}")
-        return by or self.principal
+        principal = by or self.principal
+        if len(principal) > NAME_LENGTH:  # it is signed as a name, and no reader would accept it
+            raise InvalidValueError(f"by= has {len(principal)} characters, at most {NAME_LENGTH}")
+        return principal
 
 
 class Act(Struct, Generic[Q, A], eq=False, kw_only=True):
