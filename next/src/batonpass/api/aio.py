@@ -1,0 +1,459 @@
+"""The handles, awaited. Made by `tools/generate_async.py` from `handles.py`: change that one."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
+
+from msgspec import UNSET, Raw, UnsetType, json
+
+from batonpass.api import calls as call_acts
+from batonpass.api import handoffs as handoff_acts
+from batonpass.api import runs as run_acts
+from batonpass.api.acts import Caller
+from batonpass.api.async_port import AsyncPort, await_function, open_async_port
+from batonpass.api.handles import CURRENT_RUN, _as_items, make_grant
+from batonpass.api.repetition import Progress, Repetitions
+from batonpass.api.tools import (
+    CURRENT_CALL,
+    CurrentCall,
+    encode_arguments,
+    encode_result,
+    tool_of,
+)
+from batonpass.errors import NotFoundError
+from batonpass.model.grants import Grant
+from batonpass.model.items import (
+    AnyItem,
+    Assumption,
+    Baton,
+    Brief,
+    Claim,
+    Decision,
+    HandoffOptions,
+    OfferedParts,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+from batonpass.model.lifecycle import RunState, State
+from batonpass.model.values import Settlement
+from batonpass.system import System
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+    from batonpass.reading.history import DoubtfulCall
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AsyncBegunCall:
+    """A call that was begun: make it, unless it is replayed, and say what became of it."""
+
+    def __init__(
+        self, port: AsyncPort, request: call_acts.BeginCall, begun: call_acts.CallBegun, repetitions: Repetitions
+    ) -> None:
+        self._port = port
+        self._request = request
+        self._repetitions = repetitions
+        self.id = begun.call
+        self.key = begun.key
+        self.is_replayed = not isinstance(begun.result, UnsetType)
+        self.value: Any = None if isinstance(begun.result, UnsetType) else json.decode(begun.result)
+
+    async def succeed(self, value: object) -> None:
+        """Record the result, before the agent has it."""
+        data = encode_result(value)
+        result = UNSET if data is None else Raw(data)
+        await self._port.do(
+            call_acts.finish_call, call_acts.FinishCall(run=self._request.run, call=self.id, result=result)
+        )
+
+    async def fail(self, error: str) -> None:
+        """Record that it failed. Its number is free again, so the next attempt at it has the same key."""
+        try:
+            await self._port.do(
+                call_acts.finish_call, call_acts.FinishCall(run=self._request.run, call=self.id, error=error)
+            )
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Free the number of a call that has no result: an equal call finds it in doubt, or makes it again."""
+        self._repetitions.give_back(self._request)
+
+
+class AsyncRun:
+    """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
+
+    def __init__(self, port: AsyncPort, opened: run_acts.Opened, progress: Progress | None = None) -> None:
+        self._port = port
+        self.opened = opened
+        self.progress = Progress() if progress is None else progress
+        self._token: Token[Any] | None = None
+        self.id = opened.run
+        self.root = opened.root
+        self.parent = opened.parent
+        self.handoff = opened.handoff
+        self.agent = opened.agent
+        self.principal = opened.principal
+        self.attempt = opened.attempt
+        self.mode = opened.mode
+        self.is_replayed = opened.is_replayed
+        self.is_recorded = opened.is_recorded
+        self.baton: Baton = opened.baton
+        self.in_doubt: tuple[DoubtfulCall, ...] = opened.in_doubt
+
+    @property
+    def task(self) -> str:
+        """The exact task that it was given; of a root, what the person said."""
+        return self.baton.task
+
+    async def record(self, *items: AnyItem, key: str | None = None) -> None:
+        """Record what this run knows. Whoever it hands work to is given it."""
+        await self._port.do(run_acts.record, run_acts.Record(run=self.id, items=items), key)
+
+    async def record_gaps(self, *gaps: str, key: str | None = None) -> None:
+        """Record what this run did and could not be recorded when it happened, for adapters."""
+        await self._port.do(run_acts.record, run_acts.Record(run=self.id, gaps=gaps), key)
+
+    @overload
+    async def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        criteria: Sequence[str] = (),
+        brief: Brief | None = None,
+        items: Sequence[AnyItem] = (),
+        accept: Literal[False] = False,
+        options: HandoffOptions | None = None,
+        key: str | None = None,
+    ) -> "AsyncHandoff": ...
+
+    @overload
+    async def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        criteria: Sequence[str] = (),
+        brief: Brief | None = None,
+        items: Sequence[AnyItem] = (),
+        accept: Literal[True],
+        options: HandoffOptions | None = None,
+        key: str | None = None,
+    ) -> "AsyncRun": ...
+
+    async def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        criteria: Sequence[str] = (),
+        brief: Brief | None = None,
+        items: Sequence[AnyItem] = (),
+        accept: bool = False,
+        options: HandoffOptions | None = None,
+        key: str | None = None,
+    ) -> "AsyncHandoff | AsyncRun":
+        """Offer a task to an agent; durable when it returns. The same offer again is the same handoff.
+
+        With `accept` the child begins in the same commit, its run is the answer, and nothing is left between the two to
+        die in.
+        """
+        parts = OfferedParts(criteria=tuple(criteria), items=tuple(items), brief=brief or Brief())
+        request = run_acts.HandOff(
+            run=self.id,
+            to=to,
+            task=task,
+            grant=make_grant(may, may_delegate, grant),
+            parts=parts,
+            key=None if options is None else options.key,
+            accept=accept,
+        )
+        offered = await self._port.do(run_acts.hand_off, request, key)
+        run = None if offered.run is None else AsyncRun(self._port, offered.run)
+        return run if accept and run is not None else AsyncHandoff(self._port, offered.handoff, run)
+
+    async def begin_call(
+        self,
+        tool: str,
+        arguments: bytes,
+        *,
+        action: str = "call",
+        target: str | None = None,
+        idempotent: bool = False,
+        key: str | None = None,
+    ) -> AsyncBegunCall:
+        """Begin a call that is made elsewhere, for adapters. `arguments` is canonical JSON."""
+        request = self.progress.repetitions.take(
+            call_acts.BeginCall(
+                run=self.id,
+                tool=tool,
+                action=action,
+                target=tool if target is None else target,
+                arguments=Raw(arguments),
+                idempotent=idempotent,
+                is_encoded=True,
+            )
+        )
+        try:
+            begun = await self._port.do(call_acts.begin_call, request, key)
+        except BaseException:
+            self.progress.repetitions.give_back(request)
+            raise
+        return AsyncBegunCall(self._port, request, begun, self.progress.repetitions)
+
+    async def call(self, function: Callable[P, Awaitable[T] | T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call through the guard: requested is durable before it, the outcome after it."""
+        tool = tool_of(function)
+        begun = await self.begin_call(
+            tool.name,
+            encode_arguments(args, kwargs),
+            action=tool.action,
+            target=tool.target_of(args, kwargs),
+            idempotent=tool.idempotent,
+        )
+        if begun.is_replayed:
+            value: T = begun.value
+            return value
+        is_over = False
+        token = CURRENT_CALL.set(CurrentCall(run=self.id, call=begun.id, key=begun.key, attempt=self.attempt))
+        run_token = CURRENT_RUN.set(self)  # whose call it is, whichever `with` is around it
+        try:
+            # Ctrl-C is no outcome: a BaseException passes, and leaves the call in doubt, which is what it is.
+            result: T = await await_function(function, args, kwargs)
+            is_over = True
+        except Exception as error:
+            is_over = True
+            await begun.fail(repr(error))
+            raise
+        finally:
+            CURRENT_CALL.reset(token)
+            CURRENT_RUN.reset(run_token)
+            if not is_over:
+                begun.abandon()
+        await begun.succeed(result)
+        return result
+
+    async def settle(self, call: str, how: Settlement, *, by: str, reason: str = "", key: str | None = None) -> None:
+        """Decide about a call in doubt: `repeat` makes it again when it is asked for, `skip` never does."""
+        request = run_acts.SettleCall(run=self.id, call=call, how=how, by=by, reason=reason)
+        await self._port.do(run_acts.settle_run, request, key)
+
+    def report(
+        self,
+        result: str,
+        *,
+        value: Any = None,  # noqa: ANN401 - any JSON value
+        completed: Sequence[str | WorkItem] = (),
+        open_questions: Sequence[str | OpenQuestion] = (),
+        rejected_paths: Sequence[str | RejectedPath] = (),
+        decisions: Sequence[str | Decision] = (),
+        assumptions: Sequence[str | Assumption] = (),
+        claims: Sequence[str | Claim] = (),
+        confidence: int | None = None,
+        none: dict[str, str] | None = None,
+        usage: dict[str, dict[str, int]] | None = None,
+        ended: str = "",
+    ) -> None:
+        """Say what the parent gets back. It is gathered here, and travels with the close."""
+        self.progress.report = Report(
+            result=result,
+            value=value,
+            completed=_as_items(completed, WorkItem),
+            open_questions=_as_items(open_questions, OpenQuestion),
+            rejected_paths=_as_items(rejected_paths, RejectedPath),
+            decisions=_as_items(decisions, Decision),
+            assumptions=_as_items(assumptions, Assumption),
+            claims=_as_items(claims, Claim),
+            confidence=confidence,
+            none=none or {},
+            usage=usage or {},
+            ended=ended,
+        )
+
+    async def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
+        """End the run, with its report; with an error it has failed."""
+        words = None if error is None else repr(error)
+        await self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self.progress.report, error=words), key)
+
+    @contextmanager
+    def as_current(self) -> Iterator[Self]:
+        """Let code run for this run: `current_run()` gives it, also inside of tools."""
+        token = CURRENT_RUN.set(self)
+        try:
+            yield self
+        finally:
+            CURRENT_RUN.reset(token)
+
+    async def __aenter__(self) -> Self:
+        self._token = CURRENT_RUN.set(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        token, self._token = self._token, None
+        if token is not None:
+            with suppress(ValueError):  # left in another context than it was entered in, as generators are
+                CURRENT_RUN.reset(token)
+        await self.close(error)
+
+
+class AsyncHandoff:
+    """One task, handed to one agent. `with` accepts it and closes the attempt."""
+
+    def __init__(self, port: AsyncPort, handoff: str, run: AsyncRun | None = None) -> None:
+        self._port = port
+        self.run = run  # the attempt that this handle began
+        self.id = handoff
+
+    async def info(self) -> handoff_acts.HandoffInfo:
+        """Return what the ledger has of it now, with its calls in doubt."""
+        return await self._port.do(handoff_acts.show_handoff, handoff_acts.OfHandoff(handoff=self.id))
+
+    async def state(self) -> State:
+        """Return its state now."""
+        return (await self.info()).state
+
+    async def baton(self) -> Baton:
+        """Return everything that travels with it."""
+        return (await self._port.do(handoff_acts.show_baton, handoff_acts.OfHandoff(handoff=self.id))).baton
+
+    async def result(self) -> handoff_acts.Result:
+        """Return what came out of it so far."""
+        return await self._port.do(handoff_acts.show_result, handoff_acts.OfHandoff(handoff=self.id))
+
+    async def accept(self, *, replay: bool = False, key: str | None = None) -> AsyncRun:
+        """Begin an attempt. With `replay` a completed handoff gives again what its attempt did."""
+        if self.run is not None and not self.run.is_recorded:
+            return self.run  # offered while nothing could be written: it works, and the record says that it is missing
+        opened = await self._port.do(handoff_acts.accept, handoff_acts.Accept(handoff=self.id, replay=replay), key)
+        self.run = AsyncRun(self._port, opened)
+        return self.run
+
+    async def retry(
+        self,
+        *,
+        by: str | None = None,
+        reason: str = "",
+        repeat: Sequence[str] = (),
+        skip: Sequence[str] = (),
+        key: str | None = None,
+    ) -> Self:
+        """End the last attempt and offer the same baton again. Finished calls are not made a second time."""
+        request = handoff_acts.Retry(handoff=self.id, by=by, reason=reason, repeat=tuple(repeat), skip=tuple(skip))
+        await self._port.do(handoff_acts.retry, request, key)
+        self.run = None
+        return self
+
+    async def __aenter__(self) -> AsyncRun:
+        run = self.run if self.run is not None else await self.accept(replay=True)
+        await run.__aenter__()
+        return run
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.run is not None:
+            await self.run.__aexit__(kind, error, trace)
+
+
+class AsyncRelay:
+    """The way to a ledger, and the only author of its receipts."""
+
+    def __init__(self, port: AsyncPort) -> None:
+        self._port = port
+
+    @classmethod
+    async def open(
+        cls,
+        ledger: str | Path | None = None,
+        *,
+        work_tree: str | Path | None = None,
+        create: bool = True,
+        system: System | None = None,
+        caller: Caller | None = None,
+    ) -> Self:
+        """Open the ledger of this repository, a file, `postgresql://…`, or `memory:`."""
+        return cls(await open_async_port(ledger, work_tree=work_tree, create=create, system=system, caller=caller))
+
+    async def start(
+        self,
+        intent: str,
+        *,
+        by: str | None = None,
+        agent: str = "lead",
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        grant: Grant | None = None,
+        items: Sequence[AnyItem] = (),
+        key: str | None = None,
+    ) -> AsyncRun:
+        """Begin a run for a principal. With a grant it is enforced, else observed."""
+        own = make_grant(may, may_delegate, grant)
+        request = run_acts.Start(intent=intent, by=by, agent=agent, grant=own, items=tuple(items))
+        return AsyncRun(self._port, await self._port.do(run_acts.start, request, key))
+
+    async def resume(self, run: str = "last", *, key: str | None = None) -> AsyncRun:
+        """Take a root run over, whoever held it: what it finished is given again, and its old holder is fenced."""
+        after = None
+        while run == "last":
+            page = await self._port.do(
+                run_acts.list_runs, run_acts.ListRuns(state=RunState.OPEN, after=after, limit=200)
+            )
+            run, after = next((info.run for info in page.items if info.handoff is None), run), page.next
+            if run == "last" and after is None:
+                raise NotFoundError("no root run is open in this ledger: there is nothing to resume")
+        return AsyncRun(self._port, await self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
+
+    async def handoff(self, handoff: str) -> AsyncHandoff:
+        """Return a handoff of any process, by its whole id. Raises `NotFoundError`."""
+        return AsyncHandoff(
+            self._port,
+            (await self._port.do(handoff_acts.show_handoff, handoff_acts.OfHandoff(handoff=handoff))).handoff,
+        )
+
+    async def runs(self, *, state: RunState | None = None, agent: str | None = None) -> AsyncIterator[run_acts.RunInfo]:
+        """Yield the runs of this ledger, the latest first."""
+        after = None
+        while True:
+            request = run_acts.ListRuns(state=state, agent=agent, after=after, limit=200)
+            page = await self._port.do(run_acts.list_runs, request)
+            for info in page.items:
+                yield info
+            after = page.next
+            if after is None:
+                return
+
+    async def run(self, run: str) -> AsyncRun:
+        """Return a run of any process of this relay, by its whole id; one that has ended only gives again what it did.
+
+        Raises `NotFoundError`.
+        """
+        return AsyncRun(self._port, await self._port.do(run_acts.open_run, run_acts.OfRun(run=run)))
+
+    async def close(self) -> None:
+        """Close the ledger."""
+        await self._port.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
