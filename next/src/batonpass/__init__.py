@@ -27,6 +27,7 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import RunState, State
+from batonpass.verify.verifier import Evidence
 
 if TYPE_CHECKING:
     from batonpass.api.aio import AsyncHandoff, AsyncRelay, AsyncRun
@@ -43,6 +44,7 @@ __all__ = [
     "Claim",
     "Constraint",
     "Decision",
+    "Evidence",
     "Exclusion",
     "Grant",
     "Handoff",

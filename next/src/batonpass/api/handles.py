@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, UnsetType, json
 
 from batonpass.api import calls as call_acts
 from batonpass.api import handoffs as handoff_acts
+from batonpass.api import ledgers as ledger_acts
 from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
@@ -43,6 +44,7 @@ from batonpass.model.items import (
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.values import Settlement
 from batonpass.system import System
+from batonpass.verify.verifier import Evidence
 
 if TYPE_CHECKING:
     from batonpass.reading.history import DoubtfulCall
@@ -441,6 +443,19 @@ class Relay:
         Raises `NotFoundError`.
         """
         return Run(self._port, self._port.do(run_acts.open_run, run_acts.OfRun(run=run)))
+
+    def verify(self, *, root_key: str | None = None, relay_key: str | None = None) -> Evidence:
+        """Verify every receipt, and return what was checked. Raises `VerificationError` for the first that is wrong.
+
+        With `root_key`, kept elsewhere, a ledger that was made anew under another one is found as well.
+        """
+        request = ledger_acts.VerifyLedger(root_key=root_key, relay_key=relay_key)
+        return self._port.do(ledger_acts.verify_ledger, request)
+
+    def revoke_grant(self, account: str, *, by: str | None = None, reason: str = "", key: str | None = None) -> None:
+        """End a grant and all that hang from it: what was given to a root run, or with a handoff."""
+        request = ledger_acts.RevokeGrant(account=account, by=by, reason=reason)
+        self._port.do(ledger_acts.revoke_grant, request, key)
 
     def close(self) -> None:
         """Close the ledger."""

@@ -1,0 +1,8 @@
+"""Verification: every receipt once, in the order of the ledger, and the first thing that is wrong by name.
+
+verifier   the numbered steps over one view, and the evidence of what was checked
+facts      what the receipts so far have established
+parts      which contents each kind of receipt has
+
+`docs/spec/verification.md` says what each step checks, and what is not claimed.
+"""
