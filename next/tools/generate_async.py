@@ -32,6 +32,7 @@ NAMES: Final = {
 # What waits, whatever it is a method of, and in whose hands: other owners have methods of the same names that do not.
 WAITING: Final = {"do", "open_port", "call_function", "__enter__", "__exit__"}
 OWNERS: Final = {"", "self", "self._port", "self.run", "begun", "run"}
+_TOOL: Final = "Callable[P, T]"
 # Defined once, in the source; the awaited module takes them from there.
 SHARED: Final = ("CURRENT_RUN", "make_grant", "_as_items")
 IMPORTS: Final = """
@@ -86,11 +87,21 @@ def _annotation_edits(function: ast.FunctionDef) -> Iterator[tuple[int, int, int
     returns = function.returns
     if isinstance(returns, ast.Subscript) and ast.unparse(returns.value) == "Iterator":
         yield returns.lineno, returns.col_offset, returns.col_offset, "Async"
-    for argument in function.args.args:
-        annotation = argument.annotation
-        if annotation is not None and ast.unparse(annotation) == "Callable[P, T]":
-            end = annotation.end_col_offset or 0
-            yield annotation.lineno, annotation.col_offset, end, "Callable[P, Awaitable[T] | T]"
+    if returns is None or _TOOL not in ast.unparse(function.args):
+        return
+    signature = f"async def {function.name}({ast.unparse(function.args)}) -> {ast.unparse(returns)}"
+    either = (
+        f"@overload\n    {signature.replace(_TOOL, 'Callable[P, Awaitable[T]]')}: ...\n\n    "
+        f"@overload\n    {signature}: ...\n\n    "
+    )
+    yield function.lineno, function.col_offset, function.col_offset, either
+    yield returns.lineno, returns.col_offset, returns.end_col_offset or 0, "Any"
+    # The first signature cannot tell what the body holds: a result, or what is awaited for it.
+    for node in ast.walk(function):
+        annotation = node.annotation if isinstance(node, ast.arg | ast.AnnAssign) else None
+        wider = annotation and {_TOOL: "Callable[P, Any]", "T": "Any"}.get(ast.unparse(annotation))
+        if annotation and wider:
+            yield annotation.lineno, annotation.col_offset, annotation.end_col_offset or 0, wider
 
 
 def _waits(function: ast.FunctionDef, waiting: set[str]) -> Iterator[ast.Call]:

@@ -10,11 +10,16 @@ from batonpass.api import default
 from batonpass.api.aio import AsyncHandoff, AsyncRelay, AsyncRun
 from batonpass.api.async_port import AsyncPort, aside
 from batonpass.api.default import current_call
-from batonpass.api.handles import CURRENT_RUN
+from batonpass.api.handles import CURRENT_RUN, Relay
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem
 
-__all__ = ["AsyncHandoff", "AsyncRelay", "AsyncRun", "current_call", "current_run", "default_relay", "start"]
+__all__ = ["AsyncHandoff", "AsyncRelay", "AsyncRun", "current_call", "current_run", "default_relay", "of", "start"]
+
+
+def of(relay: Relay) -> AsyncRelay:
+    """Return a relay that was opened already, awaited. Both work on the same ledger, and closing one closes it."""
+    return AsyncRelay(AsyncPort(default.port_here(relay)))
 
 
 async def default_relay() -> AsyncRelay:

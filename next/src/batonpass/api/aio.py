@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, UnsetType, json
 
 from batonpass.api import calls as call_acts
 from batonpass.api import handoffs as handoff_acts
+from batonpass.api import ledgers as ledger_acts
 from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.async_port import AsyncPort, await_function, open_async_port
@@ -41,6 +42,7 @@ from batonpass.model.items import (
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.values import Settlement
 from batonpass.system import System
+from batonpass.verify.verifier import Evidence
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -218,7 +220,13 @@ class AsyncRun:
             raise
         return AsyncBegunCall(self._port, request, begun, self.progress.repetitions)
 
-    async def call(self, function: Callable[P, Awaitable[T] | T], *args: P.args, **kwargs: P.kwargs) -> T:
+    @overload
+    async def call(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    @overload
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    async def call(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
         """Make a call through the guard: requested is durable before it, the outcome after it."""
         tool = tool_of(function)
         begun = await self.begin_call(
@@ -229,14 +237,14 @@ class AsyncRun:
             idempotent=tool.idempotent,
         )
         if begun.is_replayed:
-            value: T = begun.value
+            value: Any = begun.value
             return value
         is_over = False
         token = CURRENT_CALL.set(CurrentCall(run=self.id, call=begun.id, key=begun.key, attempt=self.attempt))
         run_token = CURRENT_RUN.set(self)  # whose call it is, whichever `with` is around it
         try:
             # Ctrl-C is no outcome: a BaseException passes, and leaves the call in doubt, which is what it is.
-            result: T = await await_function(function, args, kwargs)
+            result: Any = await await_function(function, args, kwargs)
             is_over = True
         except Exception as error:
             is_over = True
@@ -447,6 +455,21 @@ class AsyncRelay:
         Raises `NotFoundError`.
         """
         return AsyncRun(self._port, await self._port.do(run_acts.open_run, run_acts.OfRun(run=run)))
+
+    async def verify(self, *, root_key: str | None = None, relay_key: str | None = None) -> Evidence:
+        """Verify every receipt, and return what was checked. Raises `VerificationError` for the first that is wrong.
+
+        With `root_key`, kept elsewhere, a ledger that was made anew under another one is found as well.
+        """
+        request = ledger_acts.VerifyLedger(root_key=root_key, relay_key=relay_key)
+        return await self._port.do(ledger_acts.verify_ledger, request)
+
+    async def revoke_grant(
+        self, account: str, *, by: str | None = None, reason: str = "", key: str | None = None
+    ) -> None:
+        """End a grant and all that hang from it: what was given to a root run, or with a handoff."""
+        request = ledger_acts.RevokeGrant(account=account, by=by, reason=reason)
+        await self._port.do(ledger_acts.revoke_grant, request, key)
 
     async def close(self) -> None:
         """Close the ledger."""

@@ -35,23 +35,23 @@ _ACTS_AT_ONCE: Final = 32
 class AsyncPort:
     """Any port, awaited."""
 
-    def __init__(self, blocking: Port) -> None:
-        self.blocking = blocking
+    def __init__(self, port: Port) -> None:
+        self.port = port
 
     async def do(self, act: Act[Q, A], request: Q, key: str | None = None) -> A:
         """Return the answer. With a key the same request again has the same answer. Raises `BatonpassError`."""
-        answer, cancelled = await _finish(partial(self.blocking.do, act, request, key))
+        answer, cancelled = await _finish(partial(self.port.do, act, request, key))
         if cancelled is None:
             return answer
         undo = None if key is not None else _take_back(request, answer)  # with a key it will be asked again
         if undo is not None:
             with suppress(BatonpassError):
-                await _finish(partial(self.blocking.do, *undo))
+                await _finish(partial(self.port.do, *undo))
         raise cancelled
 
     async def close(self) -> None:
         """Give back what the port holds."""
-        await aside(self.blocking.close)
+        await aside(self.port.close)
 
 
 async def open_async_port(*args: Any, **kwargs: Any) -> AsyncPort:  # noqa: ANN401 - those of `open_port`

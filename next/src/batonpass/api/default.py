@@ -71,9 +71,9 @@ def current_run() -> Run | None:
     return Run(port_here(run), run.opened, run.progress)
 
 
-def port_here(handle: Any) -> Port:  # noqa: ANN401 - of a synchronous or an asynchronous run
+def port_here(handle: Any) -> Port:  # noqa: ANN401 - any handle, of either face
     """Return the synchronous port behind a handle."""
-    port: Port = getattr(handle._port, "blocking", handle._port)  # noqa: SLF001 - of our own handles
+    port: Port = getattr(handle._port, "port", handle._port)  # noqa: SLF001 - of our own handles
     return port
 
 
