@@ -44,13 +44,16 @@ def pack(contents: Contents, entropy: Callable[[int], bytes]) -> tuple[dict[str,
 def unpack(packed: bytes | None, expected: Mapping[str, str]) -> dict[str, bytes | None]:
     """Return the contents by part; None for one that was erased. Raises `VerificationError` if they are others."""
     try:
-        stored = _decode(packed) if packed else {}
+        stored = {} if packed is None else _decode(packed)
     except (DecodeError, ValidationError, RecursionError) as error:
         raise VerificationError(f"its contents are not what was stored: {error}", code="verify.content") from None
+    if packed is not None and (not stored or _encode(stored) != packed):
+        raise VerificationError("its contents are packed in another way than they were written", code="verify.content")
     if stored.keys() != expected.keys():
         parts = ", ".join(sorted(stored.keys() ^ expected.keys()))
         raise VerificationError(f"has other contents than it names: {parts}", code="verify.content")
     for part, salted in stored.items():
-        if salted is not None and digest(salted[0] + salted[1]) != expected[part]:
+        # Salt and words are digested as one: cut elsewhere, "not approved" would become "approved".
+        if salted is not None and (len(salted[0]) != _SALT_BYTES or digest(salted[0] + salted[1]) != expected[part]):
             raise VerificationError(f"its content {part!r} is not what it committed to", code="verify.content")
     return {part: None if salted is None else salted[1] for part, salted in stored.items()}
