@@ -10,7 +10,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta
 
 _LETTERS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
-_SUFFIX: Final = "_[0-7][0-9a-hjkmnp-tv-z]{25}$"
+_SUFFIX: Final = r"_[0-7][0-9a-hjkmnp-tv-z]{25}$(?!\n)"  # `$` alone also stands before a newline at the end
 _TO_LETTERS: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _LETTERS.encode())
 
 RunId: TypeAlias = Annotated[str, Meta(pattern=f"^run{_SUFFIX}")]

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 from batonpass.model.ids import RunId
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]  # larger integers are not the same in every JSON
-Digest: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Key: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]  # a public key, or a keyed digest
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]  # `$` alone also stands before a newline
+Key: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]  # a public key, or a keyed digest
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 Mode: TypeAlias = Literal["observed", "enforced"]
 Outcome: TypeAlias = Literal["completed", "failed"]

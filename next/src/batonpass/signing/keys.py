@@ -39,6 +39,8 @@ class KeyPair:
 
 def is_signed(message: bytes, signature: bytes, public: str) -> bool:
     """Return whether a signature is of this message and this key."""
+    if len(signature) != _SIGNATURE_BYTES:  # what is too much or too little would be taken from the message
+        return False
     try:
         crypto_sign_open(signature + message, bytes.fromhex(public))
     except (BadSignatureError, ValueError):

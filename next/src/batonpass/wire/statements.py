@@ -7,7 +7,7 @@ from typing import Final, Literal, Union
 
 from msgspec import DecodeError, Struct, ValidationError, field, json
 
-from batonpass.errors import VerificationError
+from batonpass.errors import InvalidValueError, VerificationError
 from batonpass.model.ids import StreamId
 from batonpass.model.receipt import ENVELOPES, Receipt, Signed
 from batonpass.model.values import Digest
@@ -16,6 +16,7 @@ from batonpass.wire.canonical import digest, encode
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 _STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE: Final = "urn:batonpass:receipt:v0"
+_BYTES_OR_NONE: Final = frozenset({bytes, type(None)})
 _PAE: Final = b"DSSEv1 %d %s %%d " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 
 
@@ -40,8 +41,14 @@ _decode: Final = json.Decoder(_Statement).decode
 
 
 def encode_statement(stream: str, previous: str, receipt: Receipt) -> bytes:
-    """Return the canonical bytes of a receipt in its place."""
-    return encode(_Statement((_Subject(stream, _Sha256(previous)),), receipt))
+    """Return the canonical bytes of a receipt in its place. Raises `InvalidValueError` if nobody could read them."""
+    # Read again, because a name that is too long would be signed, and break its stream for every reader, for good.
+    try:
+        payload = encode(_Statement((_Subject(stream, _Sha256(previous)),), receipt))
+        _decode(payload)
+    except (ValidationError, UnicodeEncodeError) as error:
+        raise InvalidValueError(f"this cannot be recorded: {error}") from None
+    return payload
 
 
 def pre_authentication(payload: bytes) -> bytes:
@@ -51,6 +58,9 @@ def pre_authentication(payload: bytes) -> bytes:
 
 def read_signed(payload: bytes, signature: bytes, cosignature: bytes | None, contents: bytes | None) -> Signed:
     """Return a stored receipt. Raises `VerificationError` unless its bytes are a statement in canonical form."""
+    # A database may be made to keep any type in any column.
+    if not (type(payload) is type(signature) is bytes and {type(cosignature), type(contents)} <= _BYTES_OR_NONE):
+        raise VerificationError("its columns are not bytes", code="verify.bytes")
     try:
         statement = _decode(payload)
     except ValidationError as error:
