@@ -7,7 +7,7 @@ from msgspec import json
 
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act
 from batonpass.api.runs import Offered, Opened, opened, opened_again
-from batonpass.errors import InvalidValueError, NotFoundError, StoreError
+from batonpass.errors import InvalidValueError, LifecycleError, NotFoundError, StoreError
 from batonpass.model.items import Baton, Report
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Signed
@@ -40,18 +40,21 @@ class Accept(Value, frozen=True):
 @act("POST /v1/handoffs/{handoff}/accept", roles=WORK)
 def accept(context: Context, caller: Caller, request: Accept) -> Opened:
     """Begin an attempt at a handoff."""
-    row = find_row(context, caller, request.handoff)
-    if request.replay and row.state == State.COMPLETED:
-        return opened(accepting.replay(context, request.handoff))
-    offer = context.offers.get(request.handoff)
+    if caller.principal:
+        find_row(context, caller, request.handoff)
+    offer = context.offers.get(request.handoff)  # of this process: then nothing is read
     try:
         return opened(accepting.accept(context, request.handoff))
+    except LifecycleError as error:
+        if not request.replay or error.facts.get("state") != State.COMPLETED:
+            raise
+        return opened(accepting.replay(context, request.handoff))
     except StoreError as error:
-        parent = context.runs.get(row.parent)
+        parent = None if offer is None else context.runs.get(offer.parent)
         if parent is None or offer is None or offer.lineage:
             raise
-        parent.note_gap(f"acceptance by {row.to}", error)
-        return opened(accepting.unrecorded(context, parent, row.to, offer.baton))
+        parent.note_gap(f"acceptance by {offer.to}", error)
+        return opened(accepting.unrecorded(context, parent, offer.to, offer.baton))
 
 
 @accept.repeated
