@@ -191,12 +191,12 @@ def find_open_call(context: Context, run: ActiveRun, call: str) -> OpenCall:
 
 
 def look_at_effects(context: Context, call: OpenCall) -> tuple[tuple[Effect, ...], dict[str, bytes]]:
-    """Return what a call changed, and the new lines as content."""
+    """Return what a call changed, and the new lines as content; nothing where the file is as it was."""
     if call.before is None:
         return (), {}
-    name = name_of_target(context.work_tree, call.target)
-    found = effect_of(context.recorder.secret, name, call.before, take_snapshot(path_of(context, call.target)))
-    if found is None:
+    after = take_snapshot(path_of(context, call.target))
+    if after.digest == call.before.digest:
         return (), {}
-    effect, hunks = found
+    name = name_of_target(context.work_tree, call.target)
+    effect, hunks = effect_of(context.recorder.secret, name, call.before, after)
     return (effect,), {} if hunks is None else {"hunks": hunks}

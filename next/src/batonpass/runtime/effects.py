@@ -70,10 +70,8 @@ def split_lines(data: bytes) -> tuple[str, ...] | None:
     return tuple(lines) if len(lines) <= _MOST_LINES else None
 
 
-def effect_of(secret: bytes, name: str, before: Snapshot, after: Snapshot) -> tuple[Effect, bytes | None] | None:
-    """Return what changed, and the new lines as content; None if nothing did."""
-    if before.digest == after.digest:
-        return None
+def effect_of(secret: bytes, name: str, before: Snapshot, after: Snapshot) -> tuple[Effect, bytes | None]:
+    """Return what changed, and the new lines as content."""
     effect = Effect(target_digest(secret, name), before.digest, after.digest)
     if (before.digest is not None and before.lines is None) or (after.digest is not None and after.lines is None):
         return effect, None
