@@ -64,8 +64,10 @@ def opened(run: ActiveRun) -> Opened:
 
 def opened_again(context: Context, run: str) -> Opened:
     """Return the same of a run that a repeated request opened: it may have ended since."""
-    active = context.runs.get(run)
-    return opened(read_run(context.recorder, run, is_replayed=True) if active is None else active)
+    row = context.recorder.store.find_stream(run)
+    if row is not None and row.state == RunState.OPEN:
+        return opened(context.find_run("", run))
+    return opened(context.runs.get(run) or read_run(context.recorder, run, is_replayed=True))
 
 
 class Start(Value, frozen=True):
