@@ -1,8 +1,9 @@
 """What one agent tells the next, item by item. Each is a value with its text first."""
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 
 class Item(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="item"):
@@ -100,6 +101,9 @@ class Brief(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     context: Any = None
 
 
+_NO_BRIEF: Final = Brief()
+
+
 class Baton(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """All that travels with a handoff: what the person said, the task, and what everybody on the way recorded."""
 
@@ -107,8 +111,11 @@ class Baton(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     task: str
     criteria: tuple[str, ...] = ()
     items: tuple[AnyItem, ...] = ()
-    brief: Brief = Brief()
+    brief: Brief = _NO_BRIEF
     agents: tuple[str, ...] = ()  # from the root down to who gives it
+
+    def __post_init__(self) -> None:
+        _share_no_brief(self)
 
 
 class HandoffOptions(Struct, frozen=True, kw_only=True):
@@ -122,4 +129,16 @@ class OfferedParts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     criteria: tuple[str, ...] = ()
     items: tuple[AnyItem, ...] = ()
-    brief: Brief = Brief()
+    brief: Brief = _NO_BRIEF
+
+    def __post_init__(self) -> None:
+        _share_no_brief(self)
+
+
+def _share_no_brief(parts: Baton | OfferedParts) -> None:
+    """Let an empty brief be the default itself: the encoder leaves out what *is* the default, not what equals it.
+
+    Else the same offer would have two spellings, and so two digests and two handoffs.
+    """
+    if parts.brief == _NO_BRIEF:
+        force_setattr(parts, "brief", _NO_BRIEF)
