@@ -4,6 +4,7 @@ The stores compare and set without reading. Only when nothing matched does someb
 which expectation failed. The verifier asks the same of every receipt, over `Tables`.
 """
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import astuple, replace
@@ -59,6 +60,20 @@ def explain(change: Change, rows: Rows) -> BatonpassError | None:
         or _explain_handoff(change, rows)
         or _explain_others(change, rows)
     )
+
+
+def explain_entry(changes: Sequence[Change], rows: Rows) -> BatonpassError | None:
+    """Return why an entry is refused: the first of its changes that the rows, with those before it, do not allow."""
+    tables = Tables()
+    tables.ledger = rows.genesis()
+    for change in changes:
+        tables.read(change, rows)
+    try:
+        for change in changes:
+            tables.apply(change)
+    except BatonpassError as refusal:
+        return refusal
+    return None
 
 
 def _explain_stream(change: Change, row: StreamRow | None) -> BatonpassError | None:
@@ -187,6 +202,24 @@ class Tables:
     def has_request(self, request: str, part: str) -> bool:
         """Return whether a request caused this part already."""
         return (request, part) in self.requests
+
+    def read(self, change: Change, rows: Rows) -> None:
+        """Take over the rows that a change compares with."""
+        c = change
+        for stream in filter(None, (c.stream, c.recorder, c.fenced, c.holder, c.attempt_run)):
+            row = rows.find_stream(stream)
+            if row is not None:
+                self.streams[stream] = row
+        handoff = None if c.moves is None else rows.find_handoff(c.moves)
+        if handoff is not None:
+            self.handoffs[handoff.id] = handoff
+        for call in filter(None, (c.opens_call, c.closes_call)):
+            if rows.is_open_call(call, c.call_run or ""):
+                self.open_calls[call] = OpenCallRow(call, c.call_run or "", c.call_key or "")
+        accounts = [*(c.charges or "").split(), *filter(None, (c.revokes,))]
+        self.revoked.update(account for account in accounts if rows.is_revoked(account))
+        if c.request is not None and rows.has_request(c.request, c.request_part or ""):
+            self.requests[c.request, c.request_part or ""] = ("", "", 0)
 
     def apply(self, change: Change) -> None:
         """Make of the rows what a change makes. Raises what `explain` finds."""

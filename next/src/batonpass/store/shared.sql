@@ -55,7 +55,7 @@ FROM streams WHERE root = :root AND agent IS NOT NULL ORDER BY id;
 SELECT id, root, seq, head, epoch, state, recorder, started_at, last_at, agent, principal, handoff, attempt
 FROM streams
 WHERE id < :before AND id > 'run_' AND agent IS NOT NULL
-    AND (:state IS NULL OR state = :state) AND (:agent IS NULL OR agent = :agent)
+    AND state = coalesce(:state, state) AND agent = coalesce(:agent, agent)
 ORDER BY id DESC LIMIT :limit;
 
 -- name: runs_by_ending

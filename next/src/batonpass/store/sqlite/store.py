@@ -14,14 +14,13 @@ import apsw
 from batonpass.errors import ConflictError, StoreError
 from batonpass.model.change import Change, change_of
 from batonpass.model.receipt import Signed
-from batonpass.model.rows import HandoffRow, OpenCallRow, StreamRow
-from batonpass.store.admission import explain
+from batonpass.store.admission import explain_entry
 from batonpass.store.group_commit import GroupCommit, RefusedError
 from batonpass.store.port import Stored, View
+from batonpass.store.reads import Reads, Row
 from batonpass.store.sql import read_queries, read_sql
 from batonpass.store.sqlite.turn import FairLock
 from batonpass.system import RealSystem, System, Turn
-from batonpass.wire.statements import read_signed
 
 SCHEMA_VERSION: Final = 1
 _APPLICATION_ID: Final = 0x42_61_74_6F  # "Bato"
@@ -31,8 +30,6 @@ _SQL: Final = read_queries("shared.sql", "sqlite/queries.sql")
 _OPEN_STREAM: Final = _SQL["open_stream"]
 _ADVANCE_STREAM: Final = _SQL["advance_stream"]
 _APPEND_RECEIPT: Final = _SQL["append_receipt"]
-
-Row = tuple[Any, ...]
 
 
 class Connection(Protocol):
@@ -68,7 +65,6 @@ class _MismatchError(Exception):
 
     def __init__(self, change: Change) -> None:
         super().__init__(change.stream)
-        self.change = change
 
 
 def open_connection(path: Path) -> Connection:
@@ -82,7 +78,7 @@ def open_connection(path: Path) -> Connection:
     return connection
 
 
-class SqliteStore:
+class SqliteStore(Reads):
     """Keeps receipts in one file. All threads of a process share one."""
 
     def __init__(
@@ -123,13 +119,14 @@ class SqliteStore:
                 for signed, change in zip(entry.signed, entry.changes, strict=True):
                     self._apply(signed, change)
         except _MismatchError as mismatch:
-            change = mismatch.change
-            # As the rows are now, with what stands before it in this batch: whoever is refused alone is told the truth.
-            reason = explain(change, _Rows(self._execute)) or ConflictError(f"{change.stream} changed meanwhile")
             self._execute("ROLLBACK")
-            if len(batch) == 1 and self._is_written(batch[0]):
+            if len(batch) > 1:  # each is written alone now, and its own reason looked up
+                raise RefusedError(ConflictError(str(mismatch))) from None
+            if self._is_written(batch[0]):
                 return  # the same bytes again: their caller did not hear the first answer
-            raise RefusedError(reason) from None
+            # By the rows as they were before it: those that it had moved already would give another reason.
+            reason = explain_entry(batch[0].changes, self)
+            raise RefusedError(reason or ConflictError(f"{mismatch} changed meanwhile")) from None
         except apsw.Error as error:
             self.roll_back()
             if isinstance(error, apsw.ConstraintError | apsw.TooBigError | apsw.MismatchError):
@@ -222,75 +219,9 @@ class SqliteStore:
         with self._reading:
             try:
                 rows: list[Row] = self._reader.execute(_SQL[query], values).fetchall()
-            except apsw.Error as error:
+            except (apsw.Error, UnicodeDecodeError) as error:
                 raise StoreError(f"the ledger cannot be read: {error}") from error
         return rows
-
-    def first_receipt(self) -> Signed | None:
-        """Return the receipt at position 1, which founds the ledger; None while it is empty."""
-        rows = self._all("first_receipt")
-        return read_signed(*rows[0]) if rows else None
-
-    def genesis(self) -> str | None:
-        """Return what this ledger hangs from; None while it is empty."""
-        rows = self._all("get_genesis")
-        return rows[0][0] if rows else None
-
-    def find_stream(self, stream: str) -> StreamRow | None:
-        """Return the row of a stream, if there is one."""
-        rows = self._all("get_stream", id=stream)
-        return StreamRow(*rows[0]) if rows else None
-
-    def find_handoff(self, handoff: str) -> HandoffRow | None:
-        """Return the row of a handoff, if there is one."""
-        rows = self._all("get_handoff", id=handoff)
-        return HandoffRow(*rows[0]) if rows else None
-
-    def receipts(self, stream: str, after: int = 0) -> list[Signed]:
-        """Return the receipts of a stream, from the one after `after` on."""
-        return [read_signed(*row) for row in self._all("stream_receipts", stream=stream, after=after)]
-
-    def receipt(self, stream: str, seq: int) -> Signed | None:
-        """Return one receipt."""
-        rows = self._all("get_receipt", stream=stream, seq=seq)
-        return read_signed(*rows[0]) if rows else None
-
-    def find_request(self, request: str) -> list[Signed]:
-        """Return the receipts that a request with an idempotency key caused, in their order."""
-        return [read_signed(*row) for row in self._all("find_request", request=request)]
-
-    def heads(self, handoffs: Sequence[str]) -> list[StreamRow]:
-        """Return the latest attempt's stream of each handoff that has one."""
-        return [StreamRow(*row) for handoff in handoffs for row in self._all("get_head", id=handoff)]
-
-    def is_revoked(self, account: str) -> bool:
-        """Return whether a grant has ended."""
-        return bool(self._all("is_revoked", account=account))
-
-    def open_calls(self, run: str) -> list[OpenCallRow]:
-        """Return the calls of a run that have no outcome."""
-        return [OpenCallRow(*row) for row in self._all("list_open_calls", run=run)]
-
-    def touching(self, target: str) -> list[Signed]:
-        """Return the receipts of calls that changed a target, the first one first."""
-        return [read_signed(*row) for row in self._all("list_touching", target=target)]
-
-    def find_by_ending(self, table: str, ending: str, limit: int) -> list[str]:
-        """Return ids that end so, the latest first."""
-        return [row[0] for row in self._all(f"{table}_by_ending", ending=ending, limit=limit)]
-
-    def find_by_agent(self, table: str, agent: str, limit: int) -> list[str]:
-        """Return ids of an agent's runs, or of handoffs to it, the latest first."""
-        return [row[0] for row in self._all(f"{table}_by_agent", agent=agent, limit=limit)]
-
-    def list_runs(self, *, state: str | None, agent: str | None, before: str | None, limit: int) -> list[StreamRow]:
-        """Return runs, the latest first, from the one before `before` on."""
-        rows = self._all("list_runs", state=state, agent=agent, before=before or "run_~", limit=limit)
-        return [StreamRow(*row) for row in rows]
-
-    def runs_of_tree(self, root: str) -> list[StreamRow]:
-        """Return the runs of a tree, the root first."""
-        return [StreamRow(*row) for row in self._all("runs_of_tree", root=root)]
 
     @contextmanager
     def view(self) -> Iterator[View]:
@@ -298,7 +229,10 @@ class SqliteStore:
         connection = self._connect(self._path)
         try:
             connection.execute("BEGIN")
+            _require_schema(connection, self._path)
             yield _SqliteView(connection)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise StoreError(f"the ledger cannot be read: {error}") from error
         finally:
             connection.close()
 
@@ -324,38 +258,6 @@ class _SqliteView:
         yield from self._connection.execute(_SQL[f"all_{table}"])
 
 
-class _Rows:
-    """The rows as they are inside of a transaction, for who explains a refusal."""
-
-    def __init__(self, execute: Callable[..., Any]) -> None:
-        self._execute = execute
-
-    def _one(self, query: str, **values: object) -> Row | None:
-        row: Row | None = self._execute(_SQL[query], values).fetchone()
-        return row
-
-    def genesis(self) -> str | None:
-        row = self._one("get_genesis")
-        return row[0] if row else None
-
-    def find_stream(self, stream: str) -> StreamRow | None:
-        row = self._one("get_stream", id=stream)
-        return StreamRow(*row) if row else None
-
-    def find_handoff(self, handoff: str) -> HandoffRow | None:
-        row = self._one("get_handoff", id=handoff)
-        return HandoffRow(*row) if row else None
-
-    def is_open_call(self, call: str, run: str) -> bool:
-        return self._one("is_open_call", call=call, run=run) is not None
-
-    def is_revoked(self, account: str) -> bool:
-        return self._one("is_revoked", account=account) is not None
-
-    def has_request(self, request: str, part: str) -> bool:
-        return self._one("has_request", request=request, part=part) is not None
-
-
 def _stream_values(c: Change) -> Row:
     ids = (c.stream, c.root, 1, c.head, c.epoch, c.state, c.recorder, c.at, c.at)
     return (*ids, c.agent, c.principal, c.handoff, c.attempt)
@@ -366,6 +268,7 @@ def _prepare_schema(writer: Connection, path: Path) -> None:
     ((application,),) = writer.execute("PRAGMA application_id").fetchall()
     ((version,),) = writer.execute("PRAGMA user_version").fetchall()
     if (application, version) == (_APPLICATION_ID, SCHEMA_VERSION):
+        _require_schema(writer, path)
         return
     ((tables,),) = writer.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     if tables or version or application:
@@ -376,3 +279,19 @@ def _prepare_schema(writer: Connection, path: Path) -> None:
     writer.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     writer.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     writer.execute("COMMIT")
+
+
+def _require_schema(connection: Connection, path: Path) -> None:
+    """Raise `StoreError` unless the file has the tables, indexes and views of this version, and nothing else.
+
+    A trigger would write in our commits, and another view would show readers what the verifier does not read.
+    """
+    query = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name"
+    own = apsw.Connection(":memory:")
+    own.execute(read_sql("sqlite/schema.sql"))
+    strange = set(own.execute(query)) ^ set(connection.execute(query))
+    own.close()
+    if strange:
+        names = ", ".join(sorted({str(name) for name, _ in strange}))
+        detail = f"{path} has tables, views or triggers that this version did not make, or lacks its own: {names}"
+        raise StoreError(detail, code="store.not_a_ledger")

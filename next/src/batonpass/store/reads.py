@@ -1,0 +1,92 @@
+"""What both stores read in the same words: the queries of `shared.sql`, as rows and receipts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from batonpass.model.receipt import Signed
+from batonpass.model.rows import HandoffRow, OpenCallRow, StreamRow
+from batonpass.wire.statements import read_signed
+
+Row = tuple[Any, ...]
+
+
+class Reads:
+    """The reads of a store, each of what is committed. They are the rows for who explains a refusal as well."""
+
+    def _all(self, query: str, **values: object) -> list[Row]:
+        """Return the rows of a query. Raises `StoreError`."""
+        raise NotImplementedError
+
+    def first_receipt(self) -> Signed | None:
+        """Return the receipt at position 1, which founds the ledger; None while it is empty."""
+        rows = self._all("first_receipt")
+        return read_signed(*rows[0]) if rows else None
+
+    def genesis(self) -> str | None:
+        """Return what this ledger hangs from; None while it is empty."""
+        rows = self._all("get_genesis")
+        return rows[0][0] if rows else None
+
+    def find_stream(self, stream: str) -> StreamRow | None:
+        """Return the row of a stream, if there is one."""
+        rows = self._all("get_stream", id=stream)
+        return StreamRow(*rows[0]) if rows else None
+
+    def find_handoff(self, handoff: str) -> HandoffRow | None:
+        """Return the row of a handoff, if there is one."""
+        rows = self._all("get_handoff", id=handoff)
+        return HandoffRow(*rows[0]) if rows else None
+
+    def receipts(self, stream: str, after: int = 0) -> list[Signed]:
+        """Return the receipts of a stream, from the one after `after` on."""
+        return [read_signed(*row) for row in self._all("stream_receipts", stream=stream, after=after)]
+
+    def receipt(self, stream: str, seq: int) -> Signed | None:
+        """Return one receipt."""
+        rows = self._all("get_receipt", stream=stream, seq=seq)
+        return read_signed(*rows[0]) if rows else None
+
+    def find_request(self, request: str) -> list[Signed]:
+        """Return the receipts that a request with an idempotency key caused, in their order."""
+        return [read_signed(*row) for row in self._all("find_request", request=request)]
+
+    def has_request(self, request: str, part: str) -> bool:
+        """Return whether a request caused this part already."""
+        return bool(self._all("has_request", request=request, part=part))
+
+    def heads(self, handoffs: Sequence[str]) -> list[StreamRow]:
+        """Return the latest attempt's stream of each handoff that has one."""
+        return [StreamRow(*row) for handoff in handoffs for row in self._all("get_head", id=handoff)]
+
+    def is_revoked(self, account: str) -> bool:
+        """Return whether a grant has ended."""
+        return bool(self._all("is_revoked", account=account))
+
+    def is_open_call(self, call: str, run: str) -> bool:
+        """Return whether a call of this run has no outcome."""
+        return bool(self._all("is_open_call", call=call, run=run))
+
+    def open_calls(self, run: str) -> list[OpenCallRow]:
+        """Return the calls of a run that have no outcome."""
+        return [OpenCallRow(*row) for row in self._all("list_open_calls", run=run)]
+
+    def touching(self, target: str) -> list[Signed]:
+        """Return the receipts of calls that changed a target, the first one first."""
+        return [read_signed(*row) for row in self._all("list_touching", target=target)]
+
+    def find_by_ending(self, table: str, ending: str, limit: int) -> list[str]:
+        """Return ids that end so, the latest first. `table` is `runs` or `handoffs`."""
+        return [row[0] for row in self._all(f"{table}_by_ending", ending=ending, limit=limit)]
+
+    def find_by_agent(self, table: str, agent: str, limit: int) -> list[str]:
+        """Return ids of an agent's runs, or of handoffs to it, the latest first."""
+        return [row[0] for row in self._all(f"{table}_by_agent", agent=agent, limit=limit)]
+
+    def list_runs(self, *, state: str | None, agent: str | None, before: str | None, limit: int) -> list[StreamRow]:
+        """Return runs, the latest first, from the one before `before` on."""
+        rows = self._all("list_runs", state=state, agent=agent, before=before or "run_~", limit=limit)
+        return [StreamRow(*row) for row in rows]
+
+    def runs_of_tree(self, root: str) -> list[StreamRow]:
+        """Return the runs of a tree, the root first."""
+        return [StreamRow(*row) for row in self._all("runs_of_tree", root=root)]
