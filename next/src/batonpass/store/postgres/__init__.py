@@ -1,0 +1,1 @@
+"""The ledger in one PostgreSQL database."""
