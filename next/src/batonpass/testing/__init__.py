@@ -3,14 +3,14 @@
 clock         a system whose time is held
 faults        appends that fail, and processes that die, at a commit that the test names
 builders      relays, runs and attempts in one line
-observe       what a ledger says, as values: receipts by kind, states, calls in doubt, gaps, effects
+observed      what a ledger says, as values: receipts by kind, states, calls in doubt, gaps, effects
 entry_points  situations that every entry point must answer alike
 """
 
 from batonpass.testing.builders import a_relay, a_run, an_attempt
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.faults import Faults, kill_at
-from batonpass.testing.observe import Observed, SeenEffect, SeenReceipt, observe
+from batonpass.testing.observed import Observed, SeenEffect, SeenReceipt, observe
 
 __all__ = [
     "Faults",

@@ -11,7 +11,7 @@ from batonpass.api.handles import Relay, Run
 from batonpass.place import MEMORY
 from batonpass.system import System
 from batonpass.testing.faults import Faults
-from batonpass.testing.observe import port_of
+from batonpass.testing.observed import port_of
 
 
 def a_relay(
