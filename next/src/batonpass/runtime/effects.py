@@ -35,10 +35,13 @@ class Hunk(Struct, frozen=True):
 
 
 def name_of_target(work_tree: Path, target: str) -> str:
-    """Return the name of a file in the record: from the work tree on, or absolute where it is elsewhere."""
-    path = os.path.normpath(work_tree / target)
-    inside = os.path.relpath(path, work_tree)
-    return path if inside.startswith("..") else inside.replace(os.sep, "/")
+    """Return the name of a file in the record: from the work tree on, or absolute where it is elsewhere.
+
+    Links are followed: what a call writes through one is a change of the file behind it, under whichever name it asked.
+    """
+    path, tree = os.path.realpath(work_tree / target), os.path.realpath(work_tree)
+    inside = os.path.relpath(path, tree)
+    return path if inside == ".." or inside.startswith("../") else inside
 
 
 def target_digest(secret: bytes, name: str) -> str:
