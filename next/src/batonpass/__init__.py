@@ -5,7 +5,7 @@ Three words are enough for the first five minutes: `start` a run, `hand_off` a t
 
 from typing import TYPE_CHECKING, Any
 
-from batonpass.api.default import current_call, current_run, start
+from batonpass.api.default import blame, current_call, current_run, start
 from batonpass.api.handles import Handoff, Relay, Run
 from batonpass.api.handoffs import HandoffInfo, Result
 from batonpass.api.runs import RunInfo
@@ -27,6 +27,7 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import RunState, State
+from batonpass.reports.blame import Blame
 from batonpass.verify.verifier import Evidence
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "AsyncRelay",
     "AsyncRun",
     "Baton",
+    "Blame",
     "Brief",
     "Claim",
     "Constraint",
@@ -62,6 +64,7 @@ __all__ = [
     "State",
     "Tool",
     "WorkItem",
+    "blame",
     "current_call",
     "current_run",
     "start",

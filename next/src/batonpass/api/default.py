@@ -13,6 +13,8 @@ from batonpass.api.port import Port
 from batonpass.api.tools import CURRENT_CALL, CurrentCall
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem
+from batonpass.place import find_place
+from batonpass.reports.blame import Blame
 
 _PORTS: Final[dict[tuple[str, str, str, int], Port]] = {}
 _LOCK: Final = threading.Lock()
@@ -58,6 +60,14 @@ def start(
     return default_relay().start(
         intent, by=by, agent=agent, may=may, may_delegate=may_delegate, grant=grant, items=items, key=key
     )
+
+
+def blame(path: str | Path, line: int | None = None, *, relay: Relay | None = None) -> Blame:
+    """Return who wrote a file, or one line of it, by the ledger of this folder or of `relay`. Printed, it is words."""
+    if relay is None:
+        find_place(create=False)  # asking begins no record
+        relay = default_relay()
+    return relay.blame(path, line)
 
 
 def current_run() -> Run | None:

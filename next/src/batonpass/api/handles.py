@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType, json
 from batonpass.api import calls as call_acts
 from batonpass.api import handoffs as handoff_acts
 from batonpass.api import ledgers as ledger_acts
+from batonpass.api import reports as report_acts
 from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
@@ -43,6 +44,7 @@ from batonpass.model.items import (
 )
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.values import Settlement
+from batonpass.reports.blame import Blame
 from batonpass.system import System
 from batonpass.verify.verifier import Evidence
 
@@ -451,6 +453,13 @@ class Relay:
         """
         request = ledger_acts.VerifyLedger(root_key=root_key, relay_key=relay_key)
         return self._port.do(ledger_acts.verify_ledger, request)
+
+    def blame(self, path: str | Path, line: int | None = None) -> Blame:
+        """Return who wrote a file, or one line of it: the call, its grant, and the chain up to the person's words.
+
+        Raises `NotFoundError` if there is no such file, and `InvalidValueError` if it has no such line.
+        """
+        return self._port.do(report_acts.blame, report_acts.BlameFile(path=str(path), line=line))
 
     def revoke_grant(self, account: str, *, by: str | None = None, reason: str = "", key: str | None = None) -> None:
         """End a grant and all that hang from it: what was given to a root run, or with a handoff."""

@@ -1,0 +1,302 @@
+"""Blame: for a line of a file the recorded call that wrote it, its grant, and the chain up to the person's words.
+
+What is not known is said to be so: a line that no recorded call wrote has no writer, however probable one may be.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, json
+
+from batonpass.attribution.replay import Line, Origin, Write, replay
+from batonpass.authority.grants import covers, find_refusal
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.model.bodies import ToolEnded, ToolFailed, ToolLateResult, ToolRequested
+from batonpass.model.grants import Held
+from batonpass.model.receipt import Signed
+from batonpass.model.values import Mode
+from batonpass.reading.batons import Hop, principal_of, read_hops, read_lineage
+from batonpass.reading.history import read_part
+from batonpass.runtime.effects import Hunk, name_of_target, target_digest
+from batonpass.store.port import Store
+from batonpass.wire.canonical import digest
+
+WriteOutcome: TypeAlias = Literal["completed", "failed", "late"]
+FileState: TypeAlias = Literal["recorded", "earlier", "changed", "not_recorded"]
+
+_LARGEST_FILE: Final = 256 * 1024 * 1024
+_decode_hunks: Final = json.Decoder(tuple[Hunk, ...]).decode
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A value that is shown. A text that is None was erased."""
+
+
+class ChainLink(Shown, frozen=True):
+    """An agent on the way from the person down to the writer."""
+
+    run: str
+    agent: str
+
+
+class BlamedWrite(Shown, frozen=True):
+    """A recorded call that changed the file: who made it, for whom, and what allowed it."""
+
+    id: str  # of the receipt of its outcome
+    call: str
+    tool: str
+    outcome: WriteOutcome  # failed: it wrote before it failed; late: its attempt was over when it wrote
+    at: datetime
+    before: str | None
+    after: str | None
+    run: str
+    agent: str
+    attempt: int
+    handoff: str | None
+    task: str | None
+    chain: tuple[ChainLink, ...]  # from the root to the one that handed the task on; empty: the root itself wrote
+    root: str
+    principal: str
+    intent: str | None
+    mode: Mode
+    grant: tuple[str, ...] | None  # what it may; None: no grant was set
+    permit: str | None  # the pattern of the grant that covers this file
+    granted_by: str | None
+    is_beyond_grant: bool
+    is_revoked: bool
+    verdict: Literal["unverified"] = "unverified"
+    approval: Literal["none_needed"] = "none_needed"
+
+
+class BlamedLine(Shown, frozen=True):
+    """A line of the file as it is now."""
+
+    number: int
+    text: str
+    origin: Origin
+    write: str | None = None  # the id of a `BlamedWrite`, if it is recorded
+    hunk: str | None = None  # where that write placed it
+    candidates: tuple[str, ...] = ()  # if it is unknown which of several writes it is
+    is_matched: bool = False  # recognised by its words, after the file was changed outside of the record
+
+
+class Blame(Shown, frozen=True):
+    """Who wrote the lines of a file. As text it is the answer in words."""
+
+    path: str
+    digest: str
+    state: FileState  # recorded: as the last write left it; earlier: as an earlier one did, or found it
+    is_text: bool
+    lines: tuple[BlamedLine, ...]  # all, or those that were asked for
+    writes: tuple[BlamedWrite, ...]  # those that are named, and the last one
+
+    def write_of(self, line: BlamedLine) -> BlamedWrite | None:
+        """Return what wrote a line; None if that is not known."""
+        return next((write for write in self.writes if write.id == line.write), None)
+
+    @property
+    def last_write(self) -> BlamedWrite | None:
+        """The latest recorded write of the file."""
+        return self.writes[-1] if self.writes else None
+
+    def __str__(self) -> str:
+        from batonpass.reports.blame_words import narrate_blame  # noqa: PLC0415 - the words need the values
+
+        return "\n".join(line.text for line in narrate_blame(self))
+
+
+def read_blame(store: Store, secret: bytes, work_tree: Path, path: Path, number: int | None) -> Blame:
+    """Return who wrote a file, or one line of it, as far as the record proves it.
+
+    Raises `NotFoundError` if there is no such file, and `InvalidValueError` if it has no such line.
+    """
+    name = name_of_target(work_tree, str(path))
+    touching = store.touching(target_digest(secret, name))
+    file = _Touched(store, name, target_digest(secret, name), touching)
+    data = _read_file(path, name, file)
+    lines = _split(data)
+    shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if number is not None:
+        _require_line(shown, number, None if lines is None else len(lines), file)
+    replayed = replay(file.writes, digest(data), lines or ())
+    if not touching:
+        state: FileState = "not_recorded"
+    elif not replayed.is_known:
+        state = "changed"
+    else:
+        state = "recorded" if replayed.state == len(file.writes) - 1 else "earlier"
+    found = list(enumerate(replayed.lines if touching else [Line("not_recorded", text) for text in lines or ()], 1))
+    chosen = found if number is None else found[number - 1 : number]
+    named = {write for _, line in chosen for write in (line.write, *line.candidates) if write is not None}
+    last = {len(touching) - 1} if touching else set()
+    return Blame(
+        path=shown,
+        digest=digest(data),
+        state=state,
+        is_text=lines is not None,
+        lines=tuple(file.line(place, line) for place, line in chosen),
+        writes=tuple(file.describe(index) for index in sorted(named | last)),
+    )
+
+
+def _read_file(path: Path, name: str, file: "_Touched") -> bytes:
+    try:
+        if path.is_dir():
+            raise InvalidValueError(f"{name!r} is a folder: blame one of its files")
+        if not path.is_file():
+            raise NotFoundError(_missing(name, file))
+        if path.stat().st_size > _LARGEST_FILE:
+            raise InvalidValueError(f"{name!r} has more than {_LARGEST_FILE:,} bytes: nothing of it is recorded")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise NotFoundError(f"{name!r} cannot be read: {error}") from None
+
+
+def _missing(name: str, file: "_Touched") -> str:
+    if not file.writes:
+        return f"there is no file {name!r}, and no recorded call wrote one"
+    last = file.describe(len(file.writes) - 1)
+    did = "deleted by" if last.after is None else "last written by"
+    gone = "" if last.after is None else "; what took it away is not in the record"
+    return f"there is no file {name!r} now: {did} {last.tool} of {last.agent} at {last.at:%Y-%m-%d %H:%M} UTC{gone}"
+
+
+def _split(data: bytes) -> list[str] | None:
+    """Return the lines of a text; None if it is none."""
+    if b"\0" in data:
+        return None
+    lines = data.decode("utf-8", "replace").split("\n")
+    if lines[-1] == "":  # the end of the last line, not a line
+        lines.pop()
+    return lines
+
+
+def _require_line(name: str, number: int, count: int | None, file: "_Touched") -> None:
+    if count is None:
+        last = file.describe(len(file.writes) - 1) if file.writes else None
+        written = "no recorded call wrote it" if last is None else f"last written by {last.tool} of {last.agent}"
+        raise InvalidValueError(f"{name!r} is no text and has no lines; {written}")
+    if not 1 <= number <= count:
+        lines = f"{count:,} line{'' if count == 1 else 's'}"
+        raise InvalidValueError(f"{name!r} has {lines}: there is no line {number}")
+
+
+class _Touched:
+    """The recorded writes of one file. What is asked of few of them is read for these alone."""
+
+    def __init__(self, store: Store, name: str, target: str, touching: Sequence[Signed]) -> None:
+        self._store = store
+        self._name = name
+        self._receipts: list[Signed] = []
+        self.writes: list[Write] = []
+        self._requests: dict[str, dict[str, Signed]] = {}
+        for signed in touching:
+            for write in _writes_in(signed, target):
+                self._receipts.append(signed)
+                self.writes.append(write)
+
+    def line(self, number: int, line: Line) -> BlamedLine:
+        """Return a line with the ids of what wrote it."""
+        return BlamedLine(
+            number=number,
+            text=line.text or "",
+            origin=line.origin,
+            write=None if line.write is None else self._receipts[line.write].receipt.id,
+            hunk=line.hunk or None,
+            candidates=tuple(self._receipts[index].receipt.id for index in line.candidates),
+            is_matched=line.is_matched,
+        )
+
+    def describe(self, index: int) -> BlamedWrite:
+        """Return everything about a write."""
+        signed, write = self._receipts[index], self.writes[index]
+        body = signed.body
+        if not isinstance(body, ToolEnded | ToolLateResult):
+            raise NotFoundError(f"receipt {signed.receipt.seq} of {signed.stream} changed no file")
+        request = self._request(body.run, body.call)
+        asked = request.body
+        hops = read_hops(self._store, body.run)
+        *above, own = hops
+        row = self._store.find_stream(body.run)
+        lineage = read_lineage(hops)
+        held = lineage[-1] if lineage else None
+        permission = f"{_text(request, 'action') or 'write'}:{self._name}"
+        return BlamedWrite(
+            id=signed.receipt.id,
+            call=body.call,
+            tool=asked.tool if isinstance(asked, ToolRequested) else "",
+            outcome="late" if isinstance(body, ToolLateResult) else _outcome(body),
+            at=_moment(signed.receipt.at),
+            before=write.before,
+            after=write.after,
+            run=body.run,
+            agent=own.agent,
+            attempt=1 if row is None else row.attempt or 1,
+            handoff=None if row is None else row.handoff,
+            task=_text(own.first, "intent") if own.offer is None else _text(own.offer, "task"),
+            chain=tuple(ChainLink(run=hop.run, agent=hop.agent) for hop in above),
+            root=hops[0].run,
+            principal=principal_of(hops),
+            intent=_text(hops[0].first, "intent"),
+            mode=signed.receipt.mode,
+            grant=None if held is None else held.terms.may,
+            permit=None if held is None else _permit(held, permission),
+            granted_by=None if held is None else _granter(hops),
+            is_beyond_grant=bool(lineage) and find_refusal(lineage, permission, request.receipt.at) is not None,
+            is_revoked=any(self._store.is_revoked(each.account) for each in lineage),
+        )
+
+    def _request(self, run: str, call: str) -> Signed:
+        if run not in self._requests:
+            receipts = self._store.receipts(run)
+            self._requests[run] = {each.body.call: each for each in receipts if isinstance(each.body, ToolRequested)}
+        request = self._requests[run].get(call)
+        if request is None:
+            raise NotFoundError(f"the ledger has an outcome of {call}, and no request")
+        return request
+
+
+def _writes_in(signed: Signed, target: str) -> Iterator[Write]:
+    body = signed.body
+    if not isinstance(body, ToolEnded | ToolLateResult):
+        return
+    data = read_part(signed, "hunks")  # None: no text, too large, or erased
+    for effect in body.effects:
+        if effect.target == target:
+            at = signed.receipt.at
+            hunks = None if data is None else _decode_hunks(data)
+            yield Write(before=effect.before, after=effect.after, hunks=hunks, began_at=at - body.took_us, ended_at=at)
+
+
+def _outcome(body: ToolEnded) -> WriteOutcome:
+    return "failed" if isinstance(body, ToolFailed) else "completed"
+
+
+def _permit(held: Held, permission: str) -> str | None:
+    return next((pattern for pattern in held.terms.may if covers(pattern, permission)), None)
+
+
+def _granter(hops: Sequence[Hop]) -> str:
+    """Return which agent gave the last hop its grant, or the person."""
+    return principal_of(list(hops)) if len(hops) == 1 else hops[-2].agent
+
+
+def _text(signed: Signed, part: str) -> str | None:
+    data = read_part(signed, part)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def _moment(at: int) -> datetime:
+    return datetime.fromtimestamp(at // 1_000_000, UTC).replace(microsecond=at % 1_000_000)
+
+
+def resolve_path(work_tree: Path, path: str) -> Path:
+    """Return the file that a path names: from the folder that this process works in, if that is in the work tree."""
+    try:
+        here = Path(os.path.realpath(Path.cwd()))
+    except FileNotFoundError:
+        here = work_tree
+    return (here if here.is_relative_to(work_tree) else work_tree) / path
