@@ -2,8 +2,10 @@
 
 from msgspec import Struct
 
+from batonpass.model.lifecycle import RunState, State
 
-class StreamRow(Struct, frozen=True):
+
+class StreamRow(Struct, frozen=True, array_like=True):
     """A stream and its head. A run is its stream: what a list of runs shows stands in the same row."""
 
     id: str
@@ -11,7 +13,7 @@ class StreamRow(Struct, frozen=True):
     seq: int
     head: str
     epoch: int
-    state: str
+    state: RunState
     recorder: str
     started_at: int
     last_at: int
@@ -21,7 +23,7 @@ class StreamRow(Struct, frozen=True):
     attempt: int | None = None
 
 
-class HandoffRow(Struct, frozen=True):
+class HandoffRow(Struct, frozen=True, array_like=True):
     """A handoff. `last` is what the next act about it must hang from: its offer, or the head of its own stream."""
 
     id: str
@@ -29,14 +31,14 @@ class HandoffRow(Struct, frozen=True):
     root: str
     seq: int  # of the offer, in the stream of the parent
     to: str
-    state: str
+    state: State
     attempt: int
     run: str | None
     last: str
     offered_at: int
 
 
-class OpenCallRow(Struct, frozen=True):
+class OpenCallRow(Struct, frozen=True, array_like=True):
     """A call that was requested and has no outcome: in doubt, unless somebody is making it at this moment."""
 
     id: str

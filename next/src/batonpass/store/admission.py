@@ -19,7 +19,7 @@ from batonpass.errors import (
     StoreError,
 )
 from batonpass.model.change import Change
-from batonpass.model.lifecycle import RunState
+from batonpass.model.lifecycle import RunState, State
 from batonpass.model.rows import HandoffRow, OpenCallRow, StreamRow
 
 TABLES: Final = ("ledger", "streams", "handoffs", "open_calls", "requests", "revoked", "touches")
@@ -257,7 +257,7 @@ class Tables:
                 1,
                 change.head,
                 change.epoch,
-                change.state,
+                RunState(change.state),
                 change.recorder,
                 change.at,
                 change.at,
@@ -288,7 +288,7 @@ class Tables:
                 change.root or "",
                 change.seq,
                 change.to_agent or "",
-                change.to_state or "",
+                State(change.to_state or ""),
                 0,
                 None,
                 change.to_last or "",

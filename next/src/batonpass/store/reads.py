@@ -1,13 +1,25 @@
 """What both stores read in the same words: the queries of `shared.sql`, as rows and receipts."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from msgspec import ValidationError, convert
+
+from batonpass.errors import StoreError
 from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow, OpenCallRow, StreamRow
 from batonpass.wire.statements import read_signed
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
+
+
+def _read_row(row: object, kind: type[T]) -> T:
+    """Return a row as a value. Raises `StoreError`: a database may be made to keep any type in any column."""
+    try:
+        return convert(row, kind)
+    except ValidationError as error:
+        raise StoreError(f"a row of the ledger was changed by others: {error}; verify the ledger") from None
 
 
 class Reads:
@@ -25,17 +37,17 @@ class Reads:
     def genesis(self) -> str | None:
         """Return what this ledger hangs from; None while it is empty."""
         rows = self._all("get_genesis")
-        return rows[0][0] if rows else None
+        return _read_row(rows[0][0], str) if rows else None
 
     def find_stream(self, stream: str) -> StreamRow | None:
         """Return the row of a stream, if there is one."""
         rows = self._all("get_stream", id=stream)
-        return StreamRow(*rows[0]) if rows else None
+        return _read_row(rows[0], StreamRow) if rows else None
 
     def find_handoff(self, handoff: str) -> HandoffRow | None:
         """Return the row of a handoff, if there is one."""
         rows = self._all("get_handoff", id=handoff)
-        return HandoffRow(*rows[0]) if rows else None
+        return _read_row(rows[0], HandoffRow) if rows else None
 
     def receipts(self, stream: str, after: int = 0) -> list[Signed]:
         """Return the receipts of a stream, from the one after `after` on."""
@@ -56,7 +68,7 @@ class Reads:
 
     def heads(self, handoffs: Sequence[str]) -> list[StreamRow]:
         """Return the latest attempt's stream of each handoff that has one."""
-        return [StreamRow(*row) for handoff in handoffs for row in self._all("get_head", id=handoff)]
+        return [_read_row(row, StreamRow) for handoff in handoffs for row in self._all("get_head", id=handoff)]
 
     def is_revoked(self, account: str) -> bool:
         """Return whether a grant has ended."""
@@ -68,7 +80,7 @@ class Reads:
 
     def open_calls(self, run: str) -> list[OpenCallRow]:
         """Return the calls of a run that have no outcome."""
-        return [OpenCallRow(*row) for row in self._all("list_open_calls", run=run)]
+        return [_read_row(row, OpenCallRow) for row in self._all("list_open_calls", run=run)]
 
     def touching(self, target: str) -> list[Signed]:
         """Return the receipts of calls that changed a target, the first one first."""
@@ -76,17 +88,17 @@ class Reads:
 
     def find_by_ending(self, table: str, ending: str, limit: int) -> list[str]:
         """Return ids that end so, the latest first. `table` is `runs` or `handoffs`."""
-        return [row[0] for row in self._all(f"{table}_by_ending", ending=ending, limit=limit)]
+        return [_read_row(row[0], str) for row in self._all(f"{table}_by_ending", ending=ending, limit=limit)]
 
     def find_by_agent(self, table: str, agent: str, limit: int) -> list[str]:
         """Return ids of an agent's runs, or of handoffs to it, the latest first."""
-        return [row[0] for row in self._all(f"{table}_by_agent", agent=agent, limit=limit)]
+        return [_read_row(row[0], str) for row in self._all(f"{table}_by_agent", agent=agent, limit=limit)]
 
     def list_runs(self, *, state: str | None, agent: str | None, before: str | None, limit: int) -> list[StreamRow]:
         """Return runs, the latest first, from the one before `before` on."""
         rows = self._all("list_runs", state=state, agent=agent, before=before or "run_~", limit=limit)
-        return [StreamRow(*row) for row in rows]
+        return [_read_row(row, StreamRow) for row in rows]
 
     def runs_of_tree(self, root: str) -> list[StreamRow]:
         """Return the runs of a tree, the root first."""
-        return [StreamRow(*row) for row in self._all("runs_of_tree", root=root)]
+        return [_read_row(row, StreamRow) for row in self._all("runs_of_tree", root=root)]
