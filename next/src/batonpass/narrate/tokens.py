@@ -82,11 +82,11 @@ def _is_seen(letter: str) -> bool:
     return (letter.isprintable() and letter not in _BLANK) or category(letter) == "Zs"
 
 
-def name(text: str, tone: Tone = Tone.PLAIN) -> Token:
+def name(text: str, tone: Tone = Tone.PLAIN, *, limit: int | None = None) -> Token:
     """Return a name that a program gave: an agent, a tool, a principal. An unusual one stands in quotes."""
     if _PLAIN_NAME.fullmatch(text) and visible(text) == text:
-        return Token(text, tone)
-    return quoted(text, tone)
+        return Token(cut(text, limit), tone)
+    return quoted(text, tone, limit=limit)
 
 
 def quoted(text: str | None, tone: Tone = Tone.PLAIN, *, limit: int | None = QUOTED_LENGTH) -> Token:

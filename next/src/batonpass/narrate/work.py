@@ -38,6 +38,7 @@ Cells: TypeAlias = tuple[tuple[Token, ...], ...]
 
 RUN_COLUMNS: Final = ("run", "state", "started", "took", "task")
 _ARGUMENTS_LENGTH: Final = 60
+_NAME_LENGTH: Final = 32  # in a column
 _LABEL_WIDTH: Final = 10
 _GAP: Final = Token("  ")
 _DOT: Final = Token(" · ", Tone.QUIET)
@@ -61,7 +62,7 @@ def state_token(state: str) -> Token:
 def run_row(run: RunLine) -> Cells:
     """Return a run as a row of a list: see `RUN_COLUMNS`."""
     return (
-        (name(run.agent), Token(f" {short(run.id)}", Tone.QUIET)),
+        (name(run.agent, limit=_NAME_LENGTH), Token(f" {short(run.id)}", Tone.QUIET)),
         (state_token(run.state),),
         (Token(moment(run.started_at)),),
         (Token(_took(run)),),
@@ -238,7 +239,8 @@ def narrate_handoff(handoff: HandoffView) -> tuple[Line, ...]:
         lines += _attempt(attempt, "attempts" if number == 1 else "", number)
     lines += _field("decided", [_decision(act) for act in handoff.acts])
     lines += _field("in doubt", _advice(handoff))
-    lines += _outcome_fields(handoff)
+    if handoff.report is not None:
+        lines += _field("report", _report(handoff.report))
     lines.append(line(Token(handoff.id, Tone.QUIET)))
     return tuple(lines)
 
@@ -289,7 +291,11 @@ def _carried(handoff: HandoffView) -> Iterator[Line]:
 
 def _attempt(run: RunView, label: str, number: int) -> list[Line]:
     took = duration(_microseconds(run.started_at, run.ended_at or run.last_at))
-    facts = [took, counted(len(run.calls), "call"), *([f"{run.kept} kept"] if run.kept else [])]
+    facts = [
+        took,
+        *([counted(len(run.calls), "call")] if run.calls else []),
+        *([f"{run.kept} kept"] if run.kept else []),
+    ]
     lead = f"{label:<{_LABEL_WIDTH}}{number:<3}"
     indent = " " * len(lead) + "   "
     lines = [line(run_head(run), Token(f"  {' · '.join(facts)}", Tone.QUIET), lead=lead)]
@@ -320,16 +326,6 @@ def _advice(handoff: HandoffView) -> Iterator[Line]:
         yield line(Token(f"{command} --repeat {each}", Tone.ACCENT), lead="  ")
     elif handoff.state == "offered":
         yield line("the next attempt may not make it again, until a retry says --skip or --repeat")
-
-
-def _outcome_fields(handoff: HandoffView) -> list[Line]:
-    lines: list[Line] = []
-    report = handoff.report
-    if report is not None:
-        lines += _field("report", _report(report))
-    if handoff.error is not None and handoff.state == "failed":
-        lines += _field("error", [line(quoted(handoff.error, Tone.BAD, limit=None))])
-    return lines
 
 
 def _report(report: Report) -> Iterator[Line]:

@@ -223,6 +223,12 @@ def read_run_line(store: Store, row: StreamRow) -> RunLine:
     return _run_line(row, _text(first, "intent"), None)
 
 
+def read_handoff_line(store: Store, handoff: str) -> HandoffLine:
+    """Return a handoff as a list shows it. Raises `NotFoundError`."""
+    row = get_handoff(store, handoff)
+    return _handoff_line(row, get_receipt(store, row.parent, row.seq))
+
+
 def read_handoff(store: Store, handoff: str) -> HandoffView:
     """Return a handoff with all of its attempts. Raises `NotFoundError`."""
     row = get_handoff(store, handoff)
