@@ -124,9 +124,17 @@ class GroupCommit(Generic[Given_contra, Item]):
         try:
             while self._queue and len(batch) < _LARGEST_BATCH:
                 batch.append(self._queue.popleft())
+            if not batch:
+                own.settle(OutcomeUnknownError("the caller that was writing it was interrupted"))
+                return batch
             with self._turn:
                 try:
-                    self._write(batch)
+                    self._writer.write([command.item for command in batch])
+                except RefusedError as refused:
+                    self._write_each(batch, refused)
+                else:
+                    for command in batch:
+                        command.settle()
                 finally:  # before the turn is given back, or all other processes wait for our next write
                     self._writer.roll_back()
         except BaseException as error:
@@ -135,25 +143,22 @@ class GroupCommit(Generic[Given_contra, Item]):
                 command.settle(_told(error))
             if not isinstance(error, Exception):
                 raise
-        if not batch:
-            own.settle(OutcomeUnknownError("the caller that was writing it was interrupted"))
         return batch
 
-    def _write(self, batch: Sequence[_Command[Item]]) -> None:
-        if not batch:
+    def _write_each(self, batch: Sequence[_Command[Item]], refused: RefusedError) -> None:
+        """Write by itself each of a batch that was rolled back, so that what is refused fails alone.
+
+        No savepoints, which would cost two statements for each append: what is refused is rare.
+        """
+        if len(batch) == 1:
+            batch[0].settle(refused.reason)
             return
-        # No savepoints, which would cost two statements for each append: what is refused is rare. Then the whole batch
-        # is rolled back, and each is written by itself, so that the refused one fails alone.
-        try:
-            self._writer.write([command.item for command in batch])
-        except RefusedError as refused:
-            if len(batch) == 1:
-                batch[0].settle(refused.reason)
-                return
-            for command in batch:
-                self._write([command])
-        else:
-            for command in batch:
+        for command in batch:
+            try:
+                self._writer.write([command.item])
+            except RefusedError as alone:
+                command.settle(alone.reason)
+            else:
                 command.settle()
 
 
