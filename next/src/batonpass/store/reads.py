@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
-from batonpass.errors import StoreError
+from batonpass.errors import StoreError, VerificationError
 from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow, OpenCallRow, StreamRow
+from batonpass.system import System
 from batonpass.wire.statements import read_signed
 
 Row = tuple[Any, ...]
@@ -22,8 +23,29 @@ def _read_row(row: object, kind: type[T]) -> T:
         raise StoreError(f"a row of the ledger was changed by others: {error}; verify the ledger") from None
 
 
+def _read_at(row: Row, stream: str, seq: int) -> Signed:
+    """Return a receipt that stands where it was signed for: one that is missing or moved is never read as another."""
+    signed = read_signed(*row)
+    if (signed.stream, signed.receipt.seq) != (stream, seq):
+        raise VerificationError(f"number {seq} of {stream} is missing, or another receipt", code="verify.order")
+    return signed
+
+
 class Reads:
     """The reads of a store, each of what is committed. They are the rows for who explains a refusal as well."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._process = system.pid()
+
+    def _is_own(self) -> bool:
+        return self._system.pid() == self._process
+
+    def _require_own(self) -> None:
+        """Raise `StoreError` after a fork: files and connections are the parent's."""
+        if not self._is_own():
+            detail = "a ledger does not survive a fork: open it again in the child process"
+            raise StoreError(detail, code="store.forked")
 
     def _all(self, query: str, **values: object) -> list[Row]:
         """Return the rows of a query. Raises `StoreError`."""
@@ -51,12 +73,13 @@ class Reads:
 
     def receipts(self, stream: str, after: int = 0) -> list[Signed]:
         """Return the receipts of a stream, from the one after `after` on."""
-        return [read_signed(*row) for row in self._all("stream_receipts", stream=stream, after=after)]
+        rows = self._all("stream_receipts", stream=stream, after=after)
+        return [_read_at(row, stream, seq) for seq, row in enumerate(rows, after + 1)]
 
     def receipt(self, stream: str, seq: int) -> Signed | None:
         """Return one receipt."""
         rows = self._all("get_receipt", stream=stream, seq=seq)
-        return read_signed(*rows[0]) if rows else None
+        return _read_at(rows[0], stream, seq) if rows else None
 
     def find_request(self, request: str) -> list[Signed]:
         """Return the receipts that a request with an idempotency key caused, in their order."""

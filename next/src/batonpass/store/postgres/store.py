@@ -87,9 +87,8 @@ class PostgresStore(Reads):
     """Keeps receipts in one database. All threads of a process share one."""
 
     def __init__(self, url: str, *, system: System | None = None) -> None:
+        super().__init__(system or RealSystem())
         self.url = url
-        self._system = system or RealSystem()
-        self._process = self._system.pid()
         self._reading = self._system.lock()
         try:
             with self._connect() as connection:
@@ -235,14 +234,9 @@ class PostgresStore(Reads):
             if connection is not None:
                 connection.close()
 
-    def _require_own(self) -> None:
-        if self._system.pid() != self._process:
-            detail = "a ledger does not survive a fork: open it again in the child process"
-            raise StoreError(detail, code="store.forked")
-
     def close(self) -> None:
         """Close the connections. After a fork they are the parent's, and stay open."""
-        if self._system.pid() == self._process:
+        if self._is_own():
             self._writer.close()
             self._reader.close()
 

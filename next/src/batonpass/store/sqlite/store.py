@@ -89,10 +89,10 @@ class SqliteStore(Reads):
         connect: Callable[[Path], Connection] = open_connection,
         turn: Turn | None = None,
     ) -> None:
+        super().__init__(system or RealSystem())
         self.url = f"sqlite:///{path}"
         self._path = path
         self._connect = connect
-        self._system = system or RealSystem()
         self._turn = turn or FairLock(path.with_suffix(".lock"))
         try:
             with self._turn:  # two processes may create it at once
@@ -216,6 +216,7 @@ class SqliteStore(Reads):
             self._execute("ROLLBACK")
 
     def _all(self, query: str, **values: object) -> list[Row]:
+        self._require_own()
         with self._reading:
             try:
                 rows: list[Row] = self._reader.execute(_SQL[query], values).fetchall()
@@ -226,6 +227,7 @@ class SqliteStore(Reads):
     @contextmanager
     def view(self) -> Iterator[View]:
         """Return the ledger at one moment: a read transaction on a connection of its own."""
+        self._require_own()
         connection = self._connect(self._path)
         try:
             connection.execute("BEGIN")
@@ -237,7 +239,9 @@ class SqliteStore(Reads):
             connection.close()
 
     def close(self) -> None:
-        """Close the files. The log is folded back by the last process that closes."""
+        """Close the files. The log is folded back by the last process that closes. After a fork none is closed."""
+        if not self._is_own():
+            return
         self._writer.close()
         self._reader.close()
         close = getattr(self._turn, "close", None)
