@@ -42,3 +42,4 @@ class Progress:
     def __init__(self) -> None:
         self.repetitions = Repetitions()
         self.report = Report()
+        self.work: object = None  # what an adapter of a framework keeps of it

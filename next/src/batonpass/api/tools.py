@@ -105,7 +105,19 @@ def declare(
 ) -> Tool:
     """Return what a call of a function needs. Raises `InvalidValueError` if it has no such argument."""
     own = str(name or getattr(function, "__name__", type(function).__name__))
-    parameters = _parameters(function)
+    return declare_named(own, _parameters(function), action=action, target=target, reads=reads, idempotent=idempotent)
+
+
+def declare_named(
+    own: str,
+    parameters: list[str],
+    *,
+    action: str | None = None,
+    target: str | None = None,
+    reads: bool = False,
+    idempotent: bool = False,
+) -> Tool:
+    """Return what a call needs of a tool that is no function here: of its name and of those of its arguments."""
     if target is None:
         target = next((each for each in parameters if each in _PATHS), None)
     elif target not in parameters:
