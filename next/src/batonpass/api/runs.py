@@ -315,8 +315,9 @@ def close(context: Context, caller: Caller, request: Close) -> Closed:
 
 
 @close.repeated
-def _closed(_: Context, request: Close, __: Sequence[Signed]) -> Closed:
-    return Closed(outcome="completed" if request.error is None else "failed")
+def _closed(context: Context, request: Close, _: Sequence[Signed]) -> Closed:
+    ended = read_run(context.recorder, request.run, is_replayed=True)
+    return Closed(outcome=close_run(context, ended, request.report, request.error))
 
 
 class RunInfo(Value, frozen=True):

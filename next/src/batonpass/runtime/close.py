@@ -9,7 +9,7 @@ from batonpass.errors import LifecycleError, StoreError
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import Body, HandoffCancelled, HandoffCompleted, HandoffFailed, RunClosed
 from batonpass.model.items import Report
-from batonpass.model.lifecycle import Event, State, advance
+from batonpass.model.lifecycle import Event, RunState, State, advance
 from batonpass.model.values import Outcome, RunHead
 from batonpass.runtime.context import Context
 from batonpass.runtime.run_state import ActiveRun
@@ -24,10 +24,13 @@ def close(context: Context, run: ActiveRun, report: Report, error: str | None) -
     Children that are not settled are withdrawn, unless the run is an attempt that failed: the next one adopts them.
     """
     outcome: Outcome = "completed" if error is None else "failed"
-    if run.is_replayed:
+    recorder = context.recorder
+    if run.is_replayed:  # it has ended: what its process died before is made up for
+        row = recorder.store.find_stream(run.id)
+        outcome = "completed" if row is not None and row.state == RunState.COMPLETED else "failed"
+        _withdraw_children(context, run, outcome)
         context.runs.pop(run.id, None)
         return outcome
-    recorder = context.recorder
     run.refresh(recorder)
     contents = {} if report == _NO_REPORT else {"report": encode(report)}
     if error is not None:
@@ -39,11 +42,15 @@ def close(context: Context, run: ActiveRun, report: Report, error: str | None) -
         run.note_gap("close", failure)
         context.forget(run)
         return outcome
+    _withdraw_children(context, run, outcome)
+    context.forget(run)
+    return outcome
+
+
+def _withdraw_children(context: Context, run: ActiveRun, outcome: Outcome) -> None:
     if run.handoff is None or outcome == "completed":
         for handoff in run.history.children:
             withdraw(context, run, handoff)
-    context.forget(run)
-    return outcome
 
 
 def _last_body(context: Context, run: ActiveRun, outcome: Outcome) -> Body:
