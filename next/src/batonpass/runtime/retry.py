@@ -70,7 +70,17 @@ def settle_call(context: Context, run: ActiveRun, call: str, how: Settlement, *,
     if run.handoff is None:
         run.writer.append(draft)
     else:
-        append_shared(recorder, run.handoff, lambda: (draft,), root=run.root, mode=run.mode)
+        handoff = run.handoff
+
+        def decide() -> Sequence[Draft]:
+            # Anew each time: it may have been retried, and another may have decided meanwhile.
+            run.require_open(recorder)
+            known = read_attempts(recorder.store, get_handoff(recorder.store, handoff)).in_doubt.values()
+            if all(each.call != call for each in known):
+                raise CallError(f"{call} of {run.id} is not in doubt any more")
+            return (draft,)
+
+        append_shared(recorder, handoff, decide, root=run.root, mode=run.mode)
     run.open_calls.pop(call, None)
     run.history.in_doubt.pop(key, None)
     if how == "skip":

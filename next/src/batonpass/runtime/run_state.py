@@ -12,6 +12,7 @@ from batonpass.errors import FencedError, StoreError
 from batonpass.log.append import Recorder, StreamWriter
 from batonpass.model.grants import Held
 from batonpass.model.items import Baton
+from batonpass.model.lifecycle import RunState
 from batonpass.model.values import Mode
 from batonpass.reading.history import History, read_run
 from batonpass.runtime.effects import Snapshot
@@ -72,6 +73,12 @@ class ActiveRun(Struct, eq=False, kw_only=True):
         if self.is_replayed:
             detail = f"{self.owner} is completed: what its attempt did is given again, and nothing is added"
             raise FencedError(detail, code="ledger.stream_closed")
+
+    def require_open(self, recorder: Recorder) -> None:
+        """Raise `FencedError` if the run was taken over or has ended: for what is written into another stream."""
+        row = recorder.store.find_stream(self.id)
+        if row is None or row.epoch != self.writer.epoch or row.state != RunState.OPEN:
+            raise FencedError(f"{self.id} was taken over: what it does now is not recorded in its name")
 
     def note_gap(self, what: str, error: StoreError) -> None:
         """Let an observed run go on when something could not be recorded: it is said with its next receipt.
