@@ -68,11 +68,14 @@ def find_place(ledger: str | Path | None = None, *, work_tree: Path | None = Non
     root, identity = find_repository(tree)
     if named:
         file = Path(os.path.realpath(named.removeprefix("sqlite:///")))
+        if file.is_dir():
+            raise StoreError(f"{file} is a folder, not a ledger: give a file", code="store.not_a_ledger")
         if not create and not file.exists():
             raise StoreError(f"there is no ledger at {file}", code="store.place")
         file.parent.mkdir(parents=True, exist_ok=True)
         directory = _directory_for(file.stem, str(file))
-        _claim(directory, Identity(of=str(file)), create=create)
+        if create or directory.exists():  # a copy that is only read has no place, and needs none
+            _claim(directory, Identity(of=str(file)), create=create)
         return Place(directory=directory, url=f"sqlite:///{file}", work_tree=root)
     directory = _directory_for(root.name, identity.of)
     _claim(directory, identity, create=create)
