@@ -49,7 +49,7 @@ def find_call(calls: Sequence[CallView], text: str, handoff: str) -> str:
     if len(found) == 1:
         return found[0].id
     if found:
-        raise _ambiguous(text, "call in doubt", map(_call_choice, found))
+        raise _ambiguous(text, "call", map(_call_choice, found))
     facts = {"choices": list(map(_call_choice, calls))}
     these = "these are" if calls else "none is"
     raise NotFoundError(f"no call {text!r} of {handoff} is in doubt: {these}", facts=facts)
@@ -62,7 +62,7 @@ def _is_meant(call: CallView, text: str) -> bool:
 def _ambiguous(text: str, what: str, choices: Iterable[dict[str, str]]) -> NotFoundError:
     rows = list(choices)
     many = f"more than {_MOST_CHOICES}" if len(rows) > _MOST_CHOICES else len(rows)
-    detail = f"{text!r} may be {many} {what}s: give more of its id"
+    detail = f"{text!r} fits {many} {what}s: give the last letters of one"
     return NotFoundError(detail, code="id.ambiguous", facts={"choices": rows[:_MOST_CHOICES]})
 
 

@@ -26,14 +26,11 @@ class LazyGroup(click.Group):
     """Commands by name, as `module:attribute` with a summary. Help shows the summaries and loads nothing."""
 
     def __init__(self, *, rows: Mapping[str, tuple[str, str]], **settings: Any) -> None:  # noqa: ANN401 - as click has it
-        super().__init__(**settings)
+        # Stand-ins: click looks here for the name that somebody may have meant.
+        super().__init__(commands={name: click.Command(name) for name in rows}, **settings)
         self.rows = rows
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
-        """Return the names, in the order of the table."""
-        return list(self.rows)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click calls it
         """Return a command from its module."""
         if cmd_name not in self.rows:
             return None

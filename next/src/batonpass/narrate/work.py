@@ -229,7 +229,7 @@ def narrate_handoff(handoff: HandoffView) -> tuple[Line, ...]:
         state_token(handoff.state),
         *((_DOT, Token(_attempt_of(handoff))) if handoff.attempt else ()),
         _DOT,
-        Token(f"offered {moment(handoff.offered_at, seconds=True)}"),
+        Token(f"handed off {moment(handoff.offered_at, seconds=True)}"),
     )
     lines = [line(name(handoff.to), head), *passage(handoff.task, "  ")]
     lines += _field("for", [_chain(handoff)])
