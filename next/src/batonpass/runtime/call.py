@@ -49,8 +49,9 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     """
     recorder, tool = context.recorder, request.tool
     run.refresh(recorder)
-    words = (tool.encode(), request.number, request.arguments)
-    key = keyed_digest(run.tree_secret, b"%s\0%d\0%s" % words)
+    # The owner, which next attempts share: what does equal keys once has to do equal calls of two agents twice.
+    words = (run.owner.encode(), tool.encode(), request.number, request.arguments)
+    key = keyed_digest(run.tree_secret, b"%s\0%s\0%d\0%s" % words)
     # Before earlier results: they are data as well, and a run whose grant has ended gets no more of it.
     if run.lineage:
         permission = f"{request.action}:{request.target}"
