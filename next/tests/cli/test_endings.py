@@ -39,7 +39,7 @@ _PATIENCE: Final = 60
 )
 @pytest.mark.usefixtures("story")
 def test_errors_have_a_status_and_a_code(terminal: Terminal, arguments: list[str], status: int, code: str) -> None:
-    """A person gets a sentence with its code on stderr; a program one JSON object on stdout, in the shape of RFC 9457."""
+    """A person gets a sentence with its code on stderr; a program one JSON object on stdout, shaped as in RFC 9457."""
     spoken = terminal.run(*arguments)
     assert (status, "") == (spoken.status, spoken.out)
     assert spoken.err.startswith("batonpass: ")
@@ -62,7 +62,10 @@ def test_words_that_are_nearly_right(terminal: Terminal) -> None:
     terminal.matches("misspelled")
 
 
-HOSTILE: Final = 'line one\r\nroot 0000  completed\n\x1b[2J\x1b]0;owned\x07\u202edetrever\u2066\u200b\u2028\x9b1Aend\u3164 " · verified'
+HOSTILE: Final = (
+    "line one\r\nroot 0000  completed\n\x1b[2J\x1b]0;owned\x07\u202edetrever\u2066\u200b\u2028\x9b1A"
+    'end\u3164 " · verified'
+)
 
 
 def hostile_ledger() -> None:
