@@ -40,8 +40,8 @@ class Rows(Protocol):
         """Return a handoff."""
         ...
 
-    def is_open_call(self, call: str, run: str) -> bool:
-        """Return whether a call of this run has no outcome."""
+    def find_open_call(self, call: str) -> OpenCallRow | None:
+        """Return a call that has no outcome."""
         ...
 
     def is_revoked(self, account: str) -> bool:
@@ -152,9 +152,10 @@ def _explain_calls(change: Change, rows: Rows) -> BatonpassError | None:
         attempt = rows.find_stream(change.attempt_run)
         if attempt is None or attempt.handoff != change.moves:
             return ConflictError(f"{change.attempt_run} is no attempt at {change.moves}", code=failed)
-    if change.opens_call is not None and rows.is_open_call(change.opens_call, change.call_run or ""):
+    if change.opens_call is not None and rows.find_open_call(change.opens_call) is not None:
         return ConflictError(f"{change.opens_call} was requested before", code=failed)
-    if change.closes_call is not None and not rows.is_open_call(change.closes_call, change.call_run or ""):
+    opened = None if change.closes_call is None else rows.find_open_call(change.closes_call)
+    if change.closes_call is not None and (opened is None or opened.run != change.call_run):
         return ConflictError(f"{change.closes_call} of {change.call_run} is not open: it has its outcome", code=failed)
     for account in (change.charges or "").split():
         if rows.is_revoked(account):
@@ -190,10 +191,9 @@ class Tables:
         """Return a handoff."""
         return self.handoffs.get(handoff)
 
-    def is_open_call(self, call: str, run: str) -> bool:
-        """Return whether a call of this run has no outcome."""
-        row = self.open_calls.get(call)
-        return row is not None and row.run == run
+    def find_open_call(self, call: str) -> OpenCallRow | None:
+        """Return a call that has no outcome."""
+        return self.open_calls.get(call)
 
     def is_revoked(self, account: str) -> bool:
         """Return whether a grant has ended."""
@@ -213,9 +213,10 @@ class Tables:
         handoff = None if c.moves is None else rows.find_handoff(c.moves)
         if handoff is not None:
             self.handoffs[handoff.id] = handoff
-        for call in filter(None, (c.opens_call, c.closes_call)):
-            if rows.is_open_call(call, c.call_run or ""):
-                self.open_calls[call] = OpenCallRow(call, c.call_run or "", c.call_key or "")
+        for call in filter(None, (c.opens_call, c.closes_call, c.settles_call)):
+            opened = rows.find_open_call(call)
+            if opened is not None:
+                self.open_calls[call] = opened
         accounts = [*(c.charges or "").split(), *filter(None, (c.revokes,))]
         self.revoked.update(account for account in accounts if rows.is_revoked(account))
         if c.request is not None and rows.has_request(c.request, c.request_part or ""):
@@ -239,8 +240,9 @@ class Tables:
             self.open_calls[row.id] = row
         if change.closes_call is not None:
             del self.open_calls[change.closes_call]
-        if change.settles_call is not None:
-            self.open_calls.pop(change.settles_call, None)
+        settled = None if change.settles_call is None else self.open_calls.get(change.settles_call)
+        if settled is not None and settled.run == change.call_run:
+            del self.open_calls[settled.id]
         if change.request is not None:
             place = (change.fingerprint or "", change.stream, change.seq)
             self.requests[change.request, change.request_part or ""] = place

@@ -97,9 +97,10 @@ class Reads:
         """Return whether a grant has ended."""
         return bool(self._all("is_revoked", account=account))
 
-    def is_open_call(self, call: str, run: str) -> bool:
-        """Return whether a call of this run has no outcome."""
-        return bool(self._all("is_open_call", call=call, run=run))
+    def find_open_call(self, call: str) -> OpenCallRow | None:
+        """Return a call that has no outcome."""
+        rows = self._all("get_open_call", id=call)
+        return _read_row(rows[0], OpenCallRow) if rows else None
 
     def open_calls(self, run: str) -> list[OpenCallRow]:
         """Return the calls of a run that have no outcome."""

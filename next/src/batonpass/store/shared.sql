@@ -28,8 +28,8 @@ WHERE r.request = :request ORDER BY s.place;
 -- name: has_request
 SELECT 1 FROM requests WHERE request = :request AND part = :part;
 
--- name: is_open_call
-SELECT 1 FROM open_calls WHERE id = :call AND run = :run;
+-- name: get_open_call
+SELECT id, run, key FROM open_calls WHERE id = :id;
 
 -- name: is_revoked
 SELECT 1 FROM revoked WHERE account = :account;
