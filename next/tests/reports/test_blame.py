@@ -398,3 +398,21 @@ def test_a_question_begins_no_record() -> None:
     with pytest.raises(StoreError, match="nothing is recorded of"):
         blame("a.txt")
     assert not Path(os.environ["BATONPASS_STATE_DIR"]).exists()
+
+
+def test_a_call_without_an_outcome_may_be_the_writer(relay: Relay) -> None:
+    """What a killed call wrote is in no record: it is named beside the lines that have no writer, also once settled."""
+    with a_run(relay) as lead:
+        handoff = lead.hand_off("drafter", "Draft the summary")
+        begun = handoff.accept().begin_call("write_file", b"1", action="write", target="a.md")
+        Path("a.md").write_text("half\n", encoding="utf-8")
+        unsettled = relay.blame("a.md", 1)
+        handoff.retry(by="user:ana", repeat=[begun.id])
+        handoff.accept().call(write_file, "a.md", "half\nwhole\n")
+        settled = relay.blame("a.md")
+
+    assert (["not_recorded"], [begun.id]) == (_origins(unsettled), [call.call for call in unsettled.in_doubt])
+    assert ["older", "drafter 2"] == _origins(settled)
+    assert [begun.id] == [call.call for call in settled.in_doubt]
+    assert "left no outcome: what has no writer here may be its" in str(relay.blame("a.md", 1))
+    assert () == relay.blame("a.md", 2).in_doubt

@@ -27,4 +27,4 @@ def blame(context: Context, caller: Caller, request: BlameFile) -> Blame:
             raise NotFoundError(f"there is no file {request.path!r} in this work tree")
     else:
         path = resolve_path(tree, request.path)
-    return read_blame(context.recorder.store, context.recorder.secret, tree, path, request.line)
+    return read_blame(context.recorder.store, tree, path, request.line)

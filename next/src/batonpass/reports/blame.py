@@ -6,6 +6,7 @@ What is not known is said to be so: a line that no recorded call wrote has no wr
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -19,7 +20,7 @@ from batonpass.model.grants import Held
 from batonpass.model.receipt import Signed
 from batonpass.model.values import Mode
 from batonpass.reading.batons import Hop, principal_of, read_hops, read_lineage
-from batonpass.reading.history import read_part
+from batonpass.reading.history import attempts_at, read_part
 from batonpass.runtime.effects import Hunk, name_of_target, target_digest
 from batonpass.store.port import Store
 from batonpass.wire.canonical import digest
@@ -28,6 +29,7 @@ WriteOutcome: TypeAlias = Literal["completed", "failed", "late"]
 FileState: TypeAlias = Literal["recorded", "earlier", "changed", "not_recorded"]
 
 _LARGEST_FILE: Final = 256 * 1024 * 1024
+_MOST_OPEN_CALLS: Final = 256
 _decode_hunks: Final = json.Decoder(tuple[Hunk, ...]).decode
 
 
@@ -83,6 +85,16 @@ class BlamedLine(Shown, frozen=True):
     is_matched: bool = False  # recognised by its words, after the file was changed outside of the record
 
 
+class DoubtfulWrite(Shown, frozen=True):
+    """A call that was to write the file and left no outcome: what it wrote, if anything, is in no record."""
+
+    call: str
+    tool: str
+    run: str
+    agent: str
+    requested_at: datetime
+
+
 class Blame(Shown, frozen=True):
     """Who wrote the lines of a file. As text it is the answer in words."""
 
@@ -92,6 +104,7 @@ class Blame(Shown, frozen=True):
     is_text: bool
     lines: tuple[BlamedLine, ...]  # all, or those that were asked for
     writes: tuple[BlamedWrite, ...]  # those that are named, and the last one
+    in_doubt: tuple[DoubtfulWrite, ...] = ()  # if a line has no writer: calls that may be it
 
     def write_of(self, line: BlamedLine) -> BlamedWrite | None:
         """Return what wrote a line; None if that is not known."""
@@ -108,14 +121,15 @@ class Blame(Shown, frozen=True):
         return "\n".join(line.text for line in narrate_blame(self))
 
 
-def read_blame(store: Store, secret: bytes, work_tree: Path, path: Path, number: int | None) -> Blame:
+def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) -> Blame:
     """Return who wrote a file, or one line of it, as far as the record proves it.
 
     Raises `NotFoundError` if there is no such file, and `InvalidValueError` if it has no such line.
     """
     name = name_of_target(work_tree, str(path))
-    touching = store.touching(target_digest(secret, name))
-    file = _Touched(store, name, target_digest(secret, name), touching)
+    target = target_digest(_secret_of(store), name)
+    touching = store.touching(target)
+    file = _Touched(store, name, target, touching)
     data = _read_file(path, name, file)
     lines = _split(data)
     shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -139,7 +153,16 @@ def read_blame(store: Store, secret: bytes, work_tree: Path, path: Path, number:
         is_text=lines is not None,
         lines=tuple(file.line(place, line) for place, line in chosen),
         writes=tuple(file.describe(index) for index in sorted(named | last)),
+        in_doubt=() if all(line.origin == "recorded" for _, line in chosen) else tuple(file.in_doubt(work_tree)),
     )
+
+
+def _secret_of(store: Store) -> bytes:
+    first = store.first_receipt()
+    secret = None if first is None else read_part(first, "secret")
+    if secret is None:
+        raise NotFoundError("the secret of this ledger was erased: which file a call wrote is in it no more")
+    return secret
 
 
 def _read_file(path: Path, name: str, file: "_Touched") -> bytes:
@@ -192,7 +215,7 @@ class _Touched:
         self._name = name
         self._receipts: list[Signed] = []
         self.writes: list[Write] = []
-        self._requests: dict[str, dict[str, Signed]] = {}
+        self._requests: dict[str, dict[str, Signed]] = {}  # by run and call
         for signed in touching:
             for write in _writes_in(signed, target):
                 self._receipts.append(signed)
@@ -248,6 +271,36 @@ class _Touched:
             is_beyond_grant=bool(lineage) and find_refusal(lineage, permission, request.receipt.at) is not None,
             is_revoked=any(self._store.is_revoked(each.account) for each in lineage),
         )
+
+    def in_doubt(self, work_tree: Path) -> Iterator[DoubtfulWrite]:
+        """Yield the calls that were to write this file and left no outcome.
+
+        Looked through are the runs with open calls, and the attempts beside those that wrote it: a call that a person
+        has decided about is open no more, and may have written all the same.
+        """
+        with self._store.view() as view:
+            runs = dict.fromkeys(str(row[1]) for row in islice(view.rows("open_calls"), _MOST_OPEN_CALLS))
+        for signed in self._receipts:
+            runs |= dict.fromkeys(self._attempts_beside(signed))
+        ended = {signed.body.call for signed in self._receipts if isinstance(signed.body, ToolLateResult)}
+        for run in runs:
+            receipts = self._store.receipts(run)
+            ended |= {each.body.call for each in receipts if isinstance(each.body, ToolEnded)}
+            agent = next((hop.agent for hop in reversed(read_hops(self._store, run))), "")
+            for each in receipts:
+                body = each.body
+                if not isinstance(body, ToolRequested) or body.call in ended or _text(each, "action") != "write":
+                    continue
+                if name_of_target(work_tree, _text(each, "target") or "") == self._name:
+                    at = _moment(each.receipt.at)
+                    yield DoubtfulWrite(call=body.call, tool=body.tool, run=run, agent=agent, requested_at=at)
+
+    def _attempts_beside(self, signed: Signed) -> list[str]:
+        body = signed.body
+        run = body.run if isinstance(body, ToolEnded | ToolLateResult) else signed.stream
+        row = self._store.find_stream(run)
+        handoff = None if row is None or row.handoff is None else self._store.find_handoff(row.handoff)
+        return [run] if handoff is None else attempts_at(handoff, self._store.receipts(handoff.id))
 
     def _request(self, run: str, call: str) -> Signed:
         if run not in self._requests:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.narrate.tokens import Line, Token, Tone, cut, line, moment, name, quoted, short, visible
-from batonpass.reports.blame import Blame, BlamedLine, BlamedWrite
+from batonpass.reports.blame import Blame, BlamedLine, BlamedWrite, DoubtfulWrite
 
 _DOT: Final = Token(" · ", Tone.QUIET)
 _FROM: Final = Token(" ← ", Tone.QUIET)
@@ -22,6 +22,16 @@ def narrate_blame(blame: Blame) -> tuple[Line, ...]:
 
 def narrate_state(blame: Blame) -> tuple[Line, ...]:
     """Return what has to be known of the file as a whole; nothing if it is as its last write left it."""
+    return (*_state(blame), *map(_doubt, blame.in_doubt))
+
+
+def _doubt(call: DoubtfulWrite) -> Line:
+    who = (name(call.agent), Token(f" {short(call.run)}", Tone.QUIET), f" ({_clock(call.requested_at)})")
+    asked = (name(call.tool), Token(f" {short(call.call)}", Tone.QUIET), " of ", *who)
+    return line(*asked, Token(" left no outcome: what has no writer here may be its", Tone.WARN))
+
+
+def _state(blame: Blame) -> tuple[Line, ...]:
     last = blame.last_write
     if last is None:
         return (line(name(blame.path), ": no recorded call wrote this file"),)
