@@ -72,6 +72,7 @@ OTHER = pack({"a": b"2"}, zeros)[1]
         pytest.param(PACKED[:-1], DIGESTS, id="a byte too few"),
         pytest.param(PACKED.replace(b"\xc4\x01", b"\xc5\x00\x01"), DIGESTS, id="a length that is spelled longer"),
         pytest.param(b"\x82" + PACKED[1:] * 2, DIGESTS, id="a part twice"),
+        pytest.param(PACKED.replace(b"\xa1a", b"\xa1\xff"), DIGESTS, id="a name that is no text"),
         pytest.param(b"\x91" * 100_000, DIGESTS, id="depth"),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from msgspec import DecodeError, ValidationError, msgpack
+from msgspec import DecodeError, msgpack
 
 from batonpass.errors import InvalidValueError, VerificationError
 from batonpass.wire.canonical import digest
@@ -45,7 +45,7 @@ def unpack(packed: bytes | None, expected: Mapping[str, str]) -> dict[str, bytes
     """Return the contents by part; None for one that was erased. Raises `VerificationError` if they are others."""
     try:
         stored = {} if packed is None else _decode(packed)
-    except (DecodeError, ValidationError, RecursionError) as error:
+    except (DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise VerificationError(f"its contents are not what was stored: {error}", code="verify.content") from None
     if packed is not None and (not stored or _encode(stored) != packed):
         raise VerificationError("its contents are packed in another way than they were written", code="verify.content")
