@@ -5,7 +5,7 @@ run is open, its grant allows it, an earlier attempt did it, its outcome is unkn
 only then the tool is made.
 """
 
-from pathlib import Path
+import os
 from typing import NamedTuple
 
 from batonpass.authority.grants import Refusal, find_refusal
@@ -97,9 +97,9 @@ def _not_begun(context: Context, run: ActiveRun, key: str, request: CallRequest,
     return Begun("", key)
 
 
-def path_of(context: Context, target: str) -> Path:
+def path_of(context: Context, target: str) -> str:
     """Return the file that a target names."""
-    return context.work_tree / target
+    return os.path.join(context.work_tree, target)  # noqa: PTH118 - in a fourth of the time, twice for each call
 
 
 def refuse_doubtful(run: ActiveRun, key: str) -> None:
