@@ -73,7 +73,12 @@ class BegunCall:
         """Record the result, before the agent has it."""
         data = encode_result(value)
         result = UNSET if data is None else Raw(data)
-        self._port.do(call_acts.finish_call, call_acts.FinishCall(run=self._request.run, call=self.id, result=result))
+        request = call_acts.FinishCall(run=self._request.run, call=self.id, result=result)
+        try:
+            self._port.do(call_acts.finish_call, request)
+        except BaseException:
+            self.abandon()  # the caller has no result: if it asks again, it asks for this call, and not for another
+            raise
 
     def fail(self, error: str) -> None:
         """Record that it failed. Its number is free again, so the next attempt at it has the same key."""
