@@ -33,6 +33,12 @@ def roomy_memory() -> str | None:
     return None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let all processes be killed, and not a sample of them."""
+    default = os.environ.get("BATONPASS_KILLS", "some")
+    parser.addoption("--kills", choices=("some", "all"), default=default, help="which commits processes are killed at")
+
+
 def pytest_configure() -> None:
     """Put temporary files into memory, unless it is said where they are to be."""
     memory = roomy_memory()

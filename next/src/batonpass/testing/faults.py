@@ -19,7 +19,8 @@ class Faults:
     """The hand of a test on the appends of one relay: `a_relay(faults=Faults())`. Commits are counted from one on."""
 
     def __init__(self) -> None:
-        self.commits = 0
+        self.commits = 0  # that were tried
+        self.receipts = 0  # that were written
         self._plans: dict[tuple[int, When], Callable[[], object]] = {}
 
     def at(self, commit: int, when: When, act: Callable[[], object]) -> None:
@@ -55,6 +56,7 @@ class _FaultyStore:
         self._faults.commits += 1
         self._faults.meet("before")
         self._store.append(entry)
+        self._faults.receipts += len(entry)
         self._faults.meet("after")
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - everything else is the store's own
