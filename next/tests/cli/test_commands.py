@@ -122,6 +122,8 @@ def test_a_copy_of_a_ledger_is_read_where_it_is(terminal: Terminal, story: Story
 
     assert 0 == terminal.run("ledger", "verify", "--ledger", "copy.db").status
     assert 4 == len(terminal.run("run", "list", "--ledger", "copy.db", "--json").json()["items"])
+    problem = terminal.run("handoff", "retry", "drafter", "--ledger", "copy.db", "--json")
+    assert (3, "store.key") == (problem.status, problem.json()["code"])
     assert places == sorted((tmp_path / "state" / "ledgers").iterdir())
 
 

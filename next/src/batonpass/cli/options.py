@@ -11,6 +11,7 @@ from msgspec import Struct
 from batonpass.api.opening import open_port, open_store
 from batonpass.api.port import Port
 from batonpass.cli.render import Screen
+from batonpass.errors import StoreError
 from batonpass.place import Place, find_place
 from batonpass.store.port import Store
 from batonpass.system import RealSystem
@@ -37,7 +38,10 @@ class Session(Struct, frozen=True):
 
     @contextmanager
     def acting(self, *, create: bool = False) -> Iterator[Port]:
-        """Open the ledger to act on it, as the relay of this machine."""
+        """Open the ledger to act on it, as the relay of this machine. Raises `StoreError` if it was begun elsewhere."""
+        if not create and not self.find_place().directory.exists():
+            detail = "this ledger was begun elsewhere, and its keys are not here: it can be read, and acted on there"
+            raise StoreError(detail, code="store.key")
         port = open_port(self.ledger, create=create)
         try:
             yield port
