@@ -1,7 +1,5 @@
 """Opening a ledger: its place, its keys, its store, and the relay that records in this process."""
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -116,6 +114,8 @@ class _MemoryPort(LocalPort):
     """A ledger that lasts as long as the process: a file in a private directory in memory."""
 
     def __init__(self, system: System, work_tree: Path | None) -> None:
+        import tempfile  # noqa: PLC0415 - only this port needs it
+
         parent = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
         self._directory = Path(tempfile.mkdtemp(prefix="batonpass-", dir=parent))
         tree = (work_tree or Path.cwd()).resolve()
@@ -123,5 +123,7 @@ class _MemoryPort(LocalPort):
         super().__init__(open_context(place, open_store(place, system), system))
 
     def close(self) -> None:
+        import shutil  # noqa: PLC0415 - as above
+
         super().close()
         shutil.rmtree(self._directory, ignore_errors=True)

@@ -5,7 +5,6 @@ has to tell what they changed, and nobody can tell otherwise.
 """
 
 import os
-from difflib import SequenceMatcher
 from pathlib import Path
 from stat import S_ISREG
 from typing import Final
@@ -85,6 +84,8 @@ def effect_of(secret: bytes, name: str, before: Snapshot, after: Snapshot) -> tu
 
 def find_hunks(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[Hunk, ...]:
     """Return what makes the new lines of the old ones."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 - most programs never compare, and all would wait for it
+
     # What is equal at both ends is most of the file, and the comparison between is not linear.
     start, shortest = 0, min(len(old), len(new))
     while start < shortest and old[start] == new[start]:

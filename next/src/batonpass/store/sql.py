@@ -1,9 +1,9 @@
 """Queries by name, out of `.sql` files. A parameter is written `:name`, and means the same in both dialects."""
 
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
-_HERE: Final = files("batonpass.store")
+_HERE: Final = Path(__file__).parent
 
 
 def read_sql(path: str) -> str:
