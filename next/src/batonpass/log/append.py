@@ -110,7 +110,7 @@ class StreamWriter:
         self.gaps: list[str] = []  # what an observed run did and could not record: written first, next time
         self.is_lost = False  # what began this stream could not be recorded, so neither can what follows
         self._recorder = recorder
-        self._lock = recorder.system.lock()
+        self.lock = recorder.system.lock()  # held while it appends, and while what is remembered of it is read again
         self._place: Place | None = place
 
     def append(
@@ -126,11 +126,10 @@ class StreamWriter:
         recorder = self._recorder
         if self.is_lost:
             raise StoreError(f"{self.stream} has no place in the record: its beginning could not be written")
-        with self._lock:
+        with self.lock:
             place = self._place or self._read_place()
             # Unknown until the store has answered: after anything else, even Ctrl-C, the next append reads the head.
             self._place = None
-            was_unsure, self.is_unsure = self.is_unsure, True
             seq, head = place.seq, place.head
             entry: list[Signed] = []
             missing = tuple(self.gaps)
@@ -147,13 +146,15 @@ class StreamWriter:
                 entry += following(own)
             try:
                 recorder.store.append(entry)
+                del self.gaps[: len(missing)]
+                place.seq, place.head = seq, head
+                self._place = place
             except BaseException as error:
                 if isinstance(error, BatonpassError) and not isinstance(error, OutcomeUnknownError | ConflictError):
-                    self._place, self.is_unsure = place, was_unsure  # nothing was written, and nobody else has
+                    self._place = place  # nothing was written, and nobody else has
+                else:
+                    self.is_unsure = True  # only a reading takes it back, which waits until no append is at work
                 raise
-            del self.gaps[: len(missing)]
-            place.seq, place.head = seq, head
-            self._place, self.is_unsure = place, was_unsure
         return own
 
     def moved_to(self, signed: Signed) -> None:

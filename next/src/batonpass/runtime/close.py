@@ -49,7 +49,7 @@ def close(context: Context, run: ActiveRun, report: Report, error: str | None) -
 
 def _withdraw_children(context: Context, run: ActiveRun, outcome: Outcome) -> None:
     if run.handoff is None or outcome == "completed":
-        for handoff in run.history.children:
+        for handoff in tuple(run.history.children):  # other threads of the run may still be at work
             withdraw(context, run, handoff)
 
 

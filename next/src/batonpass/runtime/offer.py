@@ -66,6 +66,7 @@ def offer(
     signed = run.writer.append(
         Draft(body, contents), following=None if following is None else lambda first: following(made(first), first)
     )
+    run.history.children[handoff] = None  # and after it: another thread may have read the history again meanwhile
     return made(signed)
 
 

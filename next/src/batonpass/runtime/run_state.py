@@ -95,7 +95,11 @@ class ActiveRun(Struct, eq=False, kw_only=True):
 
     def refresh(self, recorder: Recorder) -> None:
         """Read the history again, if what is remembered may not be what is recorded."""
-        if self.writer.is_unsure:
-            row = None if self.handoff is None else recorder.store.find_handoff(self.handoff)
-            self.writer.is_unsure = False
-            self.history = read_run(recorder.store, self.id, row)
+        if not self.writer.is_unsure:
+            return
+        # No append is at work meanwhile: what another thread wrote during the reading would be forgotten again.
+        with self.writer.lock:
+            if self.writer.is_unsure:
+                row = None if self.handoff is None else recorder.store.find_handoff(self.handoff)
+                self.history = read_run(recorder.store, self.id, row)
+                self.writer.is_unsure = False
