@@ -9,7 +9,15 @@ import os
 from typing import NamedTuple
 
 from batonpass.authority.grants import Refusal, find_refusal
-from batonpass.errors import CallDeniedError, CallError, CallInDoubtError, FencedError, GrantError, StoreError
+from batonpass.errors import (
+    BatonpassError,
+    CallDeniedError,
+    CallError,
+    CallInDoubtError,
+    FencedError,
+    GrantError,
+    StoreError,
+)
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolEnded, ToolFailed, ToolLateResult, ToolRequested
 from batonpass.model.values import Effect, Outcome
@@ -62,8 +70,6 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     if finished is not None:
         return Begun("", key, finished)
     run.require_live()
-    if not request.is_idempotent:
-        refuse_doubtful(run, key)
     call = OpenCall(
         id=recorder.new_id("call"),
         key=key,
@@ -77,11 +83,15 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     )
     action = request.action.encode()
     contents = {"action": action, "target": request.target.encode("utf-8", "replace"), "arguments": request.arguments}
+    # Nothing is read between the look and the note, or of two equal calls on threads each would find no other.
+    if not request.is_idempotent:
+        refuse_doubtful(run, key)
     run.open_calls[call.id] = call  # before the commit: an interrupt right after it must not hide that it is in doubt
     try:
         run.writer.append(Draft(body, contents))
     except BaseException as error:  # noqa: BLE001 - it is raised again there
         del run.open_calls[call.id]  # written or not: the next act looks
+        run.writer.is_unsure = run.writer.is_unsure or not isinstance(error, BatonpassError)
         return _not_begun(context, run, key, request, error)
     return Begun(call.id, key)
 
@@ -138,7 +148,7 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
     if not call:  # begun while nothing could be recorded
         return outcome
     recorder = context.recorder
-    opened = run.open_calls.pop(call, None) or find_open_call(context, run, call)
+    opened = run.open_calls.get(call) or find_open_call(context, run, call)
     effects, contents = look_at_effects(context, opened)
     if error is not None:
         contents["error"] = error.encode("utf-8", "replace")
@@ -153,6 +163,7 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
         _note_outcome(run, opened, result, outcome)
     except BaseException as failure:
         run.writer.is_unsure = True  # begun again it would be made twice, without a look at the ledger
+        run.open_calls.pop(call, None)
         # Fenced, or settled by a person meanwhile: it delivers nothing, and what it did in the world is evidence.
         is_late = isinstance(failure, FencedError) or getattr(failure, "code", "") == "ledger.precondition_failed"
         if is_late and run.handoff is not None:
@@ -168,6 +179,8 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
 
 
 def _note_outcome(run: ActiveRun, call: OpenCall, result: bytes | None, outcome: Outcome) -> None:
+    # Until here an equal call finds it in doubt, and so does an interrupt.
+    run.open_calls.pop(call.id, None)
     if outcome == "failed":
         run.history.in_doubt.pop(call.key, None)
     elif result is not None:
