@@ -90,7 +90,7 @@ def test_attempts_calls_and_offers_stand_below_the_run_that_made_them() -> None:
         "   │  plan()  completed · <1ms",
         '   ├─ compiler 0002  completed  "task 1"',
         "   │     pull()  completed · <1ms",
-        '   ├─ drafter 0003  fenced  "task 2"',
+        '   ├─ drafter 0003  fenced by a retry  "task 2"',
         "   │     mail()  no outcome: in doubt 0003",
         '   ├─ drafter 0004  completed  "task 2"',
         "   │  │  2 calls kept from earlier attempts, not made again",
@@ -104,7 +104,10 @@ def test_a_handoff_that_waits_again_is_said_beside_its_attempts() -> None:
     again = a_handoff(1, "drafter", state="offered", attempt=1)
     lines = lines_of(a_run(1, "lead", children=[again]), a_run(2, "drafter", handoff=again, state="fenced"))
 
-    assert lines[2:] == ['   ├─ drafter 0002  fenced  "task 1"', '   └─ drafter  offered · attempt 2 waits  "task 1"']
+    assert lines[2:] == [
+        '   ├─ drafter 0002  fenced by a retry  "task 1"',
+        '   └─ drafter  offered · attempt 2 waits  "task 1"',
+    ]
 
 
 def test_erased_words_are_said_to_be_erased() -> None:

@@ -103,10 +103,13 @@ def _columns(text: str) -> int:
 
 
 def _draw(lines: Iterable[Line], *, is_cut: bool = False) -> None:
+    from shutil import get_terminal_size  # noqa: PLC0415 - as what follows
+
     from rich.console import Console  # noqa: PLC0415 - takes as long as the rest of a command; a pipe needs none of it
     from rich.text import Text  # noqa: PLC0415 - as above
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    size = get_terminal_size()  # rich takes a dumb terminal to be 80 columns wide, whatever it says
+    console = Console(width=size.columns, height=size.lines, highlight=False, markup=False, emoji=False)
     for each in lines:
         text = Text.assemble(*((token.text, _STYLES[token.tone]) for token in each.tokens))
         lead, rest = each.lead, each.rest

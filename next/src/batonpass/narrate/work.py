@@ -40,6 +40,12 @@ RUN_COLUMNS: Final = ("run", "state", "started", "took", "task")
 _ARGUMENTS_LENGTH: Final = 60
 _NAME_LENGTH: Final = 32  # in a column
 _LABEL_WIDTH: Final = 10
+_ITEM_NAMES: Final = {
+    "intent": "statement",
+    "work": "work item",
+    "question": "open question",
+    "rejected": "rejected path",
+}
 _GAP: Final = Token("  ")
 _DOT: Final = Token(" · ", Tone.QUIET)
 _TONES: Final = {
@@ -164,6 +170,8 @@ def run_head(run: RunLine) -> Iterator[Token]:
     yield Token(f" {short(run.id)}", Tone.QUIET)
     yield _GAP
     yield state_token(run.state)
+    if run.state == "fenced":
+        yield Token(" by a retry", Tone.QUIET)
 
 
 def narrate_tree(tree: TreeView) -> tuple[Line, ...]:
@@ -282,7 +290,7 @@ def _patterns(patterns: Sequence[str]) -> Token:
 
 
 def _carried(handoff: HandoffView) -> Iterator[Line]:
-    carried = ", ".join(counted(number, kind) for kind, number in handoff.items.items())
+    carried = ", ".join(counted(number, _ITEM_NAMES.get(kind, kind)) for kind, number in handoff.items.items())
     if carried:
         yield line(carried)
     for criterion in handoff.criteria:
