@@ -40,7 +40,7 @@ def _state(blame: Blame) -> tuple[Line, ...]:
     if blame.state == "changed":
         return (line(Token("the file was changed since ", Tone.WARN), _writer(last), ", outside of the record"),)
     if blame.state == "earlier":
-        return (line(Token("the file is as it was before ", Tone.WARN), _writer(last), ": that was undone"),)
+        return (line(Token("the file is as it was before ", Tone.WARN), _writer(last), ": that was undone, or done in another work tree"),)
     return ()
 
 
