@@ -564,6 +564,20 @@ def test_agent_adds_to_its_report(recording: Recording, relay: Relay) -> None:
     assert {"scripted": {"turns": 2, "input": 11, "output": 5, "cached": 2}} == report["usage"]
 
 
+def test_agent_reports_its_own_usage(recording: Recording, relay: Relay) -> None:
+    """A loop that counts tokens by itself says them in its report."""
+
+    @recorded_agent(recording)
+    def lead(task: str) -> str:
+        run = batonpass.current_run()
+        assert run is not None
+        run.report("done", usage={"own": {"input": 3}})
+        return "done"
+
+    lead("go")
+    assert {"own": {"input": 3}} == observe(relay).last("run.closed").value("report")["usage"]
+
+
 @pytest.mark.parity("observed-runs-never-block")
 @pytest.mark.parametrize("failing", range(1, 9))
 def test_observed_program_works_on_where_nothing_can_be_written(tmp_path: Path, failing: int) -> None:

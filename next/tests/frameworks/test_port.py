@@ -4,6 +4,7 @@
 import asyncio
 import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import batonpass
 from batonpass import Grant, Relay
 from batonpass.api.opening import open_port
-from batonpass.errors import CallError, GrantExceededError
+from batonpass.errors import CallError, FencedError, GrantExceededError, StoreError
 from batonpass.frameworks import (
     Declared,
     Known,
@@ -28,9 +29,10 @@ from batonpass.frameworks import (
     guard,
     recorded_agent,
     recorded_tool,
+    within,
 )
 from batonpass.frameworks.states import MOVES, End, WorkState, decide_end
-from batonpass.testing import observe
+from batonpass.testing import Faults, a_relay, observe
 from tests.frameworks.scenes import (
     ASK,
     CHECK,
@@ -703,3 +705,104 @@ def test_usage_and_end_travel_in_the_report(recording: Recording, relay: Relay) 
     lead.end(error=ValueError("no"))
 
     assert ("failed", 7) == (reports(relay)[-1]["ended"], reports(relay)[-1]["usage"]["scripted"]["input"])
+
+
+def test_interrupted_call_is_in_doubt_for_its_own_agent(recording: Recording) -> None:
+    """A loop that catches the interrupt and calls the same again would make it twice: it is refused."""
+    lead = a_root(recording)
+    call = recording.call("pay", work=lead)
+    call.judge({})
+    call.fail(KeyboardInterrupt())
+
+    verdict = recording.call("pay", work=lead).judge({})
+
+    assert isinstance(verdict, Refused)
+    assert "call.in_doubt" == verdict.error.code
+
+
+def test_gaps_are_said_before_a_long_pause(recording: Recording, relay: Relay, port: Port) -> None:
+    """A person may take days to answer, and the process may be gone by then."""
+    lead = a_root(recording)
+    port.dead = {"begin_call"}
+    recording.call("read", work=lead).judge({"path": "a"})
+    port.dead = set()
+
+    lead.end(waits=True)
+
+    assert ["run.started", "run.recorded.gap"] == observe(relay).kinds()
+
+
+def test_agent_without_a_record_is_not_taken_for_its_caller(recording: Recording, port: Port) -> None:
+    """Its offer could not be recorded: what it says of its run is said of none."""
+    lead = a_root(recording)
+    port.dead = {"hand_off"}
+    child = lead.offer("checker", "Check it")
+    child.open()
+
+    with within(lead), within(child):
+        assert (child, None) == (current_work(), batonpass.current_run())
+
+
+def test_offer_that_the_disk_had_no_room_for(driver: Driver, tmp_path: Path) -> None:
+    """The core goes on with a run that has no place in the record, and says so; here it is a run like others."""
+    faults = Faults()
+    with a_relay(tmp_path / "ledger.db", faults=faults) as relay:
+        recording = Recording(relay, by="user:ana", tools=TOOLS)
+        faults.at(2, "before", no_room)
+
+        assert driver.play(TREE, World()) == driver.play(TREE, World(), recording)
+        assert ["run.started", "run.recorded.gap", "run.closed"] == observe(relay).kinds()
+        assert [] == list(recording.gaps)
+
+
+def no_room() -> None:
+    raise StoreError("the disk is full")
+
+
+def test_resumed_agent_is_enforced_as_its_handoff_is(enforced: Recording, relay: Relay, port: Port) -> None:
+    """Another program goes on with it and names no grant: a guard that fails says no all the same."""
+    child = a_root(enforced).offer("checker", "Check it")
+    child.open()
+    handoff = handoff_of(child)
+    assert handoff is not None
+    child.end(error=RuntimeError("provider gone"))
+
+    with Recording(relay, by="user:ana").resuming(handoff) as again:
+        again.open()
+    port.dead = {"begin_call"}
+    assert isinstance(enforced.call("read", work=again).judge({"path": "a"}), Refused)
+
+
+def test_agent_that_was_taken_over_hands_nothing_on(tmp_path: Path) -> None:
+    """That is a verdict and no fault: an observed agent hears it as well."""
+    ledger = tmp_path / "ledger.db"
+    with Relay.open(ledger) as first, Relay.open(ledger) as second:
+        lead = a_root(Recording(first, by="user:ana"))
+        assert lead.run is not None
+        second.resume(lead.run.id)
+
+        with pytest.raises(FencedError):
+            lead.offer("checker", "Check it")
+
+
+def test_lead_holds_no_agent_that_has_ended(recording: Recording) -> None:
+    """It may work for days."""
+    lead = a_root(recording)
+    child = lead.offer("checker", "Check it")
+    child.end("checked")
+    ended = weakref.ref(child)
+    del child
+    gc.collect()
+
+    assert None is ended()
+
+
+def test_enforced_result_that_could_not_be_recorded_is_not_delivered(enforced: Recording, port: Port) -> None:
+    """The caller would go on with what no record has; but the error of an agent that failed is its own."""
+    returned, failed = a_root(enforced), a_root(enforced)
+    port.dead = {"close"}
+
+    with pytest.raises(OSError, match="no space left"):
+        returned.end("done")
+    failed.end(error=ValueError())
+    assert WorkState.ENDED is failed.state

@@ -287,16 +287,11 @@ class Work:
         return child
 
     def take_transfer(self, agent: str) -> "Work | None":
-        """Return the transfer that the framework carries out. The others of that turn are dropped.
-
-        What was dropped is cancelled in the record when its parent ends.
-        """
+        """Return the transfer that the framework carries out. The others of that turn are cancelled with this work."""
         with self._lock:
             heir = next((child for child in self._transfers if child.agent == agent), None)
-            dropped, self._transfers = [child for child in self._transfers if child is not heir], []
+            self._transfers = []
             self._heir = heir or self._heir
-        for child in dropped:
-            child._move(DROP)  # noqa: SLF001 - of this class
         return heir
 
     def end(self, said: object = None, error: BaseException | None = None, *, waits: bool = False) -> None:
@@ -415,6 +410,8 @@ class Call:
             return Refused(error)
         except Exception as error:  # noqa: BLE001 - a guard that fails must not let the call through
             gap = f"call of {self.tool}: {error!r}"
+            if is_enforced and isinstance(error, BatonpassError):
+                return Refused(error)
             if is_enforced:
                 return Refused(CallError(gap, code="call.guard_failed"))
             if work is not None:
