@@ -83,8 +83,8 @@ class GroupCommit(Generic[Given_contra, Item]):
             detail = "a ledger does not survive a fork: open it again in the child process"
             raise StoreError(detail, code="store.forked")
         command = _Command(self._writer.prepare(given), self._system.lock())
-        self._queue.append(command)
         try:
+            self._queue.append(command)  # in here: what was left behind in the queue another caller would write
             # Only the first in the queue may lead at once. A newcomer that took a free lock would write a batch of one
             # while the next leader wakes up: 64 callers got two thirds of the handoffs that they get this way.
             if self._leading.locked() or next(iter(self._queue), None) is not command:
@@ -142,6 +142,9 @@ class GroupCommit(Generic[Given_contra, Item]):
             for command in batch:
                 command.settle(_told(error))
             if not isinstance(error, Exception):
+                # It may have fallen where the turn was given back, or had just been taken. To give it back twice is
+                # nothing; to keep it would stop all other processes.
+                self._turn.__exit__(None, None, None)
                 raise
         return batch
 

@@ -27,7 +27,7 @@ class FairLock:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _TURN)
 
     def __exit__(self, *_: object) -> None:
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _WRITER)
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 2, _TURN)  # both: an interrupt may have left the first one taken
 
     def close(self) -> None:
         """Close the lock file."""
