@@ -9,18 +9,27 @@ entry_points  situations that every entry point must answer alike
 
 from batonpass.testing.builders import a_relay, a_run, an_attempt
 from batonpass.testing.clock import FrozenClock
+from batonpass.testing.entry_points import SITUATIONS, Died, EntryPoint, Situation, Stage, Told, play, say_in_json
 from batonpass.testing.faults import Faults, kill_at
 from batonpass.testing.observed import Observed, SeenEffect, SeenReceipt, observe
 
 __all__ = [
+    "SITUATIONS",
+    "Died",
+    "EntryPoint",
     "Faults",
     "FrozenClock",
     "Observed",
     "SeenEffect",
     "SeenReceipt",
+    "Situation",
+    "Stage",
+    "Told",
     "a_relay",
     "a_run",
     "an_attempt",
     "kill_at",
     "observe",
+    "play",
+    "say_in_json",
 ]
