@@ -34,7 +34,11 @@ def narrow(terms: Terms, *, may: Sequence[str], may_delegate: Sequence[str], exp
     The answer is an explanation, not the boundary: `find_refusal` asks every hop again at every call, so terms that
     somebody widened by force have no effect.
     """
-    extra = [each for each in (*may, *may_delegate) if not any(covers(held, each) for held in terms.may_delegate)]
+    extra = [
+        each
+        for each in dict.fromkeys((*may, *may_delegate))
+        if not any(covers(held, each) for held in terms.may_delegate)
+    ]
     if extra:
         held = ", ".join(terms.may_delegate) or "nothing"
         detail = f"may delegate {held}, and not {', '.join(extra)}: ask for less, or grant the parent more"
