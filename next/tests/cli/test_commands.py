@@ -1,10 +1,13 @@
 """What each command prints. The sentences are in the snapshots."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from batonpass import Grant
+from batonpass.errors import FencedError
 from batonpass.testing import observe
 from tests.cli.conftest import Story, Terminal
 
@@ -28,6 +31,7 @@ def test_pages_of_runs_follow_each_other(terminal: Terminal, story: Story) -> No
 
     assert list(observe(story.relay).runs)[::-1] == [run["id"] for run in first["items"] + second["items"]]
     assert second["next"] is None
+    assert "" == terminal.run("run", "list", "--limit", "3", "--quiet").err
 
 
 def test_handoff_show(terminal: Terminal, story: Story) -> None:
@@ -60,6 +64,45 @@ def test_handoff_show_after_retries(terminal: Terminal, story: Story) -> None:
     terminal.run("handoff", "show", "drafter")
 
     terminal.matches("handoff-show-retried", story)
+
+
+def test_handoff_show_of_grants_that_end(terminal: Terminal, story: Story) -> None:
+    """A grant says until when it holds, and that it was revoked."""
+    grant = Grant(may=("call:**",), expires=timedelta(hours=24))
+    handoff = story.lead.hand_off("mailer", "Send it", grant=grant)
+    terminal.run("handoff", "show", "mailer")
+    story.relay.revoke_grant(handoff.id, by="user:ana")
+    terminal.run("handoff", "show", "mailer")
+
+    terminal.matches("handoff-show-grants", story)
+
+
+def test_handoff_show_of_calls_that_ended_badly(terminal: Terminal, story: Story) -> None:
+    """A call that failed, one that was delivered too late, and one whose result nobody asks for any more."""
+    handoff = story.lead.hand_off("sender", "Send it", may=["call:**"])
+
+    def fail() -> None:
+        raise ValueError("no such address")
+
+    def send() -> str:
+        handoff.retry(by="user:ana", reason="too slow")
+        return "sent"
+
+    def pack() -> tuple[str, ...]:
+        return ("a", "b")
+
+    run = handoff.accept()
+    with pytest.raises(ValueError, match="address"):
+        run.call(fail)
+    terminal.run("handoff", "show", "sender")
+    with pytest.raises(FencedError):
+        run.call(send)
+    terminal.run("handoff", "show", "sender")
+    with handoff.accept() as again:
+        again.call(pack)
+    terminal.run("handoff", "show", "sender")
+
+    terminal.matches("handoff-show-late", story)
 
 
 @pytest.mark.parity("in-doubt-calls-are-listed")
