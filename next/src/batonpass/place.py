@@ -77,7 +77,8 @@ def find_place(ledger: str | Path | None = None, *, work_tree: Path | None = Non
         if create or directory.exists():  # a copy that is only read has no place, and needs none
             _claim(directory, Identity(of=str(file)), create=create)
         return Place(directory=directory, url=f"sqlite:///{file}", work_tree=root)
-    directory = _directory_for(root.name, identity.of)
+    common = Path(identity.of)  # and not the root, which in a linked work tree has another name
+    directory = _directory_for(common.parent.name if common.name == ".git" else common.name, identity.of)
     _claim(directory, identity, create=create)
     return Place(directory=directory, url=f"sqlite:///{directory / 'ledger.db'}", work_tree=root)
 
