@@ -32,7 +32,12 @@ def read_or_make_secret(path: Path, entropy: Callable[[int], bytes]) -> bytes:
 def read_secret(path: Path) -> bytes:
     """Return the secret in a file. Raises `FileNotFoundError`, and `StoreError` if others may read it or it is cut."""
     # The open file is judged, not its name: between the two another file could come to stand there.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read as a key: {error}", code="store.key") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077 or status.st_uid != os.getuid():
