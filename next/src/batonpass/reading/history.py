@@ -12,7 +12,6 @@ from batonpass.model.bodies import (
     HandoffInitiated,
     HandoffRetried,
     RunRecorded,
-    RunStarted,
     ToolCompleted,
     ToolEnded,
     ToolFailed,
@@ -116,7 +115,7 @@ def fold(history: History, receipts: Iterable[Signed], settled: Mapping[str, Set
             _fold_outcome(history, signed, body, keys[body.call], settled.get(body.call))
         elif isinstance(body, HandoffInitiated):
             history.children[body.handoff] = None
-        elif isinstance(body, RunStarted) or (isinstance(body, RunRecorded) and body.subject == "items"):
+        elif isinstance(body, RunRecorded) and body.subject == "items":
             history.items += read_items(signed)
 
 

@@ -9,7 +9,6 @@ from batonpass.model.bodies import RunRecorded, RunRekeyed, RunStarted
 from batonpass.model.grants import Grant, Held, Terms
 from batonpass.model.items import AnyItem, Baton, Intent
 from batonpass.model.receipt import Place
-from batonpass.reading.history import History
 from batonpass.runtime.context import Context, open_run
 from batonpass.runtime.run_state import ActiveRun
 from batonpass.wire.canonical import encode
@@ -38,9 +37,8 @@ def start(
         agent=agent,
         principal=by,
         tree_secret=secret,
-        baton=Baton(intent=(Intent(intent, by=by),), task=intent),
+        baton=Baton(intent=(Intent(intent, by=by),), task=intent, items=tuple(items)),
         lineage=() if terms is None else (Held(run, agent, terms),),
-        history=History(items=tuple(items)),
     )
     context.runs[run] = active
     return active
