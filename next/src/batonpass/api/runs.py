@@ -8,7 +8,7 @@ from msgspec import Meta, convert
 
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act, receipt_of
 from batonpass.errors import ConflictError, InvalidValueError, NotFoundError, StoreError
-from batonpass.model.bodies import HandoffInitiated
+from batonpass.model.bodies import HandoffAccepted, HandoffInitiated
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem, Baton, OfferedParts, Report
 from batonpass.model.lifecycle import RunState, State
@@ -245,21 +245,22 @@ def _accept_existing(context: Context, existing: Offered) -> Offered:
         run = context.runs[row.run]  # a repeated request: its attempt goes on
     elif row.state == State.COMPLETED:
         run = accepting.replay(context, existing.handoff)
+        return Offered(handoff=existing.handoff, state=State.COMPLETED, run=opened(run))
     else:
         run = accepting.accept(context, existing.handoff)
-    return Offered(handoff=existing.handoff, state=State(row.state), run=opened(run))
+    return Offered(handoff=existing.handoff, state=State.RUNNING, run=opened(run))
 
 
 @hand_off.repeated
 def _offered(context: Context, _: HandOff, receipts: Sequence[Signed]) -> Offered:
     initiated = receipt_of(receipts, "handoff.initiated")
     accepted = receipt_of(receipts, "handoff.accepted")
+    if accepted is not None and isinstance(accepted.body, HandoffAccepted):  # alone, if the offer was there before
+        run = opened_again(context, accepted.stream)
+        return Offered(handoff=accepted.body.handoff, state=State.RUNNING, run=run)
     if initiated is None or not isinstance(initiated.body, HandoffInitiated):
         raise NotFoundError("this request offered nothing")
-    if accepted is None:
-        return Offered(handoff=initiated.body.handoff, state=State.OFFERED)
-    run = opened_again(context, accepted.stream)
-    return Offered(handoff=initiated.body.handoff, state=State.RUNNING, run=run)
+    return Offered(handoff=initiated.body.handoff, state=State.OFFERED)
 
 
 class SettleCall(Value, frozen=True):
