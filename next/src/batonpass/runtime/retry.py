@@ -12,7 +12,7 @@ from batonpass.model.bodies import GrantRevoked, HandoffRetried, ToolSettled
 from batonpass.model.lifecycle import Event, advance
 from batonpass.model.values import RunHead, Settlement
 from batonpass.reading.batons import get_handoff
-from batonpass.reading.history import NULL, DoubtfulCall, read_attempts
+from batonpass.reading.history import NULL, DoubtfulCall, read_attempts, read_run
 from batonpass.runtime.context import Context
 from batonpass.runtime.run_state import ActiveRun
 
@@ -58,33 +58,40 @@ def settle_call(context: Context, run: ActiveRun, call: str, how: Settlement, *,
 
     Raises `CallError` if the call is not in doubt.
     """
-    recorder = context.recorder
-    run.refresh(recorder)
+    run.refresh(context.recorder)
     doubtful = next((each for each in run.history.in_doubt.values() if each.call == call), None)
-    opened = run.open_calls.get(call)
-    if doubtful is None and opened is None:
-        raise CallError(f"{call} of {run.id} is not in doubt")
-    key = opened.key if doubtful is None and opened is not None else doubtful.key if doubtful is not None else ""
-    settled = ToolSettled(run=run.id if doubtful is None else doubtful.run, call=call, settlement=how, by=by)
-    draft = Draft(settled, {"reason": reason.encode()} if reason else {})
-    if run.handoff is None:
-        run.writer.append(draft)
-    else:
-        handoff = run.handoff
+    found = doubtful or run.open_calls.get(call)
+    if found is None or call in run.settling:
+        raise CallError(f"{call} of {run.id} is not in doubt, or is being decided about")
+    run.settling.add(call)  # of two threads that decide at once one does
+    try:
+        settled = ToolSettled(run=doubtful.run if doubtful else run.id, call=call, settlement=how, by=by)
+        _write_settlement(context, run, Draft(settled, {"reason": reason.encode()} if reason else {}))
+        run.open_calls.pop(call, None)
+        run.history.in_doubt.pop(found.key, None)
+        if how == "skip":
+            run.history.finished[found.key] = NULL
+    finally:
+        run.settling.discard(call)
 
-        def decide() -> Sequence[Draft]:
-            # Anew each time: it may have been retried, and another may have decided meanwhile.
-            run.require_open(recorder)
-            known = read_attempts(recorder.store, get_handoff(recorder.store, handoff)).in_doubt.values()
-            if all(each.call != call for each in known):
-                raise CallError(f"{call} of {run.id} is not in doubt any more")
-            return (draft,)
 
-        append_shared(recorder, handoff, decide, root=run.root, mode=run.mode)
-    run.open_calls.pop(call, None)
-    run.history.in_doubt.pop(key, None)
-    if how == "skip":
-        run.history.finished[key] = NULL
+def _write_settlement(context: Context, run: ActiveRun, draft: Draft) -> None:
+    recorder, handoff, body = context.recorder, run.handoff, draft.body
+
+    def decide() -> Sequence[Draft]:
+        # Anew each time: it may have been retried, and another may have decided meanwhile; and a request that is still
+        # on its way must not come after the decision about it.
+        run.require_open(recorder)
+        row = None if handoff is None else get_handoff(recorder.store, handoff)
+        known = read_run(recorder.store, run.id, row).in_doubt.values()
+        if not isinstance(body, ToolSettled) or all(each.call != body.call for each in known):
+            raise CallError(f"this call of {run.id} is not in doubt any more")
+        return (draft,)
+
+    if handoff is None:
+        run.writer.append(*decide())
+        return
+    append_shared(recorder, handoff, decide, root=run.root, mode=run.mode)
 
 
 def revoke_grant(context: Context, account: str, *, by: str, reason: str = "") -> None:

@@ -45,6 +45,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     lineage: tuple[Held, ...] = ()  # what each hop holds, its own last; empty: observed
     history: History = field(default_factory=History)
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    settling: set[str] = field(default_factory=set)  # calls that are being decided about
     reporter: "ActiveRun | None" = None  # of a run that has no place in the record: which run says that it is missing
     is_replayed: bool = False  # its attempt has completed: what it did is given again, and nothing is added
 
