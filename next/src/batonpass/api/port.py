@@ -6,7 +6,7 @@ from msgspec import Struct, json
 
 from batonpass.api.acts import Act, Caller
 from batonpass.errors import AccessError, BatonpassError, ConflictError, InvalidValueError, OutcomeUnknownError
-from batonpass.log.append import CURRENT_REQUEST
+from batonpass.log.append import CURRENT_REQUEST, Request
 from batonpass.runtime.context import Context
 from batonpass.wire.canonical import encode
 
@@ -45,6 +45,16 @@ class LocalPort:
 
     def _do_once(self, act: Act[Q, A], request: Q, key: str) -> A:
         mark = self.context.request(self.caller.principal, act.name, request, key)
+        # One of equal requests at a time: the others wait for its answer, and are not refused by what it began. What
+        # comes to the same ledger by another process is told apart in the commit.
+        requests = self.context.requests
+        with requests.setdefault(mark.digest, self.context.recorder.system.lock()):
+            try:
+                return self._do_marked(act, request, mark)
+            finally:
+                requests.pop(mark.digest, None)
+
+    def _do_marked(self, act: Act[Q, A], request: Q, mark: Request) -> A:
         earlier = self._answer_of(act, request, mark.digest, mark.fingerprint)
         if earlier is not None:
             return earlier

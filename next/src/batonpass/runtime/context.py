@@ -17,6 +17,7 @@ from batonpass.model.receipt import Place
 from batonpass.reading.batons import principal_of, read_baton, read_hops, read_lineage, tree_secret
 from batonpass.reading.history import History, read_run
 from batonpass.runtime.run_state import ActiveRun
+from batonpass.system import Lock
 from batonpass.wire.canonical import encode, keyed_digest
 
 
@@ -45,6 +46,7 @@ class Context(Struct, frozen=True, kw_only=True):
     work_tree: Path
     runs: dict[str, ActiveRun] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
+    requests: dict[str, Lock] = field(default_factory=dict)  # with idempotency keys, while they are at work
 
     def find_run(self, principal: str, run: str) -> ActiveRun:
         """Return an open run: at work here, or opened again from its receipts.
@@ -53,7 +55,8 @@ class Context(Struct, frozen=True, kw_only=True):
         """
         active = self.runs.get(run)
         if active is None:
-            active = self.runs[run] = open_run(self.recorder, run)
+            # One for all threads: of two writers of one stream the second would find that its head has gone on.
+            active = self.runs.setdefault(run, open_run(self.recorder, run))
         if principal and principal != active.principal:
             raise NotFoundError(f"there is no run {run} in this ledger")
         return active
