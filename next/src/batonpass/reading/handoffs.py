@@ -437,7 +437,7 @@ def _read_run(
             children.append(_handoff_line(get_handoff(store, signed.body.handoff), signed))
     last = receipts[-1]
     has_ended = isinstance(last.body, HandoffEnded | RunClosed)  # else it is open, or was fenced
-    report = read_part(last, "report") if has_ended else None
+    report = read_part(last, "report")
     line = _run_line(row, task, parent)
     return RunView(
         **{name: getattr(line, name) for name in line.__struct_fields__},
