@@ -38,7 +38,13 @@ def open_port(
     if str(ledger or "") == MEMORY:
         return _MemoryPort(own_system, tree)
     place = find_place(ledger, work_tree=tree, create=create)
-    return LocalPort(open_context(place, open_store(place, own_system), own_system), caller or Caller())
+    store = open_store(place, own_system)
+    try:
+        context = open_context(place, store, own_system)
+    except BaseException:
+        store.close()
+        raise
+    return LocalPort(context, caller or Caller())
 
 
 def open_store(place: Place, system: System) -> Store:

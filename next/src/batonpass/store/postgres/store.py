@@ -93,8 +93,12 @@ class PostgresStore(Reads):
         try:
             with self._connect() as connection:
                 _prepare_schema(connection)
-            self._reader = self._connect(_BY_INDEX)
             self._writer = self._connect_writer()
+            try:
+                self._reader = self._connect(_BY_INDEX)
+            except BaseException:
+                self._writer.close()
+                raise
         except psycopg.Error as error:
             raise StoreError(f"the ledger cannot be opened: {error}") from error
         self.append = GroupCommit(self, nullcontext(), self._system).run
