@@ -373,3 +373,36 @@ def test_call_that_was_judged_for_a_cancelled_caller_is_not_made(awaited: AsyncR
     assert "not made: its caller was cancelled before it began" == seen.last("tool.failed").text("error")
     one, two = seen.of("tool.requested")
     assert one.body["key"] == two.body["key"]
+
+
+def test_request_with_a_key_is_not_taken_back(awaited: AsyncRelay) -> None:
+    """Its caller was cancelled and will ask again: the same key finds the run that began meanwhile."""
+
+    async def first() -> None:
+        await CancelAt(awaited.start("Pay", by="user:ana", key="k1"), 1)
+
+    async def main() -> int:
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(first())
+        async with await awaited.start("Pay", by="user:ana", key="k1") as run:
+            return await run.call(lambda: 3)
+
+    assert 3 == asyncio.run(main())
+
+
+def test_cancellation_is_heard_though_the_act_was_refused(awaited: AsyncRelay, relay: Relay) -> None:
+    """A task that is told to stop stops, whatever became of its last act."""
+
+    @batonpass.tool(action="run")
+    def push() -> None: ...
+
+    async def denied(run: AsyncRun) -> None:
+        await CancelAt(run.call(push), 1)
+
+    async def main() -> None:
+        run = await awaited.start("Read", by="user:ana", may=["read:**"])
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(denied(run))
+
+    asyncio.run(main())
+    assert ["run.started", "tool.denied"] == observe(relay).kinds()

@@ -416,6 +416,29 @@ def test_killed_program_goes_on_where_it_was(record_place: Path) -> None:
     assert [1, 1, 1, 2] == [receipt.body["attempt"] for receipt in seen.of("handoff.completed")]
 
 
+@pytest.mark.parity("same-offer-is-the-same-handoff")
+def test_other_arguments_are_another_handoff(recording: Recording, relay: Relay) -> None:
+    """An agent that goes on in another order is given no result of the same task about another thing."""
+    made: list[str] = []
+
+    @recorded_agent
+    def reader(task: str, path: str) -> str:
+        made.append(path)
+        return f"words of {path}"
+
+    @recorded_agent(recording)
+    def lead(task: str) -> list[str]:
+        return [reader("Read", path) for path in ("b", "a")]
+
+    root = relay.start("go", by="user:ana", agent="lead")
+    with root.as_current():
+        reader("Read", "a")
+    with recording.resuming(root.id):
+        said = lead("go")
+
+    assert (["words of b", "words of a"], ["a", "b"]) == (said, made)
+
+
 def test_handoff_is_resumed_by_the_agent_of_that_name(recording: Recording, relay: Relay) -> None:
     """Its calls in doubt are decided first; another agent that begins first is not given it."""
     made: list[str] = []

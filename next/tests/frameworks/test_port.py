@@ -3,9 +3,10 @@
 
 import asyncio
 import gc
+import inspect
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,13 @@ from batonpass.frameworks import (
     Usage,
     Work,
     aguard,
+    asteps,
     current_work,
+    delegate,
     guard,
     recorded_agent,
     recorded_tool,
+    steps,
     within,
 )
 from batonpass.frameworks.states import MOVES, End, WorkState, decide_end
@@ -563,7 +567,10 @@ def test_agent_that_had_returned_is_not_run_again(
 
     with recording.resuming(handoff) as again:
         again.open()
-    assert expected == ask(again).known
+    child = ask(again)
+    assert expected == child.known
+    assert (returned if expected else "worked") == delegate(lambda: child, lambda: "worked")
+    assert WorkState.ENDED is child.state
 
 
 def test_declared_target_that_a_model_left_out(recording: Recording, relay: Relay) -> None:
@@ -695,6 +702,57 @@ def test_dropped_asynchronous_stream_ends_its_runs(recording: Recording, relay: 
     assert "go" == asyncio.run(main())
     gc.collect()
     assert {"failed"} == set(observe(relay).runs.values())
+
+
+def test_what_a_dropped_agent_does_last_is_its_own(recording: Recording, relay: Relay) -> None:
+    """Its `finally` runs while the stream is left, and what it calls there is its call."""
+
+    @recorded_tool(recording)
+    def release() -> None: ...
+
+    def work(task: str) -> Iterator[str]:
+        try:
+            yield task
+            yield "never"
+        finally:
+            release()
+
+    async def work_awaited(task: str) -> AsyncGenerator[str, None]:
+        try:
+            yield task
+            yield "never"
+        finally:
+            release()
+
+    async def leave() -> None:
+        inner = work_awaited("go")
+        lead = a_root(recording)
+        events = asteps(inner, lead)
+        await anext(events)
+        await events.aclose()
+        assert ([], WorkState.OPEN) == ([event async for event in inner], lead.state)
+        lead.end()
+
+    stream = recorded_agent(recording, "lead")(work)("go")
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    asyncio.run(leave())
+
+    assert ["run.started", *CALLED, "run.closed"] * 2 == observe(relay).kinds()
+
+
+def test_generator_is_closed_with_its_steps(recording: Recording) -> None:
+    """Whoever else holds it: what it has open is closed when its reader leaves."""
+
+    def work() -> Generator[str, None, None]:
+        yield "go"
+
+    inner = work()
+    events = steps(inner, a_root(recording))
+    next(events)
+    events.close()
+
+    assert inspect.GEN_CLOSED == inspect.getgeneratorstate(inner)
 
 
 def test_usage_and_end_travel_in_the_report(recording: Recording, relay: Relay) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from functools import partial
 from typing import Any, TypeVar
 
@@ -113,8 +113,8 @@ async def aopen(begin: Callable[[], Work]) -> Work:
 
 def steps(events: Generator[T, Any, R], work: Work | None) -> Generator[T, Any, R]:
     """Yield what a generator yields. Each step runs for the agent; its reader, between them, does not."""
-    with closing(events):
-        step: Callable[[], T] = partial(next, events)
+    step: Callable[[], T] = partial(next, events)
+    try:
         while True:
             try:
                 with within(work):
@@ -128,11 +128,14 @@ def steps(events: Generator[T, Any, R], work: Work | None) -> Generator[T, Any, 
                 raise
             except BaseException as error:  # noqa: BLE001 - it is for the generator, which raises it again
                 step = partial(events.throw, error)
+    finally:
+        with within(work):  # what it does when it is dropped is still its agent's
+            events.close()
 
 
 async def asteps(events: AsyncGenerator[T, Any], work: Work | None) -> AsyncGenerator[T, None]:
     """Yield what an asynchronous generator yields, as `steps` does; what its reader sends is not passed on."""
-    async with aclosing(events):
+    try:
         while True:
             try:
                 with within(work):
@@ -140,6 +143,9 @@ async def asteps(events: AsyncGenerator[T, Any], work: Work | None) -> AsyncGene
             except StopAsyncIteration:
                 return
             yield event
+    finally:
+        with within(work):
+            await events.aclose()
 
 
 def stream(begin: Callable[[], Work], make: Callable[[], Generator[T, Any, R]]) -> Generator[T, Any, R]:

@@ -10,6 +10,9 @@
 
 That records on the ledger of the folder. An agent that another one calls is handed its task by it. A program with a
 relay or with grants of its own gives its `Recording` first: `recorded_agent(recording)`.
+
+A task of asyncio knows for which agent it runs. A new thread does not, unless it is begun so:
+`Thread(target=contextvars.copy_context().run, args=(work,))`, or `pool.submit(copy_context().run, work)`.
 """
 
 import inspect

@@ -555,8 +555,6 @@ def _hand_off(run: Run, to: str, task: str, *, brief: Brief, grant: Grant | None
 
 def _accept(handoff: Handoff, by: str) -> Run:
     """Begin an attempt; the next one, if the last has failed or its process is gone: it is asked for again."""
-    if handoff.run is not None:
-        return handoff.run
     try:
         return handoff.accept(replay=True)
     except LifecycleError:
