@@ -1,0 +1,149 @@
+"""Runs that are observed go on whatever happens to the record; runs that are enforced do not."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from batonpass import Decision, RunState, State, tool
+from batonpass.errors import BatonpassError, StoreError
+from batonpass.testing import Faults, a_relay, a_run, an_attempt, observe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MADE: list[str] = []
+
+
+@tool
+def send(to: str) -> str:
+    """Send a mail."""
+    MADE.append(to)
+    return f"sent to {to}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_made() -> None:
+    MADE.clear()
+
+
+@pytest.mark.parity("gaps-are-recorded")
+def test_what_could_not_be_recorded_is_said_with_the_next_write() -> None:
+    """In one receipt, before what could be written: how many acts are missing, and which."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        run = an_attempt(relay)
+        faults.fail(times=2)
+        run.call(send, "ana")
+        run.record(Decision("half-even"))
+        assert [] == observe(relay).gaps
+        run.call(send, "bob")
+        seen = observe(relay)
+
+    assert ["ana", "bob"] == MADE
+    assert ["run.recorded.gap", "tool.requested", "tool.completed"] == seen.kinds()[-3:]
+    assert 2 == seen.last("run.recorded.gap").body["count"]
+    assert ["editor: call of send", "editor: record"] == [gap.partition(": the ")[0] for gap in seen.gaps]
+    assert all("disk is full" in gap for gap in seen.gaps)
+
+
+@pytest.mark.parity("gaps-are-recorded")
+def test_an_outcome_that_could_not_be_recorded_is_a_gap() -> None:
+    """The call was made, and its result reaches its caller; the record has it in doubt."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        run = an_attempt(relay)
+        faults.at(faults.commits + 2, "before", _raise)
+        assert "sent to ana" == run.call(send, "ana")
+        run.close()
+        seen = observe(relay)
+
+    assert ["tool.requested", "run.recorded.gap", "handoff.completed"] == seen.kinds()[-3:]
+    assert seen.gaps[0].startswith("editor: outcome of send")
+    assert ["send"] == [call.tool for call in seen.in_doubt]
+
+
+def _raise() -> None:
+    raise StoreError("the ledger cannot be written: the disk is full")
+
+
+@pytest.mark.parity("observed-runs-never-block")
+@pytest.mark.parametrize("broken", range(1, 9))
+@pytest.mark.parametrize("times", [1, 99], ids=["once", "from then on"])
+def test_an_observed_program_goes_on_at_every_commit_that_fails(broken: int, times: int) -> None:
+    """Whichever commit fails after the start, everything is done as without the record, and nothing is raised."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        root = a_run(relay)
+        for number in range(broken, broken + times):
+            faults.at(1 + number, "before", _raise)
+        root.record(Decision("half-even"))
+        with root.hand_off("editor", "Round") as child:
+            child.call(send, "ana")
+            child.report("done")
+        with root.hand_off("tester", "Test", accept=True) as tester:
+            tester.call(send, "bob")
+        root.call(send, "eve")
+        root.close()
+        faults.work()
+        relay.verify()
+
+    assert ["ana", "bob", "eve"] == MADE
+
+
+@pytest.mark.parity("enforced-runs-fail-closed")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_enforced_call_that_cannot_be_recorded_is_not_made(when: Any) -> None:  # noqa: ANN401 - of `Faults.fail`
+    """Its caller is told what the ledger says, and may go on when it works again."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        run = an_attempt(relay, may=["call:**"])
+        faults.fail(when)
+        with pytest.raises(StoreError):
+            run.call(send, "ana")
+        assert [] == MADE
+        assert "sent to bob" == run.call(send, "bob")
+
+
+@pytest.mark.parity("enforced-runs-fail-closed")
+def test_an_enforced_outcome_that_cannot_be_recorded_does_not_reach_the_agent() -> None:
+    """The tool has run; its result is not given to an agent of which nothing is known."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        run = an_attempt(relay, may=["call:**"])
+        faults.at(faults.commits + 2, "before", _raise)
+        with pytest.raises(StoreError):
+            run.call(send, "ana")
+
+        assert ["ana"] == MADE
+        assert ["send"] == [call.tool for call in observe(relay).in_doubt]
+
+
+@pytest.mark.parametrize("act", ["hand_off", "accept", "record", "close"])
+def test_an_enforced_act_that_cannot_be_written_is_refused(act: str) -> None:
+    """Nothing goes on unrecorded in its name."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        root = a_run(relay, may=["call:**"])
+        handoff = root.hand_off("editor", "Round", may=["call:**"])
+        acts: dict[str, Callable[[], object]] = {
+            "hand_off": lambda: root.hand_off("tester", "Test", may=["call:**"]),
+            "accept": handoff.accept,
+            "record": lambda: root.record(Decision("x")),
+            "close": root.close,
+        }
+        faults.fail()
+        with pytest.raises(StoreError):
+            acts[act]()
+        seen = observe(relay)
+
+    assert [State.OFFERED] == list(seen.handoffs.values())
+    assert [RunState.OPEN] == list(seen.runs.values())
+
+
+def test_a_start_that_cannot_be_written_is_refused() -> None:
+    """Without a root there is nothing that could say what is missing."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        faults.fail()
+        with pytest.raises(BatonpassError, match="disk is full"):
+            a_run(relay)
