@@ -177,7 +177,7 @@ def test_the_same_offer_is_the_same_handoff(tmp_path: Path) -> None:
 
 
 def test_a_key_makes_offers_the_same_or_not() -> None:
-    """`options.key` takes the place of the words: for one whose words differ each time, or a task that is done twice."""
+    """`options.key` takes the place of the words: where they differ each time, or the same is done twice."""
     with a_relay() as relay:
         root = a_run(relay)
         first = root.hand_off("editor", "Round 12 totals", options=HandoffOptions(key="round"))
