@@ -23,7 +23,8 @@ class Lines:
     """A server process, and the pipes to it."""
 
     def __init__(self, ledger: Path | str) -> None:
-        command = [sys.executable, "-m", "batonpass.api.json_lines", str(ledger)]
+        program = str(Path(sys.executable).with_name("batonpass"))
+        command = [program, "serve", "--json-lines", "--ledger", str(ledger)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._number = 0
 

@@ -89,20 +89,3 @@ def _read_lines(requests: IO[bytes]) -> Iterator[bytes | None]:
         while line and not line.endswith(b"\n"):
             line = requests.readline(_CHUNK)
         yield None
-
-
-def main() -> None:
-    """Serve the ledger that is named, or the one of this folder, on the pipes of this process."""
-    import sys  # noqa: PLC0415 - only as a program
-
-    from batonpass.api.opening import open_port  # noqa: PLC0415 - as above
-
-    port = open_port(*sys.argv[1:2])
-    try:
-        serve_lines(port, sys.stdin.buffer, sys.stdout.buffer)
-    finally:
-        port.close()
-
-
-if __name__ == "__main__":
-    main()
