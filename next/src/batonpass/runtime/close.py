@@ -5,11 +5,12 @@ A process that has lost its run fails at the first receipt, and so changes nothi
 
 from collections.abc import Sequence
 
-from batonpass.errors import LifecycleError, StoreError
+from batonpass.errors import StoreError
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import Body, HandoffCancelled, HandoffCompleted, HandoffFailed, RunClosed
 from batonpass.model.items import Report
-from batonpass.model.lifecycle import Event, RunState, State, advance
+from batonpass.model.lifecycle import TRANSITIONS, Event, RunState, State
+from batonpass.model.rows import HandoffRow
 from batonpass.model.values import Outcome, RunHead
 from batonpass.runtime.context import Context
 from batonpass.runtime.run_state import ActiveRun
@@ -68,13 +69,13 @@ def withdraw(context: Context, run: ActiveRun, handoff: str) -> None:
     """Cancel a child that is not settled, in the epoch in which this run held its stream."""
     recorder = context.recorder
 
-    def cancellation() -> Sequence[Draft]:
+    def find_open() -> HandoffRow | None:
         row = recorder.store.find_handoff(handoff)
+        return row if row is not None and (row.state, Event.CANCEL) in TRANSITIONS else None
+
+    def cancellation() -> Sequence[Draft]:
+        row = find_open()
         if row is None:
-            return ()
-        try:
-            advance(handoff, row.state, Event.CANCEL)
-        except LifecycleError:
             return ()  # it has ended meanwhile
         attempt = recorder.store.find_stream(row.run or "") if row.state == State.RUNNING else None
         body = HandoffCancelled(
@@ -88,4 +89,5 @@ def withdraw(context: Context, run: ActiveRun, handoff: str) -> None:
         )
         return (Draft(body),)
 
-    append_shared(recorder, handoff, cancellation, root=run.root, mode=run.mode)
+    if find_open() is not None:  # most have ended, and one look tells
+        append_shared(recorder, handoff, cancellation, root=run.root, mode=run.mode)
