@@ -87,13 +87,13 @@ def test_handoff_is_the_same_awaited() -> None:
                     run.report("read", value=said)
                 result = await handoff.result()
                 runs = [info.agent async for info in relay.runs()]
-            return observe(relay).kinds(), [*said, *runs], result
+            return observe(relay).kinds(), [*said, *sorted(runs)], result
 
     kinds, said, result = asyncio.run(main())
 
     begun = ["run.started", "handoff.initiated", "handoff.accepted"]
     assert [*begun, *CALLED, *CALLED, "handoff.completed", "run.closed"] == kinds
-    assert ["page 3", 3, "reader", "lead"] == said
+    assert ["page 3", 3, "lead", "reader"] == said
     assert (["page 3", 3], "completed") == (result.report.value, result.state)
 
 
@@ -406,3 +406,20 @@ def test_cancellation_is_heard_though_the_act_was_refused(awaited: AsyncRelay, r
 
     asyncio.run(main())
     assert ["run.started", "tool.denied"] == observe(relay).kinds()
+
+
+def test_both_faces_of_a_run_count_its_calls_together(relay: Relay) -> None:
+    """An equal call of the other face is another call, and is not answered from the first."""
+    made: list[int] = []
+
+    def add(one: int) -> None:
+        made.append(one)
+
+    with relay.start("Sum up", by="user:ana") as run:
+        awaited = aio.current_run()
+        assert awaited is not None
+        run.call(add, 1)
+        asyncio.run(awaited.call(add, 1))
+
+    assert [1, 1] == made
+    assert 2 == len({receipt.body["key"] for receipt in observe(relay).of("tool.requested")})

@@ -394,6 +394,16 @@ def test_agent_that_begins_twice_is_one(recording: Recording, relay: Relay) -> N
     assert "done" == reports(relay)[-1]["result"]
 
 
+def test_agent_that_was_given_up_before_it_began_does_not_begin(recording: Recording, relay: Relay) -> None:
+    """Its stream was dropped; a layer that says late that it begins begins nothing."""
+    child = a_root(recording).offer("checker", "Check it")
+
+    child.end(error=GeneratorExit())
+    child.open()
+
+    assert (WorkState.DROPPED, BEGUN[:2]) == (child.state, observe(relay).kinds())
+
+
 def test_next_attempt_is_for_the_agent_of_that_name(recording: Recording) -> None:
     """Another one that begins first is not given it."""
     lead = a_root(recording)
@@ -418,6 +428,7 @@ def test_call_that_a_hook_and_its_entrance_judge_is_requested_once(recording: Re
     call.succeed("twice")
     call.fail(ValueError())
     assert ["run.started", "tool.requested", "tool.failed", *CALLED] == observe(relay).kinds()
+    assert [] == list(recording.gaps)
 
 
 def test_tool_runs_for_the_agent_whose_call_it_is(recording: Recording) -> None:
@@ -484,6 +495,18 @@ def test_offer_that_was_refused_takes_no_number(relay: Relay) -> None:
     lead.offer("checker", "Check it")
 
     assert [1] == [pointer["number"] for pointer in pointers(relay)]
+
+
+def test_number_of_a_failed_offer_is_not_that_of_one_at_work(recording: Recording, relay: Relay) -> None:
+    """Of two equal offers the first fails: asked again it is that one's next attempt, and not the second's."""
+    lead = a_root(recording)
+    first, second = (lead.offer("checker", "Check it", at_once=True) for _ in range(2))
+    first.end(error=RuntimeError("provider gone"))
+
+    third = lead.offer("checker", "Check it", at_once=True)
+
+    assert handoff_of(first) == handoff_of(third) != handoff_of(second)
+    assert [1, 1, 2] == [receipt.body["attempt"] for receipt in observe(relay).of("handoff.accepted")]
 
 
 @pytest.mark.parity("sim-equal-calls-have-own-keys")

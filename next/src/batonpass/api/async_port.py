@@ -119,7 +119,7 @@ def _take_back(request: Struct, answer: Struct) -> tuple[Act[Any, Any], Struct] 
         finish = call_acts.FinishCall(run=request.run, call=answer.call, error=error)
         return (call_acts.finish_call, finish) if is_begun else None
     if isinstance(answer, run_acts.Opened) and isinstance(request, run_acts.Start | handoff_acts.Accept):
-        return None if answer.is_replayed else (run_acts.close, run_acts.Close(run=answer.run, error=error))
+        return run_acts.close, run_acts.Close(run=answer.run, error=error)
     return None
 
 
