@@ -7,6 +7,7 @@ from shutil import copytree
 
 import pytest
 
+from batonpass import Relay
 from batonpass.errors import InvalidValueError, StoreError
 from batonpass.place import Place, find_place
 
@@ -162,7 +163,6 @@ def test_the_environment_names_a_ledger(tmp_path: Path, monkeypatch: pytest.Monk
     )
 
 
-@pytest.mark.parity("relay-opens-its-ledger")
 def test_one_database_is_one_place() -> None:
     """A server's database is known by host, port and name: not by who connects to it."""
     one = find_place("postgresql://ana:secret@db.example/ledger")
@@ -187,3 +187,16 @@ def test_the_state_directory_follows_the_system(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
 
     assert tmp_path / "xdg" / "batonpass" / "ledgers" == find_place().directory.parent
+
+
+@pytest.mark.parity("relay-opens-its-ledger")
+def test_a_relay_opens_the_ledger_of_its_place(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without words it is the one of the repository around the program, from any folder; a file is another one."""
+    with Relay.open(work_tree=repository) as relay:
+        run = relay.start("Ship", by="user:ana").id
+    monkeypatch.chdir(from_inside(repository))
+
+    with Relay.open() as here, Relay.open(tmp_path / "other.db") as other:
+        assert ([run], []) == ([info.run for info in here.runs()], list(other.runs()))

@@ -291,7 +291,7 @@ FORGERIES: list[tuple[str, Forge, str, str]] = [
     ("forge", "code", "field"),
     [pytest.param(forge, code, field, id=name) for name, forge, code, field in FORGERIES],
 )
-@pytest.mark.parity("sim-what-verify-refuses-cannot-be-written", "verify-names-the-first-fault")
+@pytest.mark.parity("verify-names-the-first-fault")
 def test_a_forged_receipt_is_found(scene: Scene, forge: Forge, code: str, field: str) -> None:
     """With the relay's key and in its right place in every chain, a receipt that breaks a rule is named."""
     position = scene.one("SELECT max(position) FROM receipts")
