@@ -11,7 +11,7 @@ import pytest
 
 from batonpass import Blame, Relay, Run, blame, tool
 from batonpass.errors import BatonpassError, FencedError, InvalidValueError, NotFoundError, StoreError
-from batonpass.testing import a_relay, a_run
+from batonpass.testing import FrozenClock, a_relay, a_run
 
 
 @tool(action="write", target="path")
@@ -19,6 +19,12 @@ def write_file(path: str, text: str) -> None:
     """Write a file, byte for byte."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_bytes(text.encode())
+
+
+@tool(action="write", target="path")
+def write_many(path: str, count: int) -> None:
+    """Write a file of many lines."""
+    Path(path).write_text("one line of text\n" * count, encoding="utf-8")
 
 
 @tool(action="write", target="path")
@@ -195,7 +201,32 @@ def test_of_two_calls_at_once_none_is_named_for_what_both_saw_appear(relay: Rela
 
     assert ["older", "unknown", "lead 1"] == _origins(answer)
     assert 2 == len(answer.lines[1].candidates)
-    assert str(relay.blame("a.py", 2)).startswith("one of 2 calls that ran at once wrote this line:\n  lead ")
+    assert str(relay.blame("a.py", 2)).startswith("one of 2 calls that may have run at once wrote this line:\n  lead ")
+
+
+def test_of_two_calls_at_once_none_is_named_for_a_large_file(relay: Relay) -> None:
+    """A file whose lines are not kept is not the last caller's alone, if another call may have made it."""
+    with a_run(relay) as lead:
+        slow = lead.begin_call("slow", b"1", action="write", target="a.txt")
+        lead.call(write_many, "a.txt", 100_000)
+        slow.succeed(None)
+
+    assert ["unknown"] == _origins(relay.blame("a.txt", 1))
+
+
+def test_a_call_that_writes_again_what_was_undone_is_named(record_place: Path) -> None:
+    """A hand that undoes a call ran at no time with it: the next call that writes the same has written it."""
+    clock = FrozenClock()
+    Path("a.py").write_text("old\n", encoding="utf-8")
+    with a_relay(work_tree=record_place, system=clock) as relay, a_run(relay) as lead:
+        for agent in ("editor", "second"):
+            clock.advance(60)
+            with lead.hand_off(agent, "Write it", accept=True) as run:
+                run.call(write_file, "a.py", "old\nnew\n")
+            if agent == "editor":
+                Path("a.py").write_text("old\n", encoding="utf-8")
+
+        assert ["older", "second 1"] == _origins(relay.blame("a.py"))
 
 
 def test_a_change_outside_of_the_record_is_said(relay: Relay) -> None:
@@ -278,12 +309,11 @@ def test_a_file_that_is_no_text_has_a_last_writer(relay: Relay) -> None:
 
 def test_a_file_of_ten_megabytes_has_the_writer_that_made_it(relay: Relay) -> None:
     """Lines of large files are not kept: all are its maker's, and after a change nobody's."""
-    large = "one line of text\n" * 600_000
     with a_run(relay) as lead:
         with _editor(lead) as editor:
-            editor.call(write_file, "a.txt", large)
+            editor.call(write_many, "a.txt", 600_000)
         made = relay.blame("a.txt", 599_999)
-        lead.call(write_file, "a.txt", large + "more\n")
+        lead.call(write_many, "a.txt", 600_001)
         changed = relay.blame("a.txt", 3)
 
     assert ["editor 1"] == _origins(made)
@@ -416,3 +446,54 @@ def test_a_call_without_an_outcome_may_be_the_writer(relay: Relay) -> None:
     assert [begun.id] == [call.call for call in settled.in_doubt]
     assert "left no outcome: what has no writer here may be its" in str(relay.blame("a.md", 1))
     assert () == relay.blame("a.md", 2).in_doubt
+
+
+def test_calls_and_hands_in_turn_keep_their_lines(relay: Relay) -> None:
+    """However often a person saves between two calls, the lines of each call are recognised."""
+    text = ""
+    with a_run(relay) as lead:
+        for turn in range(5):
+            text = f"recorded = made_by_the_call_of_turn({turn})\n{text}"
+            lead.call(write_file, "a.py", text)
+            text = f"{text}typed = made_by_a_hand_in_turn({turn})\n"
+            Path("a.py").write_text(text, encoding="utf-8")
+
+    assert ["lead 1"] * 5 + ["not_recorded"] * 5 == _origins(relay.blame("a.py"))
+
+
+def test_past_two_changes_only_what_is_single_is_recognised(relay: Relay) -> None:
+    """Past the last change a line is nobody's if it stands there twice, or if two calls ever wrote it."""
+    twice, shared, single = (f"{word} = written_by_the_first_call()\n" for word in ("twice", "shared", "single"))
+    with a_run(relay) as lead:
+        with _editor(lead) as editor:
+            editor.call(write_file, "a.py", twice + shared + single)
+        Path("a.py").write_text(f"by hand\n{twice}{single}{twice}", encoding="utf-8")
+        lead.call(write_file, "a.py", f"{shared}by hand\n{twice}{single}{twice}")
+        lead.call(write_file, "a.py", f"by hand\n{twice}{single}{twice}")
+        Path("a.py").write_text(f"by hand\n{twice}{shared}{single}{twice}", encoding="utf-8")
+
+    expected = ["not_recorded", "not_recorded", "not_recorded", "editor 1", "not_recorded"]
+    assert expected == _origins(relay.blame("a.py"))
+
+
+def test_work_trees_of_one_repository_keep_their_files_apart(tmp_path: Path) -> None:
+    """Linked work trees share the record: a call in one is in no line of the other's file of the same name."""
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    (main / ".git/worktrees/linked").mkdir(parents=True)
+    (main / ".git/worktrees/linked/commondir").write_text("../..\n", encoding="utf-8")
+    linked.mkdir()
+    (linked / ".git").write_text(f"gitdir: {main}/.git/worktrees/linked\n", encoding="utf-8")
+    for tree, text in ((main, "first = written_in_main()\n"), (linked, "second = written_in_linked()\n")):
+        (tree / "a.py").write_text("before\n", encoding="utf-8")
+        os.chdir(tree)
+        with Relay.open() as relay, a_run(relay) as lead, _editor(lead) as editor:
+            editor.call(write_file, "a.py", f"before\n{text}")
+    with Relay.open() as relay:
+        answers = {tree.name: relay.blame(tree / "a.py") for tree in (linked,)}
+        os.chdir(main)
+    with Relay.open() as relay:
+        answers["main"] = relay.blame("a.py")
+
+    assert [["older", "editor 1"]] * 2 == [_origins(answer) for answer in answers.values()]
+    assert {"linked": "recorded", "main": "earlier"} == {name: answer.state for name, answer in answers.items()}
+    assert "that was undone, or done in another work tree" in str(answers["main"])

@@ -24,17 +24,12 @@ Texts = Sequence[str | None]
 
 def align(old: Texts, new: Texts, writers: Sequence[Hashable]) -> dict[int, int]:
     """Return which line of `old` a line of `new` is, for those of which that is certain. `writers` are of `old`."""
-    kept = align_distinctive(old, new)
+    places_old, places_new = _single_places(old), _single_places(new)
+    pairs = sorted((place, places_old[text]) for text, place in places_new.items() if text in places_old)
+    kept = dict(_longest_rise(pairs))
     for gap_old, gap_new in _gaps(sorted(kept.items()), len(old), len(new)):
         kept |= _align_gap(old, new, writers, gap_old, gap_new)
     return kept
-
-
-def align_distinctive(old: Texts, new: Texts) -> dict[int, int]:
-    """Return the distinctive lines that stand once in both texts, and in one order."""
-    places_old, places_new = _single_places(old), _single_places(new)
-    pairs = sorted((place, places_old[text]) for text, place in places_new.items() if text in places_old)
-    return dict(_longest_rise(pairs))
 
 
 def is_distinctive(line: str) -> bool:

@@ -5,18 +5,20 @@ what an earlier one had, its hunks apply exactly. Where it found anything else, 
 lines that certainly survived it keep their writer, and are said to be recognised by their words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from batonpass.attribution.alignment import align, align_distinctive, is_distinctive
+from batonpass.attribution.alignment import align, is_distinctive
 from batonpass.runtime.effects import Hunk
 
 Origin: TypeAlias = Literal["recorded", "older", "not_recorded", "unknown"]
 """A recorded write; there before the first one; came outside of the record; one of several, or its lines are gone."""
 
-_MOST_CHANGES: Final = 64  # unrecorded changes that are looked past, from the latest on
+_MARGIN_US: Final = 1_000_000  # a call looks at its file a moment away from the times that its receipts have
+_MOST_CHANGES: Final = 1_000  # that are looked past, from the latest on
 
 
 class Write(Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ def _read(writes: Sequence[Write]) -> tuple[dict[str, _Text], _Text | None]:
     for number, write in enumerate(writes):
         suspects: tuple[int, ...] = ()
         if last is not None and write.before != reached:
-            suspects = _suspects(writes, number, known.get(write.before or ""))
+            suspects = _suspects(writes, number)
         if write.before is None:
             source = _Text(base="created")
         elif last is not None and write.before == reached:
@@ -95,16 +97,10 @@ def _read(writes: Sequence[Write]) -> tuple[dict[str, _Text], _Text | None]:
     return known, last
 
 
-def _suspects(writes: Sequence[Write], number: int, source: _Text | None) -> tuple[int, ...]:
-    """Return the writes whose lines this one may have found among its own, because both ran at once.
-
-    A write that began with an earlier text than the last one looked at the file before the others were over: what they
-    wrote came while it ran. Clocks alone would not tell, as it looks a moment before its request has its time.
-    """
-    since = number if source is None else 0 if source.write is None else source.write + 1
-    return tuple(
-        other for other in range(number) if other >= since or writes[other].ended_at >= writes[number].began_at
-    )
+def _suspects(writes: Sequence[Write], number: int) -> tuple[int, ...]:
+    """Return the writes whose lines this one may have found among its own, because both ran at once."""
+    began_at = writes[number].began_at - _MARGIN_US
+    return tuple(other for other in range(number) if writes[other].ended_at >= began_at)
 
 
 def _after(write: Write, number: int, source: _Text, suspects: tuple[int, ...]) -> _Text:
@@ -119,21 +115,20 @@ def _after(write: Write, number: int, source: _Text, suspects: tuple[int, ...]) 
 def _resolve(writes: Sequence[Write], text: _Text, words: Sequence[str]) -> tuple[Line, ...] | None:
     """Return the lines of a text whose words are known; None if the record does not lead to these words."""
     base, found, lines = _apply(writes, text, len(words))
-    if lines is None or len(lines) != len(words):
+    if len(lines) != len(words):
         return None
     for line, word in zip(lines, words, strict=True):
-        if line.text not in {None, word}:
-            return None
         line.text = word
     if base.base == "changed":
         _recognise(writes, base, found)
     return tuple(lines)
 
 
-def _apply(
-    writes: Sequence[Write], text: _Text, length: int | None = None
-) -> tuple[_Text, list[Line], list[Line] | None]:
-    """Return where a text began, the lines that were there, and its own lines; None if its hunks do not fit."""
+def _apply(writes: Sequence[Write], text: _Text, length: int | None = None) -> tuple[_Text, list[Line], list[Line]]:
+    """Return where a text began, the lines that were there, and its own; none if its hunks do not fit.
+
+    Without a length nobody knows how many lines there were: one line stands for each that the record does not know.
+    """
     path: list[_Text] = []
     while text.parent is not None:
         path.append(text)
@@ -141,11 +136,16 @@ def _apply(
     found: list[Line] = []
     if length is not None and text.base != "created":
         found = [_base_line(text) for _ in range(length - sum(step.grew for step in path))]
-    lines: list[Line] | None = list(found)
+    unknown = [_base_line(text)] if length is None and text.base != "created" else []
+    lines = list(found)
     for step in reversed(path):
-        if lines is not None:
-            lines = _apply_write(writes, step, lines, found, None if length is not None else text)
-    return text, found, lines
+        hunks = writes[step.write or 0].hunks or ()
+        end = max((hunk.at - 1 + hunk.removed for hunk in hunks), default=0)
+        after = _apply_hunks(writes, step, lines + unknown * (end - len(lines)))
+        if after is None:
+            return text, found, []
+        lines = after
+    return text, found, lines + unknown
 
 
 def _base_line(base: _Text) -> Line:
@@ -154,20 +154,11 @@ def _base_line(base: _Text) -> Line:
     return Line("older" if base.base == "older" else "not_recorded")
 
 
-def _apply_write(
-    writes: Sequence[Write], step: _Text, lines: list[Line], found: list[Line], growing: _Text | None
-) -> list[Line] | None:
-    """Return the lines after a write; None if it does not fit. `growing`: the base, if nobody knows its length."""
-    number = step.write or 0
-    hunks = writes[number].hunks or ()
-    end = max((hunk.at - 1 + hunk.removed for hunk in hunks), default=0)
-    if growing is not None and growing.base != "created":
-        more = [_base_line(growing) for _ in range(end - len(lines))]
-        found += more
-        lines = lines + more
+def _apply_hunks(writes: Sequence[Write], step: _Text, lines: list[Line]) -> list[Line] | None:
+    """Return the lines after a write; None if its hunks do not fit."""
     made: list[Line] = []
     at = 0
-    for hunk in hunks:
+    for hunk in writes[step.write or 0].hunks or ():
         start = hunk.at - 1
         if not at <= start <= start + hunk.removed <= len(lines):
             return None
@@ -190,33 +181,25 @@ def _added_line(writes: Sequence[Write], step: _Text, text: str, place: str) -> 
 
 def _recognise(writes: Sequence[Write], base: _Text, found: Sequence[Line]) -> None:
     """Let lines that survived an unrecorded change keep their writers."""
+    if base.previous is None:
+        return
     texts = [line.text for line in found]
-    only: dict[str, int | None] | None = None
-    for old in _earlier_lines(writes, base):
-        before = [line.text for line in old]
-        if only is None:
-            only = _only_writers(writes)
-            writers = [(line.origin, line.write, line.candidates) for line in old]
-            for place, source in align(before, texts, writers).items():
-                _keep(found[place], old[source])
-        else:
-            # Past a second change, only what nothing else in the record ever wrote.
-            for place, source in align_distinctive(before, texts).items():
-                if found[place].origin == "not_recorded" and only.get(texts[place] or "") == old[source].write:
-                    _keep(found[place], old[source])
-        if not any(line.origin == "not_recorded" and is_distinctive(line.text or "") for line in found):
-            return
-
-
-def _earlier_lines(writes: Sequence[Write], base: _Text) -> Iterator[list[Line]]:
-    """Yield the lines of the last text before an unrecorded change, and of the one before the change before that."""
+    base, _, old = _apply(writes, base.previous)
+    writers = [(line.origin, line.write, line.candidates) for line in old]
+    for place, source in align([line.text for line in old], texts, writers).items():
+        _keep(found[place], old[source])
+    # Past a second change, what stands once, is distinctive, and was written by nothing else in the record.
+    times = Counter(texts)
+    rest = {line.text: line for line in found if line.origin == "not_recorded" and times[line.text] == 1}
+    rest = {text: line for text, line in rest.items() if text and is_distinctive(text)}
+    only = _only_writers(writes) if base.previous is not None and rest else {}
     for _ in range(_MOST_CHANGES):
-        if base.previous is None:
+        if base.previous is None or not rest:
             return
-        base, _found, lines = _apply(writes, base.previous)
-        if lines is not None:
-            # Nobody knows how many lines there were after these.
-            yield lines if base.base == "created" else [*lines, _base_line(base)]
+        base, _, old = _apply(writes, base.previous)
+        for line in old:
+            if line.text is not None and line.text in rest and only[line.text] == line.write:
+                _keep(rest.pop(line.text), line)
 
 
 def _keep(line: Line, source: Line) -> None:

@@ -142,8 +142,9 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
         state = "changed"
     else:
         state = "recorded" if replayed.state == len(file.writes) - 1 else "earlier"
-    found = list(enumerate(replayed.lines if touching else [Line("not_recorded", text) for text in lines or ()], 1))
-    chosen = found if number is None else found[number - 1 : number]
+    every = replayed.lines if touching else [Line("not_recorded", text) for text in lines or ()]
+    first = 0 if number is None else number - 1
+    chosen = list(enumerate(every[first:number], first + 1))
     named = {write for _, line in chosen for write in (line.write, *line.candidates) if write is not None}
     last = {len(touching) - 1} if touching else set()
     return Blame(

@@ -40,7 +40,8 @@ def _state(blame: Blame) -> tuple[Line, ...]:
     if blame.state == "changed":
         return (line(Token("the file was changed since ", Tone.WARN), _writer(last), ", outside of the record"),)
     if blame.state == "earlier":
-        return (line(Token("the file is as it was before ", Tone.WARN), _writer(last), ": that was undone, or done in another work tree"),)
+        undone = ": that was undone, or done in another work tree"
+        return (line(Token("the file is as it was before ", Tone.WARN), _writer(last), undone),)
     return ()
 
 
@@ -81,7 +82,7 @@ def _narrate_line(blame: Blame, found: BlamedLine) -> Iterator[Line]:
 
 def _unexplained(found: BlamedLine) -> str:
     if found.candidates:
-        return f"one of {len(found.candidates)} calls that ran at once wrote this line:"
+        return f"one of {len(found.candidates)} calls that may have run at once wrote this line:"
     if found.origin == "unknown":
         return "not known: a recorded call wrote the file, and its lines were not kept (no text, too large, or erased)"
     if found.origin == "older":
