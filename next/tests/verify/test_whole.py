@@ -7,7 +7,8 @@ import pytest
 
 from batonpass import Decision
 from batonpass.errors import VerificationError
-from batonpass.testing import a_relay, observe
+from batonpass.testing import a_relay, an_attempt, observe
+from tests.conftest import Postgres
 from tests.verify.conftest import RichLedger
 
 
@@ -76,3 +77,26 @@ def test_others_may_write_meanwhile(tmp_path: Path) -> None:
 
         assert counts == sorted(counts)
         assert 1 + 40 * 6 == relay.verify().receipts
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("UPDATE streams SET agent = 'mallory' WHERE agent = 'editor'", id="a row"),
+        pytest.param("UPDATE receipts SET signature = sha256(signature)", id="a signature"),
+        pytest.param("UPDATE receipts SET stream = stream || 'x' WHERE seq = 2", id="a stream"),
+        pytest.param("DELETE FROM receipts WHERE seq = 2 AND stream LIKE 'run%'", id="receipts"),
+        pytest.param("UPDATE receipts SET contents = contents || '\\x00'::bytea", id="contents"),
+    ],
+)
+def test_a_database_on_a_server_is_verified_by_the_same_steps(postgres: Postgres, damage: str) -> None:
+    """On PostgreSQL the same ledger is whole, and what is changed in it is found."""
+    with postgres.database() as url, a_relay(url) as relay:
+        an_attempt(relay, may=["read:**"]).record(Decision("so"))
+        assert 5 == relay.verify().receipts
+
+        postgres.execute(damage, url.rpartition("/")[2])
+
+        with pytest.raises(VerificationError):
+            relay.verify()
