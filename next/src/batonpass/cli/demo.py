@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from itertools import count
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -48,10 +49,10 @@ def demo(keep: str | None) -> None:
     screen.lines([line(Token("Nothing was done twice, and the change was found.", Tone.GOOD)), line()])
     program = _program()
     if keep is None:
-        kept = Path(tempfile.gettempdir()) / "batonpass-demo"
-        screen.lines(
-            [line("Play it and look around: ", Token(f"{program} demo --keep {quote(str(kept))}", Tone.ACCENT))]
-        )
+        home = Path(tempfile.gettempdir())
+        kept = next(each for number in count(1) if not (each := home / f"batonpass-demo-{number}").exists())
+        command = f"{program} demo --keep {quote(str(kept))}"
+        screen.lines([line("Play it and look around: ", Token(command, Tone.ACCENT))])
         return
     words = {"summary": SUMMARY, "number": BLAMED_LINE, "flipped": FLIPPED}
     unset = ["unset BATONPASS_LEDGER"] if os.environ.get("BATONPASS_LEDGER") else []
