@@ -2,12 +2,13 @@
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from msgspec import Meta, convert
 
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act, receipt_of
-from batonpass.errors import ConflictError, InvalidValueError, NotFoundError, StoreError
+from batonpass.errors import ConflictError, FencedError, InvalidValueError, NotFoundError, StoreError
 from batonpass.model.bodies import HandoffAccepted, HandoffInitiated
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem, Baton, OfferedParts, Report
@@ -66,7 +67,8 @@ def opened_again(context: Context, run: str) -> Opened:
     """Return the same of a run that a repeated request opened: it may have ended since."""
     row = context.recorder.store.find_stream(run)
     if row is not None and row.state == RunState.OPEN:
-        return opened(context.find_run("", run))
+        with suppress(FencedError):  # or it ends at this moment
+            return opened(context.find_run("", run))
     return opened(context.runs.get(run) or read_run(context.recorder, run, is_replayed=True))
 
 
