@@ -157,6 +157,10 @@ class StreamWriter:
                 raise
         return own
 
+    def look_again(self) -> None:
+        """Read head and history before the next act: another process of this relay may have written in this epoch."""
+        self.is_unsure, self._place = True, None
+
     def moved_to(self, signed: Signed) -> None:
         """Go on after a receipt that was written in somebody else's commit."""
         self._place = Place(stream=self.stream, seq=signed.receipt.seq, head=signed.digest, epoch=self.epoch)

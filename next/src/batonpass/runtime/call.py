@@ -195,6 +195,7 @@ def _note_outcome(run: ActiveRun, call: OpenCall, result: bytes | None, outcome:
 
 def find_open_call(context: Context, run: ActiveRun, call: str) -> OpenCall:
     """Return a call that another process of this relay began. Raises `CallError` if it is not open."""
+    run.writer.look_again()
     run.refresh(context.recorder)
     doubtful = next((each for each in run.history.in_doubt.values() if each.call == call), None)
     if doubtful is None or doubtful.run != run.id:
