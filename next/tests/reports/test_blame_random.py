@@ -178,7 +178,7 @@ class World:
         lines[first:last] = [(line, HAND) for line in added]
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(4))
 def test_blame_is_never_wrong(record_place: Path, block: int) -> None:
     """No line is given to a call that did not write it; as long as all was recorded, each line has its writer."""
     counts: Counter[str] = Counter()

@@ -128,25 +128,24 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
     """
     name = name_of_target(work_tree, str(path))
     target = target_digest(_secret_of(store), name)
-    touching = store.touching(target)
-    file = _Touched(store, name, target, touching)
+    file = _Touched(store, name, target)
     data = _read_file(path, name, file)
     lines = _split(data)
     shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if number is not None:
         _require_line(shown, number, None if lines is None else len(lines), file)
     replayed = replay(file.writes, digest(data), lines or ())
-    if not touching:
+    if not file.writes:
         state: FileState = "not_recorded"
     elif not replayed.is_known:
         state = "changed"
     else:
         state = "recorded" if replayed.state == len(file.writes) - 1 else "earlier"
-    every = replayed.lines if touching else [Line("not_recorded", text) for text in lines or ()]
+    every = replayed.lines if file.writes else [Line("not_recorded", text) for text in lines or ()]
     first = 0 if number is None else number - 1
     chosen = list(enumerate(every[first:number], first + 1))
     named = {write for _, line in chosen for write in (line.write, *line.candidates) if write is not None}
-    last = {len(touching) - 1} if touching else set()
+    last = {len(file.writes) - 1} if file.writes else set()
     return Blame(
         path=shown,
         digest=digest(data),
@@ -211,13 +210,12 @@ def _require_line(name: str, number: int, count: int | None, file: "_Touched") -
 class _Touched:
     """The recorded writes of one file. What is asked of few of them is read for these alone."""
 
-    def __init__(self, store: Store, name: str, target: str, touching: Sequence[Signed]) -> None:
+    def __init__(self, store: Store, name: str, target: str) -> None:
         self._store = store
         self._name = name
         self._receipts: list[Signed] = []
         self.writes: list[Write] = []
-        self._requests: dict[str, dict[str, Signed]] = {}  # by run and call
-        for signed in touching:
+        for signed in store.touching(target):
             for write in _writes_in(signed, target):
                 self._receipts.append(signed)
                 self.writes.append(write)
@@ -240,7 +238,7 @@ class _Touched:
         body = signed.body
         if not isinstance(body, ToolEnded | ToolLateResult):
             raise NotFoundError(f"receipt {signed.receipt.seq} of {signed.stream} changed no file")
-        request = self._request(body.run, body.call)
+        request = self._request(signed, body)
         asked = request.body
         hops = read_hops(self._store, body.run)
         *above, own = hops
@@ -303,14 +301,17 @@ class _Touched:
         handoff = None if row is None or row.handoff is None else self._store.find_handoff(row.handoff)
         return [run] if handoff is None else attempts_at(handoff, self._store.receipts(handoff.id))
 
-    def _request(self, run: str, call: str) -> Signed:
-        if run not in self._requests:
-            receipts = self._store.receipts(run)
-            self._requests[run] = {each.body.call: each for each in receipts if isinstance(each.body, ToolRequested)}
-        request = self._requests[run].get(call)
-        if request is None:
-            raise NotFoundError(f"the ledger has an outcome of {call}, and no request")
-        return request
+    def _request(self, signed: Signed, body: ToolEnded | ToolLateResult) -> Signed:
+        """Return the request of a call: mostly the receipt before its outcome, so that is where the search begins."""
+        run, call = body.run, body.call
+        if isinstance(body, ToolEnded):
+            before = (self._store.receipt(run, seq) for seq in range(signed.receipt.seq - 1, 0, -1))
+        else:
+            before = (each for each in self._store.receipts(run))
+        for each in before:
+            if each is not None and isinstance(each.body, ToolRequested) and each.body.call == call:
+                return each
+        raise NotFoundError(f"the ledger has an outcome of {call}, and no request")
 
 
 def _writes_in(signed: Signed, target: str) -> Iterator[Write]:
