@@ -152,6 +152,12 @@ def close(scene: Scene, run: str, *children: dict[str, Any], mode: str = "enforc
     scene.append("run.closed", run, body if children else {"run": run, "outcome": "completed"}, mode=mode)
 
 
+def end(scene: Scene, kind: str, child: dict[str, Any]) -> None:
+    """End the attempt that is under way, and name a child."""
+    body = {"handoff": scene.child_handoff, "parent": scene.root, "attempt": 1, "children": [child]}
+    scene.append(kind, scene.child, body, parts={"error": b"broken"} if kind == "handoff.failed" else {})
+
+
 def revoke(scene: Scene, account: str) -> None:
     """End a grant."""
     scene.append("grant.revoked", scene.relay, {"account": account, **BY}, root=None, mode="observed")
@@ -272,6 +278,18 @@ FORGERIES: list[tuple[str, Forge, str, str]] = [
     (
         "name a head that the child does not have yet",
         lambda s: close(s, s.root, {**s.head(s.child), "seq": 99}),
+        "verify.reference",
+        "children",
+    ),
+    (
+        "complete an attempt and name a child of another run",
+        lambda s: end(s, "handoff.completed", s.head(s.guest)),
+        "verify.reference",
+        "children",
+    ),
+    (
+        "fail an attempt and name itself as its child",
+        lambda s: end(s, "handoff.failed", s.head(s.child)),
         "verify.reference",
         "children",
     ),
