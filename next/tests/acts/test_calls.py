@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from batonpass import Relay, Run, current_call, current_run, tool
+from batonpass import Relay, Run, State, current_call, current_run, tool
 from batonpass.errors import BatonpassError, CallInDoubtError, InvalidValueError, OutcomeUnknownError
 from batonpass.testing import Faults, a_relay, a_run, an_attempt, observe, say_in_json
 
@@ -140,6 +140,8 @@ def test_an_idempotent_tool_is_made_again_with_its_key(declared: dict[str, Any])
 
         assert "a" == relay.run(run.id).call(lookup, "a")
         assert [begun.key] == seen_keys
+        assert () == relay.run(run.id).in_doubt
+        assert () == observe(relay).in_doubt
 
 
 @pytest.mark.parity("failed-call-frees-its-number", "call-key-is-stable")
@@ -212,6 +214,8 @@ def test_the_next_attempt_is_given_the_results_of_finished_calls() -> None:
         pytest.param({1: "a"}, id="integers as keys"),
         pytest.param({"a": {2}}, id="a set"),
         pytest.param(b"bytes", id="bytes"),
+        pytest.param(State.OFFERED, id="a member of an enumeration"),
+        pytest.param([(1, 2)], id="a tuple in a list"),
         pytest.param(object(), id="an object"),
         pytest.param(float("nan"), id="not a number"),
     ],

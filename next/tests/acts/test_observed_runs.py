@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from batonpass import Decision, RunState, State, tool
-from batonpass.errors import BatonpassError, StoreError
+from batonpass.errors import BatonpassError, CallInDoubtError, StoreError
 from batonpass.testing import Faults, a_relay, a_run, an_attempt, observe
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ def test_an_enforced_outcome_that_cannot_be_recorded_does_not_reach_the_agent() 
         run = an_attempt(relay, may=["call:**"])
         faults.at(faults.commits + 2, "before", _raise)
         with pytest.raises(StoreError):
+            run.call(send, "ana")
+        with pytest.raises(CallInDoubtError):
             run.call(send, "ana")
 
         assert ["ana"] == MADE

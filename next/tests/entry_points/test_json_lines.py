@@ -301,3 +301,21 @@ def test_of_our_own_mistakes_a_program_learns_nothing_but_that_there_was_one(cap
     assert ["internal", "internal"] == [error["code"] for error in errors]
     assert not any("secret" in error["detail"] for error in errors)
     assert "secret" in caplog.text
+
+
+def test_each_answer_is_flushed_before_the_next_line_is_read() -> None:
+    """A program that waits for an answer before it writes on gets it."""
+    happened: list[str] = []
+
+    class Requests(io.BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            happened.append("read")
+            return super().readline(size)
+
+    class Replies(io.BytesIO):
+        def flush(self) -> None:
+            happened.append(f"flushed {self.getvalue().count(bytes([10]))}")
+
+    serve_lines(_BrokenPort(), Requests(b"1\n2\n"), Replies())  # type: ignore[arg-type]
+
+    assert ["read", "flushed 1", "read", "flushed 2", "read"] == happened
