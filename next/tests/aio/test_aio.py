@@ -13,8 +13,8 @@ import pytest
 
 import batonpass
 from batonpass import AsyncHandoff, AsyncRelay, AsyncRun, Handoff, Relay, Run, aio
-from batonpass.errors import CallDeniedError, CallInDoubtError, FencedError, InvalidValueError
-from batonpass.testing import Observed, a_relay, observe
+from batonpass.errors import CallDeniedError, CallInDoubtError, FencedError, InvalidValueError, StoreError
+from batonpass.testing import Faults, Observed, a_relay, observe
 from tools.generate_async import SOURCE, TARGET, generate
 
 CALLED = ["tool.requested", "tool.completed"]
@@ -84,6 +84,7 @@ def test_handoff_is_the_same_awaited() -> None:
                 handoff = await root.hand_off("reader", "Read page 3")
                 async with handoff as run:
                     said = [await run.call(fetch, 3), await run.call(add, 1, two=2)]
+                    said.append(await run.call(lambda: fetch(4)))
                     run.report("read", value=said)
                 result = await handoff.result()
                 runs = [info.agent async for info in relay.runs()]
@@ -92,9 +93,9 @@ def test_handoff_is_the_same_awaited() -> None:
     kinds, said, result = asyncio.run(main())
 
     begun = ["run.started", "handoff.initiated", "handoff.accepted"]
-    assert [*begun, *CALLED, *CALLED, "handoff.completed", "run.closed"] == kinds
-    assert ["page 3", 3, "lead", "reader"] == said
-    assert (["page 3", 3], "completed") == (result.report.value, result.state)
+    assert [*begun, *CALLED * 3, "handoff.completed", "run.closed"] == kinds
+    assert ["page 3", 3, "page 4", "lead", "reader"] == said
+    assert (["page 3", 3, "page 4"], "completed") == (result.report.value, result.state)
 
 
 def test_default_relay_is_awaited_too() -> None:
@@ -423,3 +424,25 @@ def test_both_faces_of_a_run_count_its_calls_together(relay: Relay) -> None:
 
     assert [1, 1] == made
     assert 2 == len({receipt.body["key"] for receipt in observe(relay).of("tool.requested")})
+
+
+def test_cancellation_is_heard_though_nothing_could_be_taken_back(tmp_path: Path) -> None:
+    """The disk is full: the call stays in doubt in the record, and the task stops."""
+    faults = Faults()
+
+    async def pay(run: AsyncRun) -> None:
+        await CancelAt(run.call(batonpass.tool(action="pay")(lambda: None)), 1)
+
+    async def main(relay: Relay) -> None:
+        run = await aio.of(relay).start("Pay", by="user:ana", may=["pay:**"])
+        faults.at(3, "before", no_room)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(pay(run))
+
+    with a_relay(tmp_path / "ledger.db", faults=faults) as opened:
+        asyncio.run(main(opened))
+        assert 1 == len(observe(opened).in_doubt)
+
+
+def no_room() -> None:
+    raise StoreError("the disk is full")

@@ -6,7 +6,7 @@ import gc
 import inspect
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from batonpass.frameworks import (
     Refused,
     Usage,
     Work,
+    adelegate,
     aguard,
     asteps,
     current_work,
@@ -145,9 +146,12 @@ def test_offer_points_at_the_message_that_chose_it(driver: Driver, recording: Re
     for _ in range(2):
         driver.play({"lead": [ASK, "done"], "checker": ["ok"]}, World(), recording)
 
-    one, two = pointers(relay)
+    driver.play({"lead": [Ask("editor"), "done"], "editor": ["ok"]}, World(), recording)
+
+    one, two, other = pointers(relay)
     assert one == two
     assert (1, 1, 64) == (one["turn"], one["number"], len(one["message"]))
+    assert one["message"] != other["message"]
 
 
 def test_same_words_in_a_later_turn_are_another_handoff(driver: Driver, recording: Recording, relay: Relay) -> None:
@@ -237,13 +241,14 @@ def test_second_run_does_not_repeat_what_was_finished(driver: Driver, tmp_path: 
     assert "completed" == observe(ledger).handoffs[handoff]
 
 
-@pytest.mark.parametrize("dead", ["start", "hand_off", "accept", "begin_call", "finish_call", "close"])
+@pytest.mark.parametrize("dead", ["start", "hand_off", "accept", "begin_call", "finish_call", "close", "record"])
 def test_fault_of_ours_changes_nothing_in_an_observed_program(
     driver: Driver, recording: Recording, port: Port, dead: str
 ) -> None:
     """It works on as it does without us, and we count what we missed."""
     alone = driver.play(TREE, World())
-    port.dead = {dead} if dead != "accept" else {"accept", "hand_off"}
+    # A handoff is accepted in the commit of its offer; gaps are recorded where something else has failed.
+    port.dead = {dead} | {"accept": {"hand_off"}, "record": {"begin_call"}}.get(dead, set())
 
     assert alone == driver.play(TREE, World(), recording)
     assert len(recording.gaps) >= 1
@@ -570,8 +575,9 @@ def test_result_that_json_changes_is_not_replayed(recording: Recording) -> None:
         pytest.param(("a", "b"), None, id="what JSON would change"),
     ],
 )
+@pytest.mark.parametrize("begin_and_work", ["blocking", "awaited"])
 def test_agent_that_had_returned_is_not_run_again(
-    recording: Recording, returned: object, expected: Known | None
+    recording: Recording, returned: object, expected: Known | None, begin_and_work: str
 ) -> None:
     """Its caller's next attempt is given what it returned, if that comes back as it was; else it works again."""
 
@@ -592,8 +598,37 @@ def test_agent_that_had_returned_is_not_run_again(
         again.open()
     child = ask(again)
     assert expected == child.known
-    assert (returned if expected else "worked") == delegate(lambda: child, lambda: "worked")
+    flow = {"blocking": work_on, "awaited": await_work}[begin_and_work]
+    assert (returned if expected else "worked") == flow(lambda: child)
     assert WorkState.ENDED is child.state
+
+
+def work_on(begin: Callable[[], Work]) -> object:
+    return delegate(begin, lambda: "worked")
+
+
+def await_work(begin: Callable[[], Work]) -> object:
+    async def work() -> object:
+        return "worked"
+
+    return asyncio.run(adelegate(begin, work))
+
+
+def test_what_an_agent_reported_by_itself_is_what_it_returned(recording: Recording) -> None:
+    """Said in a report and returned as well it comes back; if something else was returned, it works again."""
+    known = []
+    for returned in ([1], [2]):
+        root = a_root(recording)
+        assert root.run is not None
+        child = root.offer("checker", "Check it", at_once=True)
+        assert child.run is not None
+        child.run.report("in my own words", value=[1])
+        child.end(returned)
+        with recording.resuming(root.run.id) as again:
+            again.open()
+        known.append(again.offer("checker", "Check it", at_once=True).known)
+
+    assert [Known([1]), None] == known
 
 
 def test_declared_target_that_a_model_left_out(recording: Recording, relay: Relay) -> None:
@@ -864,6 +899,49 @@ def test_agent_that_was_taken_over_hands_nothing_on(tmp_path: Path) -> None:
 
         with pytest.raises(FencedError):
             lead.offer("checker", "Check it")
+
+
+def test_call_in_doubt_of_a_root_is_decided_when_it_is_resumed(recording: Recording, relay: Relay) -> None:
+    """Repeated or skipped, as a handoff's; the others stay in doubt."""
+    lead = a_root(recording)
+    assert lead.run is not None
+    for tool in ("pay", "send", "push"):
+        recording.call(tool, work=lead).judge({})
+    calls = {call.tool: call.call for call in observe(relay).in_doubt}
+
+    with recording.resuming(lead.run.id, repeat=[calls["pay"]], skip=[calls["send"]]) as again:
+        again.open()
+    verdicts = [recording.call(tool, work=again).judge({}) for tool in ("pay", "send", "push")]
+
+    assert [Made(), Known(None)] == verdicts[:2]
+    assert isinstance(verdicts[2], Refused)
+
+
+def test_gap_that_cannot_be_recorded_is_said_once_with_the_next_receipt(tmp_path: Path) -> None:
+    """The act that says it may fail as well: it is no gap of its own."""
+    faults = Faults()
+    with a_relay(tmp_path / "ledger.db", faults=faults) as relay:
+        run = relay.start("go", by="user:ana")
+        faults.fail()
+        run.record_gaps("a call")
+        run.close()
+
+        assert ["a call"] == observe(relay).gaps
+
+
+def test_handoff_inside_of_a_program_is_one_commit(tmp_path: Path) -> None:
+    """Nothing is left between an offer and its acceptance to die in."""
+    faults = Faults()
+    with a_relay(tmp_path / "ledger.db", faults=faults) as relay:
+        recording = Recording(relay, by="user:ana")
+
+        @recorded_agent(recording)
+        def helper(task: str) -> str:
+            return task
+
+        recorded_agent(recording, "lead")(helper)("go")
+
+    assert 4 == faults.commits
 
 
 def test_lead_holds_no_agent_that_has_ended(recording: Recording) -> None:

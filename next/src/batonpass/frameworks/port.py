@@ -328,7 +328,6 @@ class Work:
             if parent is not None:
                 parent._children.discard(self)  # noqa: SLF001
                 if parent._heir is self:  # noqa: SLF001
-                    parent._heir = None  # noqa: SLF001
                     parent.end(said, error)
 
     def _close(self, said: object, error: BaseException | None, how: End) -> None:
