@@ -1,5 +1,6 @@
 """A ledger on each store, and others on the same one."""
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -37,3 +38,11 @@ def open_ledger(url: str) -> Iterator[Opener]:
 def ledger(open_ledger: Opener) -> Ledger:
     """Return a ledger with an enrolled relay."""
     return open_ledger().found()
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Let SIGINT interrupt, also where it was ignored when Python began: in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

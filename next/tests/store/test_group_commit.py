@@ -1,5 +1,6 @@
 """Group commit over a writer in memory: one for all that wait, what is refused fails alone, an interrupt hurts none."""
 
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -327,3 +328,54 @@ def test_interrupt_at_any_point_of_the_leader(numbers: list[int]) -> None:
         scene.commit.run(9)
         assert 9 == scene.writer.written[-1]
     assert point > 25
+
+
+class SteppedWriter(FakeWriter):
+    """Each batch waits for its own step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begins = [threading.Event() for _ in range(3)]
+        self.steps = [threading.Event() for _ in range(3)]
+
+    def write(self, batch: Sequence[int]) -> None:
+        """Write a batch when it may."""
+        number = len(self.batches)
+        self.begins[number].set()
+        self.steps[number].wait(10)
+        super().write(batch)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parity("interrupted-leader-settles-its-batch")
+def test_interrupted_follower_looks_when_its_batch_has_ended() -> None:
+    """Its entry is under way in another thread: until that has ended, no look at the ledger would tell."""
+    writer, system = SteppedWriter(), WatchedSystem()
+    commit: GroupCommit[int, int] = GroupCommit(writer, NoTurn(), system)
+    is_over = threading.Event()
+    threads = [threading.Thread(target=commit.run, args=(number,)) for number in (1, 2)]
+
+    def direct() -> None:
+        system.wait(lambda: system.sleepers >= 2, 10)
+        writer.steps[0].set()
+        writer.begins[1].wait(10)  # the second leads now, and writes the third as well
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        is_over.wait(0.3)
+        writer.steps[1].set()
+
+    threads[0].start()
+    writer.begins[0].wait(10)
+    threads[1].start()
+    system.wait(lambda: system.sleepers >= 1, 10)
+    threads.append(threading.Thread(target=direct))
+    threads[2].start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            commit.run(3)
+        found = list(writer.written)
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join(10)
+
+    assert [1, 2, 3] == found

@@ -504,6 +504,7 @@ def test_interrupt_at_any_point_of_an_append(ledger: Ledger, postgres_url: str) 
 
 
 @pytest.mark.parity("postgres-interrupt-drops-the-connection")
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_while_the_server_thinks(ledger: Ledger, sql: "psycopg.Connection[Any]", postgres_url: str) -> None:
     """A read that waits for the server ends at the interrupt; the next one is answered for itself."""
     one, two = ledger.a_run(), ledger.a_run()
