@@ -409,6 +409,37 @@ def test_a_name_that_is_no_text_is_refused_or_found(relay: Relay) -> None:
         relay.blame(os.fsdecode(b"caf\xe9.txt"))
 
 
+def test_a_program_in_a_folder_of_the_work_tree_is_recorded(record_place: Path) -> None:
+    """What a tool writes from a folder is recorded where it is, also if the tool goes elsewhere; so is its grant."""
+
+    @tool(action="write", target="path")
+    def write_and_leave(path: str) -> None:
+        Path(path).write_text("by the call\n", encoding="utf-8")
+        os.chdir(record_place)
+
+    (record_place / ".git").mkdir()
+    (record_place / "below/src").mkdir(parents=True)
+    os.chdir("below")
+    with Relay.open() as relay, a_run(relay) as lead, _editor(lead, may=["write:src/**"]) as editor:
+        editor.call(write_and_leave, "src/a.py")
+
+        answer = relay.blame("below/src/a.py", 1)
+
+    assert "may write:src/** (granted by lead)" in str(answer)
+    assert not answer.writes[0].is_beyond_grant
+
+
+def test_a_program_whose_folder_is_gone_is_recorded(record_place: Path, relay: Relay) -> None:
+    """A program whose folder was deleted can still write files by their whole names."""
+    Path("gone").mkdir()
+    os.chdir("gone")
+    (record_place / "gone").rmdir()
+    with a_run(relay) as lead:
+        lead.call(write_file, str(record_place / "a.py"), "a\n")
+
+    assert ["lead 1"] == _origins(relay.blame(record_place / "a.py"))
+
+
 def test_a_link_that_was_replaced_is_another_file(relay: Relay) -> None:
     """What was written through a link stays with the file behind it, when the link becomes a file of its own."""
     Path("real.txt").write_text("", encoding="utf-8")

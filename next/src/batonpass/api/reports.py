@@ -6,8 +6,9 @@ from msgspec import Meta
 
 from batonpass.api.acts import Caller, Value, act
 from batonpass.errors import NotFoundError
-from batonpass.reports.blame import Blame, read_blame, resolve_path
+from batonpass.reports.blame import Blame, read_blame
 from batonpass.runtime.context import Context
+from batonpass.runtime.effects import from_work_tree
 
 
 class BlameFile(Value, frozen=True):
@@ -26,5 +27,5 @@ def blame(context: Context, caller: Caller, request: BlameFile) -> Blame:
         if not path.is_relative_to(tree):  # the answer has the text of the lines, and a token is for this tree
             raise NotFoundError(f"there is no file {request.path!r} in this work tree")
     else:
-        path = resolve_path(tree, request.path)
+        path = tree / from_work_tree(tree, request.path)
     return read_blame(context.recorder.store, tree, path, request.line)

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from batonpass.cli.options import Session, common
 from batonpass.errors import InvalidValueError
-from batonpass.reports.blame import read_blame, resolve_path
+from batonpass.reports.blame import read_blame
 from batonpass.reports.blame_words import narrate_blame
+from batonpass.runtime.effects import from_work_tree
 
 _PLACE: Final = re.compile(r"(?P<file>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 
@@ -27,7 +28,7 @@ def blame(session: Session, *, place: str) -> None:
     tree = session.find_place().work_tree
     with session.reading() as store:
         number = first if last is None else None
-        answer = read_blame(store, tree, resolve_path(tree, file), number)
+        answer = read_blame(store, tree, tree / from_work_tree(tree, file), number)
     if first is not None and last is not None:
         if not first <= last or first < 1:
             raise InvalidValueError(f"{place!r} ends before it begins: write FILE:4-9")

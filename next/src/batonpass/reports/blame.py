@@ -128,7 +128,7 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
     """
     name = name_of_target(work_tree, str(path))
     target = target_digest(_secret_of(store), name)
-    file = _Touched(store, name, target)
+    file = _Touched(store, work_tree, name, target)
     data = _read_file(path, name, file)
     lines = _split(data)
     shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -153,7 +153,7 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
         is_text=lines is not None,
         lines=tuple(file.line(place, line) for place, line in chosen),
         writes=tuple(file.describe(index) for index in sorted(named | last)),
-        in_doubt=() if all(line.origin == "recorded" for _, line in chosen) else tuple(file.in_doubt(work_tree)),
+        in_doubt=() if all(line.origin == "recorded" for _, line in chosen) else tuple(file.in_doubt()),
     )
 
 
@@ -210,8 +210,9 @@ def _require_line(name: str, number: int, count: int | None, file: "_Touched") -
 class _Touched:
     """The recorded writes of one file. What is asked of few of them is read for these alone."""
 
-    def __init__(self, store: Store, name: str, target: str) -> None:
+    def __init__(self, store: Store, work_tree: Path, name: str, target: str) -> None:
         self._store = store
+        self._tree = work_tree
         self._name = name
         self._receipts: list[Signed] = []
         self.writes: list[Write] = []
@@ -267,11 +268,20 @@ class _Touched:
             grant=None if held is None else held.terms.may,
             permit=None if held is None else _permit(held, permission),
             granted_by=None if held is None else _granter(hops),
-            is_beyond_grant=bool(lineage) and find_refusal(lineage, permission, request.receipt.at) is not None,
+            is_beyond_grant=bool(lineage)
+            and self._went_elsewhere(_text(request, "target"))
+            and find_refusal(lineage, permission, request.receipt.at) is not None,
             is_revoked=any(self._store.is_revoked(each.account) for each in lineage),
         )
 
-    def in_doubt(self, work_tree: Path) -> Iterator[DoubtfulWrite]:
+    def _went_elsewhere(self, target: str | None) -> bool:
+        """Return whether a call changed another file than it asked for: one behind a link.
+
+        What it asked for was judged when it was made, and patterns are from the folder that its program worked in.
+        """
+        return target is None or os.path.normpath(self._tree / target) != os.path.normpath(self._tree / self._name)
+
+    def in_doubt(self) -> Iterator[DoubtfulWrite]:
         """Yield the calls that were to write this file and left no outcome.
 
         Looked through are the runs with open calls, and the attempts beside those that wrote it: a call that a person
@@ -290,7 +300,7 @@ class _Touched:
                 body = each.body
                 if not isinstance(body, ToolRequested) or body.call in ended or _text(each, "action") != "write":
                     continue
-                if name_of_target(work_tree, _text(each, "target") or "") == self._name:
+                if name_of_target(self._tree, _text(each, "target") or "") == self._name:
                     at = _moment(each.receipt.at)
                     yield DoubtfulWrite(call=body.call, tool=body.tool, run=run, agent=agent, requested_at=at)
 
@@ -346,12 +356,3 @@ def _text(signed: Signed, part: str) -> str | None:
 
 def _moment(at: int) -> datetime:
     return datetime.fromtimestamp(at // 1_000_000, UTC).replace(microsecond=at % 1_000_000)
-
-
-def resolve_path(work_tree: Path, path: str) -> Path:
-    """Return the file that a path names: from the folder that this process works in, if that is in the work tree."""
-    try:
-        here = Path(os.path.realpath(Path.cwd()))
-    except FileNotFoundError:
-        here = work_tree
-    return (here if here.is_relative_to(work_tree) else work_tree) / path

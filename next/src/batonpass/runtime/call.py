@@ -23,7 +23,7 @@ from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolEnded, ToolFai
 from batonpass.model.values import Effect, Outcome
 from batonpass.reading.history import DoubtfulCall
 from batonpass.runtime.context import Context
-from batonpass.runtime.effects import effect_of, name_of_target, take_snapshot
+from batonpass.runtime.effects import effect_of, from_work_tree, name_of_target, take_snapshot
 from batonpass.runtime.run_state import ActiveRun, OpenCall
 from batonpass.wire.canonical import keyed_digest
 
@@ -70,19 +70,22 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     if finished is not None:
         return Begun("", key, finished)
     run.require_live()
+    is_write = request.action in _WRITES
+    # Now, and for good: the tool may change the folder that this process works in.
+    target = from_work_tree(context.work_tree, request.target) if is_write else request.target
     call = OpenCall(
         id=recorder.new_id("call"),
         key=key,
         tool=tool,
-        target=request.target,
+        target=target,
         began_at=recorder.system.now(),
-        before=take_snapshot(path_of(context, request.target)) if request.action in _WRITES else None,
+        before=take_snapshot(path_of(context, target)) if is_write else None,
     )
     body = ToolRequested(
         run=run.id, call=call.id, key=key, tool=tool, charges=tuple(held.account for held in run.lineage)
     )
     action = request.action.encode()
-    contents = {"action": action, "target": request.target.encode("utf-8", "replace"), "arguments": request.arguments}
+    contents = {"action": action, "target": target.encode("utf-8", "replace"), "arguments": request.arguments}
     # Nothing is read between the look and the note, or of two equal calls on threads each would find no other.
     if not request.is_idempotent:
         refuse_doubtful(run, key)
