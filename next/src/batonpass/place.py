@@ -10,7 +10,7 @@ import stat
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -87,24 +87,29 @@ def find_repository(start: Path) -> tuple[Path, Identity]:
     """Return the root of the work tree around a folder, and what it is known by; without git the folder itself."""
     for folder in (start, *start.parents):
         git = folder / ".git"
-        if git.is_dir() or git.is_file():
-            common = _common_directory(git)
-            return folder, _identity_of(common)
+        if git.is_dir():
+            return folder, _identity_of(git)
+        if git.is_file():
+            return folder, _identity_of(_common_directory(git) or folder)
     return start, _identity_of(start)
 
 
-def _common_directory(git: Path) -> Path:
-    """Return the directory that linked work trees share. Two files name it; no git is run, no settings are read."""
-    directory = git
-    if git.is_file():
-        text = git.read_text(encoding="utf-8", errors="surrogateescape")
-        if not text.startswith("gitdir:"):
-            return Path(os.path.realpath(git.parent))
-        directory = git.parent / text.removeprefix("gitdir:").strip()
-    shared = directory / "commondir"
-    if shared.is_file():
-        directory = directory / shared.read_text(encoding="utf-8", errors="surrogateescape").strip()
-    return Path(os.path.realpath(directory))
+def _common_directory(git: Path) -> Path | None:
+    """Return the directory that linked work trees share; None where it does not know this one.
+
+    Files name it, no git is run and no settings are read. Anybody can write a file that names another's repository: it
+    counts only if that repository names this work tree as well.
+    """
+    text = git.read_text(encoding="utf-8", errors="surrogateescape")
+    directory = git.parent / text.removeprefix("gitdir:").strip()
+    try:
+        back = (directory / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+        shared = (directory / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+        if not text.startswith("gitdir:") or not os.path.samefile(directory / back, git):
+            return None
+        return Path(os.path.realpath(directory / shared))
+    except (OSError, ValueError):
+        return None
 
 
 def _identity_of(folder: Path) -> Identity:
@@ -114,9 +119,11 @@ def _identity_of(folder: Path) -> Identity:
 
 def _place_of_server(url: str, tree: Path, *, create: bool) -> Place:
     parts = urlsplit(url)
-    # Without user, password and options: the same database is the same ledger, whoever connects to it.
-    database = f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
-    directory = _directory_for(parts.path.strip("/") or "postgres", database + f"?{parts.query}")
+    options = dict(parse_qsl(parts.query))
+    # Without user, password and other options: the same database is the same ledger, whoever connects to it.
+    host = options.get("host") or parts.hostname or "localhost"
+    database = f"{host}:{options.get('port') or parts.port or 5432}{parts.path}"
+    directory = _directory_for(parts.path.strip("/") or "postgres", database)
     _claim(directory, Identity(of=database), create=create)
     return Place(directory=directory, url=url, work_tree=find_repository(tree)[0])
 
@@ -136,10 +143,8 @@ def _claim(directory: Path, identity: Identity, *, create: bool) -> None:
             raise StoreError(detail, code="store.place")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        detail = (
-            f"{directory} is not a directory that only you can write to: `chmod 700` it, if you trust what is in it"
-        )
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        detail = f"{directory} is not a directory that only you can open: `chmod 700` it, if you trust what is in it"
         raise StoreError(detail, code="store.place")
     try:
         known = msgspec.json.decode(marker.read_bytes(), type=Identity)

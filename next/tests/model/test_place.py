@@ -83,7 +83,24 @@ def same_name_elsewhere(repository: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("make", [nested, a_copy, same_name_elsewhere])
+def a_folder_that_names_it(repository: Path) -> Path:
+    """Make what a hostile archive may hold: a file that claims to be a work tree of somebody's repository."""
+    path = repository.with_name("hostile")
+    path.mkdir()
+    (path / ".git").write_text(f"gitdir: {repository}/.git\n", encoding="utf-8")
+    return path
+
+
+def a_folder_that_names_a_work_tree(repository: Path) -> Path:
+    linked_work_tree(repository)
+    path = a_folder_that_names_it(repository)
+    (path / ".git").write_text(f"gitdir: {repository}/.git/worktrees/other\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "make", [nested, a_copy, same_name_elsewhere, a_folder_that_names_it, a_folder_that_names_a_work_tree]
+)
 def test_another_repository_has_another_record(repository: Path, make: Callable[[Path], Path]) -> None:
     """Inside, copied, or of the same name: it is another one."""
     assert find_place(work_tree=repository).url != find_place(work_tree=make(repository)).url

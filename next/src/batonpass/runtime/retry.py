@@ -10,8 +10,8 @@ from batonpass.errors import CallError, NotFoundError
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import GrantRevoked, HandoffRetried, ToolSettled
 from batonpass.model.lifecycle import Event, advance
-from batonpass.model.values import RunHead, Settlement
-from batonpass.reading.batons import get_handoff
+from batonpass.model.values import Mode, RunHead, Settlement
+from batonpass.reading.batons import get_handoff, get_receipt
 from batonpass.reading.history import NULL, DoubtfulCall, read_attempts, read_run
 from batonpass.runtime.context import Context
 from batonpass.runtime.run_state import ActiveRun
@@ -47,8 +47,9 @@ def retry(
         retried = HandoffRetried(handoff=handoff, attempt=row.attempt, by=by, ended_run=ended)
         return (*settled, Draft(retried, {"reason": reason.encode()} if reason else {}))
 
-    root = get_handoff(store, handoff).root
-    append_shared(recorder, handoff, decide, root=root)
+    row = get_handoff(store, handoff)
+    mode: Mode = "enforced" if "terms" in get_receipt(store, row.parent, row.seq).receipt.content else "observed"
+    append_shared(recorder, handoff, decide, root=row.root, mode=mode)
     context.offers.pop(handoff, None)
     return remaining
 
