@@ -105,7 +105,7 @@ def _common_directory(git: Path) -> Path | None:
     try:
         back = (directory / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()
         shared = (directory / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
-        if not text.startswith("gitdir:") or not os.path.samefile(directory / back, git):
+        if not text.startswith("gitdir:") or not (directory / back).samefile(git):
             return None
         return Path(os.path.realpath(directory / shared))
     except (OSError, ValueError):
