@@ -246,6 +246,7 @@ def test_request_does_not_depend_on_how_a_call_is_spelled(recording: Recording, 
     ).value("arguments")
 
 
+@pytest.mark.parity("tool-declares-action-and-target")
 def test_declaration_of_a_tool_is_kept(recording: Recording, relay: Relay) -> None:
     """`@recorded_tool` over `@tool` guards what that declared."""
 

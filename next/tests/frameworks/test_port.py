@@ -526,6 +526,7 @@ def test_number_of_a_failed_call_is_not_that_of_one_that_finished(recording: Rec
     assert Made() == third.judge({})
 
 
+@pytest.mark.parity("failed-call-frees-its-number", "call-key-is-stable")
 @pytest.mark.parametrize("fault", ["of the tool", "of ours"])
 def test_call_that_did_not_come_about_takes_no_number(recording: Recording, port: Port, fault: str) -> None:
     """The next attempt makes the call once, so it has to have the number of the one that finished."""
@@ -823,6 +824,7 @@ def test_usage_and_end_travel_in_the_report(recording: Recording, relay: Relay) 
     assert ("failed", 7) == (reports(relay)[-1]["ended"], reports(relay)[-1]["usage"]["scripted"]["input"])
 
 
+@pytest.mark.parity("interrupt-leaves-a-call-in-doubt", "sim-in-doubt-for-its-own-run")
 def test_interrupted_call_is_in_doubt_for_its_own_agent(recording: Recording) -> None:
     """A loop that catches the interrupt and calls the same again would make it twice: it is refused."""
     lead = a_root(recording)
@@ -917,6 +919,7 @@ def test_call_in_doubt_of_a_root_is_decided_when_it_is_resumed(recording: Record
     assert isinstance(verdicts[2], Refused)
 
 
+@pytest.mark.parity("gaps-are-recorded")
 def test_gap_that_cannot_be_recorded_is_said_once_with_the_next_receipt(tmp_path: Path) -> None:
     """The act that says it may fail as well: it is no gap of its own."""
     faults = Faults()
@@ -929,6 +932,7 @@ def test_gap_that_cannot_be_recorded_is_said_once_with_the_next_receipt(tmp_path
         assert ["a call"] == observe(relay).gaps
 
 
+@pytest.mark.parity("offer-and-accept-in-one-commit")
 def test_handoff_inside_of_a_program_is_one_commit(tmp_path: Path) -> None:
     """Nothing is left between an offer and its acceptance to die in."""
     faults = Faults()

@@ -63,7 +63,8 @@ def recorded_agent(
     """Record a function as an agent: each call of it is a run, and its first argument is the task.
 
     `by` is for whom it works where it begins by itself. With a grant it is enforced, else as the agent that calls it.
-    What it returned to an earlier attempt of its caller is given again, and it does not work a second time.
+    What it returned to an earlier attempt of its caller is given again, and it does not work a second time; a generator
+    does, with the results of its finished calls.
     """
     own_grant = make_grant(may, may_delegate, grant)
 

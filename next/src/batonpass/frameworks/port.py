@@ -210,6 +210,7 @@ class Work:
         self._slot: tuple[set[int], int] | None = None  # its number, and those of its parent's equal offers
         self._gaps: list[str] = []
         self._lock = threading.RLock()
+        self._offering = threading.Lock()
 
     def open(self) -> None:
         """Begin: a root is started, a handoff accepted. Again does nothing, so each model request may say it."""
@@ -264,10 +265,11 @@ class Work:
             raise CallError(f"{self.agent} is not recorded, so it hands nothing to {to}", code="call.guard_failed")
         child = Work(recording, to, None, is_enforced=is_enforced, parent=self)
         if run is not None:
-            # Under the lock: an offer that is refused leaves no hole in the numbers, and one run writes one by one.
-            with self._lock:
-                turn, message = self._turn
-                brief = brief or Brief()
+            turn, message = self._turn
+            brief = brief or Brief()
+            # Under a lock: an offer that is refused leaves no hole in the numbers, and one run writes one by one. Not
+            # under that of the state, which an event loop takes while other threads wait for the disk.
+            with self._offering:
                 place = (to, task, str(turn), encode_plain(brief).decode())
                 number = _lowest_free(self._offers[place])
                 pointer = {"turn": turn, "message": message, "number": number}
