@@ -512,6 +512,8 @@ def test_work_trees_of_one_repository_keep_their_files_apart(tmp_path: Path) -> 
     main, linked = tmp_path / "main", tmp_path / "linked"
     (main / ".git/worktrees/linked").mkdir(parents=True)
     (main / ".git/worktrees/linked/commondir").write_text("../..\n", encoding="utf-8")
+    (main / ".git/worktrees/linked/gitdir").write_text(f"{linked}/.git\n", encoding="utf-8")
+    (main / ".git/worktrees/linked/gitdir").write_text(f"{linked}/.git\n", encoding="utf-8")
     linked.mkdir()
     (linked / ".git").write_text(f"gitdir: {main}/.git/worktrees/linked\n", encoding="utf-8")
     for tree, text in ((main, "first = written_in_main()\n"), (linked, "second = written_in_linked()\n")):
