@@ -125,10 +125,10 @@ def test_an_interrupt_leaves_a_call_in_doubt(may: list[str]) -> None:
 
 @pytest.mark.parity("idempotent-tool-is-repeated")
 @pytest.mark.parametrize("declared", [{"idempotent": True}, {"reads": True}], ids=["idempotent", "it only reads"])
-def test_an_idempotent_tool_is_made_again_with_its_key(declared: dict[str, Any]) -> None:
+def test_an_idempotent_tool_is_made_again_with_its_key(declared: dict[str, Any], tmp_path: Path) -> None:
     """In doubt it is made again without asking, and the outside system knows it by the same key."""
-    with a_relay() as relay:
-        run = an_attempt(relay)
+    with a_relay(tmp_path / "l.db") as first, a_relay(tmp_path / "l.db") as second:
+        run = an_attempt(first)
         begun = run.begin_call("lookup", b'[["a"],{}]', idempotent=True)
         seen_keys = []
 
@@ -138,10 +138,12 @@ def test_an_idempotent_tool_is_made_again_with_its_key(declared: dict[str, Any])
             seen_keys.append(None if call is None else call.key)
             return name
 
-        assert "a" == relay.run(run.id).call(lookup, "a")
+        again = second.run(run.id)
+        assert [begun.id] == [call.call for call in again.in_doubt]
+        assert "a" == again.call(lookup, "a")
         assert [begun.key] == seen_keys
-        assert () == relay.run(run.id).in_doubt
-        assert () == observe(relay).in_doubt
+        assert () == second.run(run.id).in_doubt
+        assert () == observe(second).in_doubt
 
 
 @pytest.mark.parity("failed-call-frees-its-number", "call-key-is-stable")
