@@ -17,6 +17,7 @@ def told_by(entry_point: str, name: str) -> Told:
     return told
 
 
+@pytest.mark.parity("entry-point-table")
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_an_entry_point_does_what_the_table_says(name: str, entry_point: str) -> None:

@@ -7,6 +7,7 @@ from batonpass.api.problems import Problem, error_of, problem_of
 from batonpass.errors import BatonpassError, CallInDoubtError, error_classes
 
 
+@pytest.mark.parity("errors-have-one-json-shape")
 @pytest.mark.parametrize("code", sorted(error_classes()))
 def test_an_error_crosses_as_itself(code: str) -> None:
     """Every code: the same class, code, sentence and facts at the other end, in the members of RFC 9457."""
