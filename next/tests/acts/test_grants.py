@@ -1,11 +1,12 @@
 """Grants: narrowed at each hop, asked again at each call, expired and revoked."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from batonpass import Grant, Run, tool
+from batonpass import Grant, Relay, Run, tool
 from batonpass.errors import CallDeniedError, GrantExceededError, InvalidValueError
 from batonpass.testing import Faults, FrozenClock, a_relay, a_run, an_attempt, observe
 
@@ -162,3 +163,22 @@ def test_a_call_that_was_judged_before_its_grant_was_revoked_is_refused(tmp_path
     assert [] == made
     assert ["grant.revoked", "tool.denied"] == seen.kinds()[-2:]
     assert "grant.revoked" == seen.denied[0][0]
+
+
+def test_a_permit_for_files_counts_from_the_work_tree_on(record_place: Path) -> None:
+    """Wherever in the tree a program works, `write:src/**` means the same files."""
+    (record_place / ".git").mkdir()
+    (record_place / "below" / "src").mkdir(parents=True)
+    os.chdir(record_place / "below")
+
+    def write_file(path: str) -> None:
+        Path(path).write_text("text\n", encoding="utf-8")
+
+    with (
+        Relay.open() as relay,
+        relay.start("Write", by="user:ana", may=["write:src/**"]) as run,
+        pytest.raises(CallDeniedError) as denied,
+    ):
+        run.call(write_file, "src/a.py")
+
+    assert "lead may write:src/**, tried write:below/src/a.py" == str(denied.value)

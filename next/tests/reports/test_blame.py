@@ -420,12 +420,12 @@ def test_a_program_in_a_folder_of_the_work_tree_is_recorded(record_place: Path) 
     (record_place / ".git").mkdir()
     (record_place / "below/src").mkdir(parents=True)
     os.chdir("below")
-    with Relay.open() as relay, a_run(relay) as lead, _editor(lead, may=["write:src/**"]) as editor:
+    with Relay.open() as relay, a_run(relay) as lead, _editor(lead, may=["write:below/src/**"]) as editor:
         editor.call(write_and_leave, "src/a.py")
 
         answer = relay.blame("below/src/a.py", 1)
 
-    assert "may write:src/** (granted by lead)" in str(answer)
+    assert "may write:below/src/** (granted by lead)" in str(answer)
     assert not answer.writes[0].is_beyond_grant
 
 

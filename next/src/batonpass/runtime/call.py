@@ -57,6 +57,9 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     """
     recorder, tool = context.recorder, request.tool
     run.refresh(recorder)
+    is_write = request.action in _WRITES
+    if is_write:  # as it is named from the work tree on, and for good: a tool may change the folder that it works in
+        request = request._replace(target=from_work_tree(context.work_tree, request.target))
     # The owner, which next attempts share: what does equal keys once has to do equal calls of two agents twice.
     words = (run.owner.encode(), tool.encode(), request.number, request.arguments)
     key = keyed_digest(run.tree_secret, b"%s\0%s\0%d\0%s" % words)
@@ -70,22 +73,18 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     if finished is not None:
         return Begun("", key, finished)
     run.require_live()
-    is_write = request.action in _WRITES
-    # Now, and for good: the tool may change the folder that this process works in.
-    target = from_work_tree(context.work_tree, request.target) if is_write else request.target
     call = OpenCall(
         id=recorder.new_id("call"),
         key=key,
         tool=tool,
-        target=target,
+        target=request.target,
         began_at=recorder.system.now(),
-        before=take_snapshot(path_of(context, target)) if is_write else None,
+        before=take_snapshot(path_of(context, request.target)) if is_write else None,
     )
     body = ToolRequested(
         run=run.id, call=call.id, key=key, tool=tool, charges=tuple(held.account for held in run.lineage)
     )
-    action = request.action.encode()
-    contents = {"action": action, "target": target.encode("utf-8", "replace"), "arguments": request.arguments}
+    contents = _words_of(request)
     # Nothing is read between the look and the note, or of two equal calls on threads each would find no other.
     if not request.is_idempotent:
         refuse_doubtful(run, key)
@@ -127,16 +126,16 @@ def refuse_doubtful(run: ActiveRun, key: str) -> None:
     raise CallInDoubtError(f"{detail} [{doubtful.call}]", facts={"call": doubtful.call})
 
 
+def _words_of(request: CallRequest) -> dict[str, bytes]:
+    target = request.target.encode("utf-8", "replace")
+    return {"action": request.action.encode(), "target": target, "arguments": request.arguments}
+
+
 def deny(context: Context, run: ActiveRun, key: str, request: CallRequest, refusal: Refusal) -> CallDeniedError:
     """Record that a call was not made, and return why."""
     call = context.recorder.new_id("call")
     body = ToolDenied(run=run.id, call=call, key=key, tool=request.tool, rule=refusal.rule)
-    contents = {
-        "action": request.action.encode(),
-        "target": request.target.encode("utf-8", "replace"),
-        "arguments": request.arguments,
-        "reason": refusal.reason.encode("utf-8", "replace"),
-    }
+    contents = {**_words_of(request), "reason": refusal.reason.encode("utf-8", "replace")}
     if not run.is_replayed:
         run.writer.append(Draft(body, contents))
     return CallDeniedError(refusal.reason, facts={"call": call, "rule": refusal.rule})
