@@ -9,7 +9,7 @@ from batonpass.model.ids import RunId
 Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]  # larger integers are not the same in every JSON
 Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]  # `$` alone also stands before a newline
 Key: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]  # a public key, or a keyed digest
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]  # PostgreSQL keeps no NUL
 Mode: TypeAlias = Literal["observed", "enforced"]
 Outcome: TypeAlias = Literal["completed", "failed"]
 Settlement: TypeAlias = Literal["repeat", "skip"]
