@@ -8,7 +8,15 @@ from functools import partial
 
 import pytest
 
-from batonpass.errors import BatonpassError, ConflictError, FencedError, GrantError, KeyFailedError, StoreError
+from batonpass.errors import (
+    BatonpassError,
+    ConflictError,
+    FencedError,
+    GrantError,
+    InvalidValueError,
+    KeyFailedError,
+    StoreError,
+)
 from batonpass.testing.ledgers import Ledger
 
 Opener = Callable[..., Ledger]
@@ -303,6 +311,12 @@ def _retried_at_an_older_head(ledger: Ledger) -> str:
     return ledger.verdict(retried)
 
 
+def _retried_at_another_head(ledger: Ledger) -> str:
+    handoff = ledger.an_offer(ledger.a_run())
+    run = ledger.an_attempt(handoff)
+    return ledger.verdict(ledger.sign("handoff.retried", handoff, ended_run=ledger.head(run, A)))
+
+
 def _retried_when_completed(ledger: Ledger) -> str:
     handoff = ledger.an_offer(ledger.a_run())
     ledger.write("handoff.completed", ledger.an_attempt(handoff))
@@ -410,6 +424,7 @@ REFUSALS = [
     pytest.param(_accepted_as_a_later_attempt, "ledger.stale_head", id="an acceptance as a later attempt"),
     pytest.param(_accepted_while_running, "ledger.stale_head", id="an acceptance of what runs"),
     pytest.param(_retried_at_an_older_head, "ledger.stale_head", id="a retry at an older head"),
+    pytest.param(_retried_at_another_head, "ledger.stale_head", id="a retry at a head that never was"),
     pytest.param(_retried_when_completed, "ledger.stale_head", id="a retry of what is completed"),
     pytest.param(_completed_after_a_retry, "ledger.fenced", id="a completion after a retry"),
     pytest.param(_completed_by_another_run, "ledger.fenced", id="a completion by another run"),
@@ -490,6 +505,19 @@ def test_nothing_precedes_the_founding(open_ledger: Opener) -> None:
 
     assert (None, None) == (ledger.store.genesis(), ledger.store.first_receipt())
     assert "key.not_enrolled" == ledger.verdict(ledger.sign("run.started", ledger.new_id("run")))
+
+
+def test_name_that_one_store_could_not_keep_is_signed_for_neither(ledger: Ledger) -> None:
+    """Text in PostgreSQL has no NUL, so no name has one; every other letter comes back as it was."""
+    with pytest.raises(InvalidValueError):
+        ledger.sign("run.started", ledger.new_id("run"), agent="lead\0")
+
+    agent = "\x01 ' \\ % : $1 \u200b \U0001f600\n"
+    run = ledger.write("run.started", ledger.new_id("run"), agent=agent).stream
+    row = ledger.store.find_stream(run)
+    assert row is not None
+    assert agent == row.agent
+    assert [run] == ledger.store.find_by_agent("runs", agent, 5)
 
 
 # What is read

@@ -107,6 +107,11 @@ class Ledger:
         """Return effects of a call on targets."""
         return tuple(Effect(target=target, after=_KEY) for target in targets)
 
+    def head(self, run: str, head: str | None = None) -> RunHead:
+        """Return the head of a run as another receipt names it, or as it would if it had the digest `head`."""
+        row = self.tables.streams[run]
+        return RunHead(row.id, row.seq, row.head if head is None else head)
+
     def append(self, *entry: Signed) -> None:
         """Write an entry. Raises what the store raises."""
         self.store.append(entry)
@@ -242,8 +247,7 @@ class Ledger:
         if verb in {"completed", "failed"}:
             return {"handoff": row.id, "parent": row.parent, "attempt": row.attempt}
         acted: dict[str, Any] = {"handoff": row.id, "attempt": row.attempt, "by": "user:ana"}
-        running = self.tables.find_stream(row.run or "")
-        ended = None if running is None else RunHead(running.id, running.seq, running.head)
+        ended = None if row.run is None else self.head(row.run)
         if verb == "retried":
             return {**acted, "ended_run": ended}
         holder = self.tables.find_stream(row.parent)

@@ -28,6 +28,7 @@ from batonpass.system import RealSystem, System
 SCHEMA_VERSION: Final = 1
 _VERSION: Final = f"batonpass ledger {SCHEMA_VERSION}"
 _PATIENCE_SECONDS: Final = 30.0
+_LARGEST_BATCH_BYTES: Final = 64 * 1024 * 1024  # a message of 1 GiB ends the connection
 _APPEND: Final = b"append"
 
 # Without these a backend that has lost its client, or a client whose server has lost its power, waits for hours.
@@ -126,6 +127,8 @@ class PostgresStore(Reads):
     def write(self, batch: Sequence[Entry]) -> None:
         """Write a batch in one transaction and one round trip. Called by the caller that leads the group commit."""
         rows = [row for entry in sorted(batch, key=Entry.lock_order) for row in entry.rows]
+        if len(batch) > 1 and sum(map(len, rows)) > _LARGEST_BATCH_BYTES:
+            raise RefusedError(ConflictError("too much for one message: each is written alone"))
         answer = self._send(batch, rows)
 
         def is_answered() -> bool:
@@ -148,7 +151,6 @@ class PostgresStore(Reads):
 
     def _send(self, batch: Sequence[Entry], rows: Sequence[bytes]) -> Answer | None:
         """Send a batch; return None if no answer came. Raises `StoreError` if nothing of it was ever sent."""
-        self.roll_back()
         if self._writer.closed:
             try:
                 self._writer = self._connect_writer()
@@ -166,6 +168,7 @@ class PostgresStore(Reads):
         if result is None or connection.transaction_status != TransactionStatus.IDLE:
             for entry in batch:
                 entry.was_lost = True
+            self._writer.close()
             return None
         if result.status == ExecStatus.TUPLES_OK:
             return Answer("")
@@ -194,9 +197,7 @@ class PostgresStore(Reads):
         return bool(rows) and rows[0][0] == signed.payload
 
     def roll_back(self) -> None:
-        """Leave no transaction open, and no answer that nobody has read: that connection is closed."""
-        if self._writer.pgconn.transaction_status != TransactionStatus.IDLE:
-            self._writer.close()
+        """Leave no transaction open: a batch is one statement, which the server has done or undone."""
 
     def _all(self, query: str, **values: object) -> list[Row]:
         self._require_own()
