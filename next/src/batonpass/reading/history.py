@@ -112,7 +112,7 @@ def fold(history: History, receipts: Iterable[Signed], settled: Mapping[str, Set
             keys[body.call] = body.key
             _fold_request(history, signed, body, settled.get(body.call))
         elif isinstance(body, ToolEnded):
-            _fold_outcome(history, signed, body, keys[body.call], settled.get(body.call))
+            _fold_outcome(history, signed, body, keys[body.call])
         elif isinstance(body, HandoffInitiated):
             history.children[body.handoff] = None
         elif isinstance(body, RunRecorded) and body.subject == "items":
@@ -131,11 +131,13 @@ def _fold_request(history: History, signed: Signed, body: ToolRequested, how: Se
         history.in_doubt.pop(body.key, None)
 
 
-def _fold_outcome(history: History, signed: Signed, body: ToolEnded, key: str, how: Settlement | None) -> None:
+def _fold_outcome(history: History, signed: Signed, body: ToolEnded, key: str) -> None:
     if isinstance(body, ToolFailed):
         history.in_doubt.pop(key, None)
-    elif isinstance(body, ToolCompleted) and how is None:
+    elif isinstance(body, ToolCompleted):
         result = read_part(signed, "result")
-        if result is not None:  # else it was made, and its result is gone: a person decides
+        # Without one it was made, and its result is gone: a person decides. With one it was first, also where another
+        # process decided at the same moment: after a decision no outcome is written.
+        if result is not None:
             history.in_doubt.pop(key, None)
             history.finished[key] = result

@@ -10,6 +10,7 @@ from batonpass.errors import CallError, NotFoundError
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import GrantRevoked, HandoffRetried, ToolSettled
 from batonpass.model.lifecycle import Event, advance
+from batonpass.model.receipt import Signed
 from batonpass.model.values import Mode, RunHead, Settlement
 from batonpass.reading.batons import get_handoff, get_receipt
 from batonpass.reading.history import NULL, DoubtfulCall, read_attempts, read_run
@@ -89,8 +90,12 @@ def _write_settlement(context: Context, run: ActiveRun, draft: Draft) -> None:
             raise CallError(f"this call of {run.id} is not in doubt any more")
         return (draft,)
 
+    def alone(_: Signed) -> Sequence[Signed]:
+        decide()  # here, because no thread of the run appends meanwhile
+        return ()
+
     if handoff is None:
-        run.writer.append(*decide())
+        run.writer.append(draft, following=alone)
         return
     append_shared(recorder, handoff, decide, root=run.root, mode=run.mode)
 
