@@ -231,11 +231,12 @@ class Lives:
             if call is None:
                 self._say("settled", f"{line}, which was never requested")
                 return
-            if call.settled or (call.outcome and call.has_result) or call.outcome == "tool.failed":
-                self._say("settled", f"{line}, and it was {call.settled or call.outcome}")
+            if call.settled:
+                self._say("settled", f"{line}, and it was {call.settled}")
             if call.owner != self._owner(line.stream):
                 self._say("settled", f"{line}, which is of {call.owner}")
-            call.settled = body["settlement"]
+            # An outcome that another process recorded at the same moment was first: then it has no effect.
+            call.settled = "" if call.has_result else body["settlement"]
         elif line.kind == "tool.late_result":
             call = self._calls.get(body["call"])
             if call is None or call.outcome or not (body["run"] in self._ended or call.settled):

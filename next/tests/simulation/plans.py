@@ -13,7 +13,7 @@ from tests.simulation.scheduler import Fault
 class Step(Struct, frozen=True):
     """A step of a task, or of a process: what it is, a number, and how."""
 
-    kind: str  # of a task: call, par, child, record, error; of a process: root, resume, rescue, again, revoke
+    kind: str  # of a task: call, par, child, record, error; of a process: root, resume, rescue, again, revoke, settle
     value: int = 0  # account, how many, task; the nth root, handoff or request
     how: str = ""
 
@@ -50,7 +50,7 @@ _CALLS: Final = ("", "", "", "", "fails", "idempotent", "inexact")
 _CHILDREN: Final = ("here", "here", "offered", "at once", "at once", "adopt")
 _GRANTS: Final = ("", "", "", " granted", " narrow")
 _DECISIONS: Final = ("repeat", "skip", "leave")
-_PROCESS_STEPS: Final = ("root", "root", "resume", "resume", "rescue", "rescue", "rescue", "again", "revoke")
+_PROCESS_STEPS: Final = ("root", "root", "resume", "resume", "rescue", "rescue", "rescue", "again", "revoke", "settle")
 
 
 def make_plan(seed: int) -> Plan:

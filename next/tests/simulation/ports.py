@@ -102,7 +102,8 @@ def _kind(error: BatonpassError) -> str:
 def _has_receipt(answer: Any) -> bool:  # noqa: ANN401 - an answer of any act
     """Return whether an answer was recorded; an observed run goes on where nothing can be written."""
     run = getattr(answer, "run", None)
-    return getattr(answer, "call", None) != "" and getattr(run, "is_recorded", True)
+    is_recorded = getattr(answer, "is_recorded", True) and getattr(run, "is_recorded", True)
+    return is_recorded and getattr(answer, "call", None) != ""
 
 
 def _plain(answer: Any) -> Any:  # noqa: ANN401 - an answer of any act

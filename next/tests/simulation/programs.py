@@ -126,6 +126,14 @@ class Agent:
         if self._requests:
             self._port.ask(self._requests[step.value * 7 % len(self._requests)])
 
+    def _do_settle(self, step: Step) -> None:
+        """Decide about a call of a run that may be at work in another process."""
+        runs = self._world.list_runs()
+        if runs:
+            run = self._relay.run(runs[step.value % len(runs)])
+            for call in run.in_doubt:
+                run.settle(call.call, "repeat" if step.how == "repeat" else "skip", by=_BY)
+
     def _do_revoke(self, step: Step) -> None:
         accounts = self._world.list_accounts()
         if accounts:

@@ -70,6 +70,12 @@ class World:
         query = "SELECT id FROM streams WHERE agent IS NOT NULL AND handoff IS NULL AND state = 'open' ORDER BY id"
         return [row[0] for row in self.look(query)]
 
+    def list_runs(self) -> list[str]:
+        """Return the runs that are open, the latest first."""
+        self.sim.pause("look")
+        query = "SELECT id FROM streams WHERE agent IS NOT NULL AND state = 'open' ORDER BY id DESC"
+        return [row[0] for row in self.look(query)]
+
     def list_accounts(self) -> list[str]:
         """Return what a grant may have been given to."""
         self.sim.pause("look")
