@@ -97,7 +97,11 @@ class SqliteStore(Reads):
         try:
             with self._turn:  # two processes may create it at once
                 self._writer = connect(path)
-                _prepare_schema(self._writer, path)
+                try:
+                    _prepare_schema(self._writer, path)
+                except BaseException:
+                    self._writer.close()  # an error that is kept would keep the transaction, and all others waiting
+                    raise
             self._reader = connect(path)
         except apsw.Error as error:
             detail = f"{path} cannot be opened as a ledger: {error}"
