@@ -60,8 +60,9 @@ class Agent:
                 self._try(getattr(self, f"_do_{step.kind}"), step)
         except EXPECTED:
             pass
-        if any(connection.in_transaction for connection in process.connections) and not process.lose:
-            self._sim.note("ends with a transaction open")
+        is_alone = all(task.dead for task in self._sim.tasks if task.process is process and task is not self._sim.task)
+        if is_alone and (process in self._sim.turns or any(each.in_transaction for each in process.connections)):
+            self._world.wrong.append(f"kept: P{process.number} ends with the turn, or with a transaction open")
         self._sim.kill(process)  # its end, as the system sees it
 
     def heal(self) -> None:

@@ -330,6 +330,7 @@ class VirtualConnection:
 
     def close(self) -> None:
         """Close it."""
+        self._process.connections.remove(self._real)
         self._real.close()
 
 
