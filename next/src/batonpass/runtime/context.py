@@ -56,9 +56,9 @@ class Context(Struct, frozen=True, kw_only=True):
         active = self.runs.get(run)
         if active is None:
             # One for all threads: of two writers of one stream the second would find that its head has gone on.
-            active = self.runs.setdefault(run, open_run(self.recorder, run))
+            active = self.runs.setdefault(run, open_run(self.recorder, run, principal=principal))
         if principal and principal != active.principal:
-            raise NotFoundError(f"there is no run {run} in this ledger")
+            raise unknown_run(run)
         return active
 
     def forget(self, run: ActiveRun) -> None:
@@ -76,12 +76,22 @@ class Context(Struct, frozen=True, kw_only=True):
         )
 
 
-def open_run(recorder: Recorder, run: str, *, is_replayed: bool = False) -> ActiveRun:
-    """Return a run as its receipts have it. Raises `NotFoundError`, and `FencedError` if it has ended."""
+def unknown_run(run: str) -> NotFoundError:
+    """Return what is said of a run that there is not, and of one that is another principal's."""
+    return NotFoundError(f"there is no run {run} in this ledger: `batonpass run list` shows what there is")
+
+
+def open_run(recorder: Recorder, run: str, *, is_replayed: bool = False, principal: str = "") -> ActiveRun:
+    """Return a run as its receipts have it; with a principal, only its own.
+
+    Raises `NotFoundError`, and `FencedError` if it has ended.
+    """
     store = recorder.store
     row = store.find_stream(run)
     if row is None or row.agent is None:
-        raise NotFoundError(f"there is no run {run} in this ledger: `batonpass run list` shows what there is")
+        raise unknown_run(run)
+    if principal and principal != principal_of(read_hops(store, row.root or run)):
+        raise unknown_run(run)
     if not is_replayed and row.state in {RunState.FENCED, RunState.CANCELLED}:
         raise FencedError(f"{run} was taken over: what it does now is not recorded in its name")
     if not is_replayed and row.state != RunState.OPEN:
