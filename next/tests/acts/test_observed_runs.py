@@ -142,6 +142,38 @@ def test_an_enforced_act_that_cannot_be_written_is_refused(act: str) -> None:
     assert [RunState.OPEN] == list(seen.runs.values())
 
 
+@pytest.mark.parity("enforced-runs-fail-closed")
+@pytest.mark.parametrize("accept", [False, True], ids=["offered", "offered and accepted"])
+def test_an_observed_run_hands_on_no_grant_that_cannot_be_written(accept: Any) -> None:  # noqa: ANN401 - a literal
+    """A child that is to be enforced is not replaced by one that is not even recorded."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        root = a_run(relay)
+        faults.fail()
+        with pytest.raises(StoreError):
+            root.hand_off("editor", "Round", may=["call:**"], accept=accept)
+
+
+def test_gaps_name_the_agent_and_what_it_did() -> None:
+    """An offer, an acceptance, the calls of a child that has no place in the record, a close."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        root = a_run(relay)
+        offered = root.hand_off("editor", "Round")
+        faults.fail(times=9)
+        offered.accept().call(send, "ana")
+        root.hand_off("tester", "Test").accept().close()
+        faults.work()
+        root.record(Decision("x"))
+
+        assert [
+            "lead: acceptance by editor",
+            "editor: call of send",
+            "lead: handoff to tester",
+            "tester: close",
+        ] == [gap.partition(": the ledger")[0].partition(": run_")[0] for gap in observe(relay).gaps]
+
+
 def test_a_start_that_cannot_be_written_is_refused() -> None:
     """Without a root there is nothing that could say what is missing."""
     faults = Faults()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from batonpass.api.json_lines import LARGEST_LINE, serve_lines
-from batonpass.testing import a_relay, observe
+from batonpass.testing import a_relay, an_attempt, observe
 from tests.entry_points.json_program import Lines, RefusedError, a_server
 
 ANA = {"intent": "Fix rounding", "by": "user:ana"}
@@ -264,10 +264,35 @@ def test_a_repeated_request_is_answered_from_its_receipt_after_a_restart(tmp_pat
         with pytest.raises(RefusedError, match=r"idempotency\.key_reused"):
             lines.send("start", {**ANA, "intent": "Another"}, key="start")
 
-    assert {"wide", "bare", "denied"} == {name for name, answer in first.items() if "refused" in answer}
+    assert {"wide": "grant.exceeded", "bare": "grant.required", "denied": "call.denied"} == {
+        name: answer["refused"]["code"] for name, answer in first.items() if "refused" in answer
+    }
     assert [lasting(answer) for answer in first.values()] == [lasting(answer) for answer in second.values()]
     assert not any(answer.get("is_replayed") for answer in second.values())
     assert before.receipts == observe(tmp_path / "ledger.db").receipts
+
+
+def test_a_late_result_is_answered_alike_each_time(tmp_path: Path) -> None:
+    """The outcome of a call whose attempt was retried meanwhile is refused, and is refused again."""
+    with a_server(tmp_path / "ledger.db") as lines, a_relay(tmp_path / "ledger.db") as relay:
+        run = an_attempt(relay)
+        begun = lines.send("begin_call", call(run.id))
+        relay.handoff(run.handoff or "").retry(by="user:ana", skip=[begun["call"]])
+        for _ in range(2):
+            with pytest.raises(RefusedError, match=r"ledger\.fenced"):
+                lines.send("finish_call", {"run": run.id, "call": begun["call"], "result": 1}, key="late")
+
+    assert 1 == observe(tmp_path / "ledger.db").counts()["tool.late_result"]
+
+
+def test_arguments_are_the_same_however_they_are_spelled(server: Lines) -> None:
+    """A program elsewhere puts its spaces and its keys in another order: it is the same call."""
+    run = server.send("start", ANA)["run"]
+    server.send("begin_call", call(run, arguments={"a": 1, "b": [1.5, "é"]}))
+    spelled = '{"id": 1, "act": "begin_call", "request": {"run": "%s", "tool": "write_file", "action": "write",'
+    server.write((spelled % run).encode(), b'"target": "src/a", "arguments": { "b" : [ 1.5,"\\u00e9" ] , "a":1 }}}\n')
+
+    assert "call.in_doubt" == server.read()["error"]["code"]
 
 
 def test_a_repeated_request_is_answered_after_its_run_has_ended(tmp_path: Path) -> None:
