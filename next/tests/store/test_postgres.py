@@ -1,6 +1,7 @@
 """What is special about the ledger in one PostgreSQL database: lost answers, the order of positions, interrupts."""
 
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -522,6 +523,22 @@ def test_interrupt_while_the_server_thinks(ledger: Ledger, sql: "psycopg.Connect
     sql.rollback()
 
     assert ledger.tables.find_stream(two) == ledger.store.find_stream(two)
+
+
+def test_child_of_a_fork_ends_no_session(ledger: Ledger, sql: "psycopg.Connection[Any]") -> None:
+    """What it closes would be its parent's."""
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() ORDER BY pid"
+    before = sql.execute(query).fetchall()
+    child = os.fork()
+    if not child:
+        with suppress(BaseException):
+            ledger.store.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    ledger.a_run()
+    sql.rollback()  # a transaction looks at sessions once
+    assert before == sql.execute(query).fetchall()
 
 
 # The database

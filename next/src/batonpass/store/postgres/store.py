@@ -168,7 +168,6 @@ class PostgresStore(Reads):
         if result is None or connection.transaction_status != TransactionStatus.IDLE:
             for entry in batch:
                 entry.was_lost = True
-            self._writer.close()
             return None
         if result.status == ExecStatus.TUPLES_OK:
             return Answer("")
