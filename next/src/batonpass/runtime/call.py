@@ -69,9 +69,8 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         refusal = find_refusal(run.lineage, permission, recorder.system.now())
         if refusal is not None:
             raise deny(context, run, key, request, refusal)
-    finished = run.history.finished.get(key)
-    if finished is not None:
-        return Begun("", key, finished)
+    if key in run.history.finished:
+        return Begun("", key, run.history.finished[key])
     run.require_live()
     call = OpenCall(
         id=recorder.new_id("call"),
@@ -85,7 +84,10 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         run=run.id, call=call.id, key=key, tool=tool, charges=tuple(held.account for held in run.lineage)
     )
     contents = _words_of(request)
-    # Nothing is read between the look and the note, or of two equal calls on threads each would find no other.
+    # Nothing is read between these looks and the note, or of two equal calls on threads each would find no other, and
+    # one that was decided to be skipped meanwhile would be made.
+    if key in run.history.finished:
+        return Begun("", key, run.history.finished[key])
     if not request.is_idempotent:
         refuse_doubtful(run, key)
     run.open_calls[call.id] = call  # before the commit: an interrupt right after it must not hide that it is in doubt
