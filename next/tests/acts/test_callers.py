@@ -6,7 +6,7 @@ import pytest
 
 from batonpass.api.acts import ACTS, Caller
 from batonpass.errors import AccessError, BatonpassError
-from batonpass.testing import a_relay, an_attempt, say_in_json
+from batonpass.testing import a_relay, an_attempt, for_caller, say_in_json
 
 IDS = {
     "intent": "x",
@@ -47,6 +47,7 @@ def test_every_act_that_writes_says_how_it_is_repeated() -> None:
     assert [] == [act.name for act in ACTS.values() if (act.again is None) != (act.method == "GET")]
 
 
+@pytest.mark.parametrize("is_served", [True, False], ids=["by one server", "by another process"])
 @pytest.mark.parametrize("is_open", [True, False], ids=["open", "ended"])
 @pytest.mark.parametrize(
     ("act", "field"),
@@ -62,11 +63,14 @@ def test_every_act_that_writes_says_how_it_is_repeated() -> None:
         ("retry", "handoff"),
     ],
 )
-def test_what_another_principal_has_is_absent(act: str, field: str, tmp_path: Path, *, is_open: bool) -> None:
+def test_what_another_principal_has_is_absent(
+    act: str, field: str, tmp_path: Path, *, is_open: bool, is_served: bool
+) -> None:
     """Forbidden and absent are one answer, in the same words."""
-    path = tmp_path / "l.db"
-    with a_relay(path) as relay, a_relay(path, caller=Caller("user:eve", "agent")) as eve:
+    path, agent = tmp_path / "l.db", Caller("user:eve", "agent")
+    with a_relay(path) as relay, a_relay(path, caller=agent) as elsewhere:
         run = an_attempt(relay)
+        eve = for_caller(relay, agent) if is_served else elsewhere
         if not is_open:
             run.close()
         others = {"tool": "t", "action": "call", "target": "t"} if act == "begin_call" else {}

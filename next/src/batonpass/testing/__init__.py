@@ -7,7 +7,7 @@ observed      what a ledger says, as values: receipts by kind, states, calls in 
 entry_points  situations that every entry point must answer alike
 """
 
-from batonpass.testing.builders import a_relay, a_run, an_attempt
+from batonpass.testing.builders import a_relay, a_run, an_attempt, for_caller
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.entry_points import SITUATIONS, Died, EntryPoint, Situation, Stage, Told, play, say_in_json
 from batonpass.testing.faults import Faults, kill_at
@@ -28,6 +28,7 @@ __all__ = [
     "a_relay",
     "a_run",
     "an_attempt",
+    "for_caller",
     "kill_at",
     "observe",
     "play",

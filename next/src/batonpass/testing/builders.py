@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from batonpass.api.acts import Caller
 from batonpass.api.handles import Relay, Run
+from batonpass.api.port import LocalPort
 from batonpass.place import MEMORY
 from batonpass.system import System
 from batonpass.testing.faults import Faults
@@ -33,6 +34,11 @@ def a_relay(
         recorder = port.context.recorder
         port.context = replace(port.context, recorder=replace(recorder, store=faults.wrap(recorder.store)))
     return relay
+
+
+def for_caller(relay: Relay, caller: Caller) -> Relay:
+    """Return a relay for another caller in the same process, as a server has one for each token."""
+    return Relay(LocalPort(port_of(relay).context, caller))
 
 
 def a_run(relay: Relay, *, intent: str = "Round totals half-even", may: Sequence[str] = (), **others: Any) -> Run:  # noqa: ANN401 - as `start` takes them
