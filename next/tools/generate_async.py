@@ -33,12 +33,9 @@ NAMES: Final = {
 WAITING: Final = {"do", "open_port", "call_function", "__enter__", "__exit__"}
 OWNERS: Final = {"", "self", "self._port", "self.run", "begun", "run"}
 _TOOL: Final = "Callable[P, T]"
-# Defined once, in the source; the awaited module takes them from there.
-SHARED: Final = ("CURRENT_RUN", "make_grant", "_as_items")
 IMPORTS: Final = """
 from collections.abc import AsyncIterator, Awaitable
 from batonpass.api.async_port import AsyncPort, await_function, open_async_port
-from batonpass.api.handles import CURRENT_RUN, _as_items, make_grant
 """
 
 
@@ -53,7 +50,7 @@ def generate(source: str) -> str:
     for line, column, end, text in sorted(_edits(tree, waiting), reverse=True):
         lines[line - 1] = lines[line - 1][:column] + text.encode() + lines[line - 1][end:]
     for node in reversed(tree.body):
-        if _defines(node) in SHARED or _is_port_import(node):
+        if isinstance(node, ast.ImportFrom) and node.module in {"batonpass.api.port", "batonpass.api.opening"}:
             lines[node.lineno - 1 : node.end_lineno] = []
     lines[0] = HEADER.encode()
     text = re.sub(
@@ -113,17 +110,6 @@ def _waits(function: ast.FunctionDef, waiting: set[str]) -> Iterator[ast.Call]:
             name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
             if name in waiting and owner in OWNERS:
                 yield node
-
-
-def _defines(node: ast.stmt) -> str:
-    """Return the name that a statement defines; empty if it is another statement."""
-    if isinstance(node, ast.AnnAssign):
-        return ast.unparse(node.target)
-    return node.name if isinstance(node, ast.FunctionDef) else ""
-
-
-def _is_port_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module in {"batonpass.api.port", "batonpass.api.opening"}
 
 
 def _formatted(text: str) -> str:

@@ -10,7 +10,8 @@ from batonpass.api import default
 from batonpass.api.aio import AsyncHandoff, AsyncRelay, AsyncRun
 from batonpass.api.async_port import AsyncPort, aside
 from batonpass.api.default import current_call
-from batonpass.api.handles import CURRENT_RUN, Relay
+from batonpass.api.handles import Relay
+from batonpass.api.run_base import CURRENT_RUN
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem
 

@@ -1,10 +1,10 @@
 """The handles, awaited. Made by `tools/generate_async.py` from `handles.py`: change that one."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from msgspec import UNSET, Raw, UnsetType, json
 
@@ -15,8 +15,8 @@ from batonpass.api import reports as report_acts
 from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.async_port import AsyncPort, await_function, open_async_port
-from batonpass.api.handles import CURRENT_RUN, _as_items, make_grant
-from batonpass.api.repetition import Progress, Repetitions
+from batonpass.api.repetition import Repetitions
+from batonpass.api.run_base import CURRENT_RUN, OfferArguments, RunBase, make_grant
 from batonpass.api.tools import (
     CURRENT_CALL,
     CurrentCall,
@@ -26,30 +26,12 @@ from batonpass.api.tools import (
 )
 from batonpass.errors import NotFoundError
 from batonpass.model.grants import Grant
-from batonpass.model.items import (
-    AnyItem,
-    Assumption,
-    Baton,
-    Brief,
-    Claim,
-    Decision,
-    HandoffOptions,
-    OfferedParts,
-    OpenQuestion,
-    RejectedPath,
-    Report,
-    WorkItem,
-)
+from batonpass.model.items import AnyItem, Baton, Brief, HandoffOptions, OfferedParts
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.values import Settlement
 from batonpass.reports.blame import Blame
 from batonpass.system import System
 from batonpass.verify.verifier import Evidence
-
-if TYPE_CHECKING:
-    from contextvars import Token
-
-    from batonpass.reading.history import DoubtfulCall
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,31 +76,8 @@ class AsyncBegunCall:
         self._repetitions.give_back(self._request)
 
 
-class AsyncRun:
+class AsyncRun(RunBase[AsyncPort]):
     """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
-
-    def __init__(self, port: AsyncPort, opened: run_acts.Opened, progress: Progress | None = None) -> None:
-        self._port = port
-        self.opened = opened
-        self.progress = Progress() if progress is None else progress
-        self._token: Token[Any] | None = None
-        self.id = opened.run
-        self.root = opened.root
-        self.parent = opened.parent
-        self.handoff = opened.handoff
-        self.agent = opened.agent
-        self.principal = opened.principal
-        self.attempt = opened.attempt
-        self.mode = opened.mode
-        self.is_replayed = opened.is_replayed
-        self.is_recorded = opened.is_recorded
-        self.baton: Baton = opened.baton
-        self.in_doubt: tuple[DoubtfulCall, ...] = opened.in_doubt
-
-    @property
-    def task(self) -> str:
-        """The exact task that it was given; of a root, what the person said."""
-        return self.baton.task
 
     async def record(self, *items: AnyItem, key: str | None = None) -> None:
         """Record what this run knows. Whoever it hands work to is given it."""
@@ -130,36 +89,12 @@ class AsyncRun:
 
     @overload
     async def hand_off(
-        self,
-        to: str,
-        task: str,
-        *,
-        may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
-        grant: Grant | None = None,
-        criteria: Sequence[str] = (),
-        brief: Brief | None = None,
-        items: Sequence[AnyItem] = (),
-        accept: Literal[False] = False,
-        options: HandoffOptions | None = None,
-        key: str | None = None,
+        self, to: str, task: str, *, accept: Literal[False] = False, **arguments: Unpack[OfferArguments]
     ) -> "AsyncHandoff": ...
 
     @overload
     async def hand_off(
-        self,
-        to: str,
-        task: str,
-        *,
-        may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
-        grant: Grant | None = None,
-        criteria: Sequence[str] = (),
-        brief: Brief | None = None,
-        items: Sequence[AnyItem] = (),
-        accept: Literal[True],
-        options: HandoffOptions | None = None,
-        key: str | None = None,
+        self, to: str, task: str, *, accept: Literal[True], **arguments: Unpack[OfferArguments]
     ) -> "AsyncRun": ...
 
     async def hand_off(
@@ -268,51 +203,10 @@ class AsyncRun:
         request = run_acts.SettleCall(run=self.id, call=call, how=how, by=by, reason=reason)
         await self._port.do(run_acts.settle_run, request, key)
 
-    def report(
-        self,
-        result: str,
-        *,
-        value: Any = None,  # noqa: ANN401 - any JSON value
-        completed: Sequence[str | WorkItem] = (),
-        open_questions: Sequence[str | OpenQuestion] = (),
-        rejected_paths: Sequence[str | RejectedPath] = (),
-        decisions: Sequence[str | Decision] = (),
-        assumptions: Sequence[str | Assumption] = (),
-        claims: Sequence[str | Claim] = (),
-        confidence: int | None = None,
-        none: dict[str, str] | None = None,
-        usage: dict[str, dict[str, int]] | None = None,
-        ended: str = "",
-    ) -> None:
-        """Say what the parent gets back. It is gathered here, and travels with the close."""
-        self.progress.report = Report(
-            result=result,
-            value=value,
-            completed=_as_items(completed, WorkItem),
-            open_questions=_as_items(open_questions, OpenQuestion),
-            rejected_paths=_as_items(rejected_paths, RejectedPath),
-            decisions=_as_items(decisions, Decision),
-            assumptions=_as_items(assumptions, Assumption),
-            claims=_as_items(claims, Claim),
-            confidence=confidence,
-            none=none or {},
-            usage=usage or {},
-            ended=ended,
-        )
-
     async def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
         """End the run, with its report; with an error it has failed."""
         words = None if error is None else repr(error)
         await self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self.progress.report, error=words), key)
-
-    @contextmanager
-    def as_current(self) -> Iterator[Self]:
-        """Let code run for this run: `current_run()` gives it, also inside of tools."""
-        token = CURRENT_RUN.set(self)
-        try:
-            yield self
-        finally:
-            CURRENT_RUN.reset(token)
 
     async def __aenter__(self) -> Self:
         self._token = CURRENT_RUN.set(self)

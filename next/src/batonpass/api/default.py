@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from batonpass.api.handles import CURRENT_RUN, Relay, Run
+from batonpass.api.handles import Relay, Run
 from batonpass.api.opening import open_port
 from batonpass.api.port import Port
+from batonpass.api.run_base import CURRENT_RUN
 from batonpass.api.tools import CURRENT_CALL, CurrentCall
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem

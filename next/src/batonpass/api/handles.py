@@ -1,11 +1,10 @@
 """The typed Python handles: thin words over a port. `aio.py` is made from this file."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar, Token
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from msgspec import UNSET, Raw, UnsetType, json
 
@@ -17,7 +16,8 @@ from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
 from batonpass.api.port import Port
-from batonpass.api.repetition import Progress, Repetitions
+from batonpass.api.repetition import Repetitions
+from batonpass.api.run_base import CURRENT_RUN, OfferArguments, RunBase, make_grant
 from batonpass.api.tools import (
     CURRENT_CALL,
     CurrentCall,
@@ -26,30 +26,14 @@ from batonpass.api.tools import (
     encode_result,
     tool_of,
 )
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import NotFoundError
 from batonpass.model.grants import Grant
-from batonpass.model.items import (
-    AnyItem,
-    Assumption,
-    Baton,
-    Brief,
-    Claim,
-    Decision,
-    HandoffOptions,
-    OfferedParts,
-    OpenQuestion,
-    RejectedPath,
-    Report,
-    WorkItem,
-)
+from batonpass.model.items import AnyItem, Baton, Brief, HandoffOptions, OfferedParts
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.values import Settlement
 from batonpass.reports.blame import Blame
 from batonpass.system import System
 from batonpass.verify.verifier import Evidence
-
-if TYPE_CHECKING:
-    from batonpass.reading.history import DoubtfulCall
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,31 +76,8 @@ class BegunCall:
         self._repetitions.give_back(self._request)
 
 
-class Run:
+class Run(RunBase[Port]):
     """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
-
-    def __init__(self, port: Port, opened: run_acts.Opened, progress: Progress | None = None) -> None:
-        self._port = port
-        self.opened = opened
-        self.progress = Progress() if progress is None else progress
-        self._token: Token[Any] | None = None
-        self.id = opened.run
-        self.root = opened.root
-        self.parent = opened.parent
-        self.handoff = opened.handoff
-        self.agent = opened.agent
-        self.principal = opened.principal
-        self.attempt = opened.attempt
-        self.mode = opened.mode
-        self.is_replayed = opened.is_replayed
-        self.is_recorded = opened.is_recorded
-        self.baton: Baton = opened.baton
-        self.in_doubt: tuple[DoubtfulCall, ...] = opened.in_doubt
-
-    @property
-    def task(self) -> str:
-        """The exact task that it was given; of a root, what the person said."""
-        return self.baton.task
 
     def record(self, *items: AnyItem, key: str | None = None) -> None:
         """Record what this run knows. Whoever it hands work to is given it."""
@@ -128,37 +89,11 @@ class Run:
 
     @overload
     def hand_off(
-        self,
-        to: str,
-        task: str,
-        *,
-        may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
-        grant: Grant | None = None,
-        criteria: Sequence[str] = (),
-        brief: Brief | None = None,
-        items: Sequence[AnyItem] = (),
-        accept: Literal[False] = False,
-        options: HandoffOptions | None = None,
-        key: str | None = None,
+        self, to: str, task: str, *, accept: Literal[False] = False, **arguments: Unpack[OfferArguments]
     ) -> "Handoff": ...
 
     @overload
-    def hand_off(
-        self,
-        to: str,
-        task: str,
-        *,
-        may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
-        grant: Grant | None = None,
-        criteria: Sequence[str] = (),
-        brief: Brief | None = None,
-        items: Sequence[AnyItem] = (),
-        accept: Literal[True],
-        options: HandoffOptions | None = None,
-        key: str | None = None,
-    ) -> "Run": ...
+    def hand_off(self, to: str, task: str, *, accept: Literal[True], **arguments: Unpack[OfferArguments]) -> "Run": ...
 
     def hand_off(
         self,
@@ -260,51 +195,10 @@ class Run:
         request = run_acts.SettleCall(run=self.id, call=call, how=how, by=by, reason=reason)
         self._port.do(run_acts.settle_run, request, key)
 
-    def report(
-        self,
-        result: str,
-        *,
-        value: Any = None,  # noqa: ANN401 - any JSON value
-        completed: Sequence[str | WorkItem] = (),
-        open_questions: Sequence[str | OpenQuestion] = (),
-        rejected_paths: Sequence[str | RejectedPath] = (),
-        decisions: Sequence[str | Decision] = (),
-        assumptions: Sequence[str | Assumption] = (),
-        claims: Sequence[str | Claim] = (),
-        confidence: int | None = None,
-        none: dict[str, str] | None = None,
-        usage: dict[str, dict[str, int]] | None = None,
-        ended: str = "",
-    ) -> None:
-        """Say what the parent gets back. It is gathered here, and travels with the close."""
-        self.progress.report = Report(
-            result=result,
-            value=value,
-            completed=_as_items(completed, WorkItem),
-            open_questions=_as_items(open_questions, OpenQuestion),
-            rejected_paths=_as_items(rejected_paths, RejectedPath),
-            decisions=_as_items(decisions, Decision),
-            assumptions=_as_items(assumptions, Assumption),
-            claims=_as_items(claims, Claim),
-            confidence=confidence,
-            none=none or {},
-            usage=usage or {},
-            ended=ended,
-        )
-
     def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
         """End the run, with its report; with an error it has failed."""
         words = None if error is None else repr(error)
         self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self.progress.report, error=words), key)
-
-    @contextmanager
-    def as_current(self) -> Iterator[Self]:
-        """Let code run for this run: `current_run()` gives it, also inside of tools."""
-        token = CURRENT_RUN.set(self)
-        try:
-            yield self
-        finally:
-            CURRENT_RUN.reset(token)
 
     def __enter__(self) -> Self:
         self._token = CURRENT_RUN.set(self)
@@ -316,9 +210,6 @@ class Run:
             with suppress(ValueError):  # left in another context than it was entered in, as generators are
                 CURRENT_RUN.reset(token)
         self.close(error)
-
-
-CURRENT_RUN: Final[ContextVar[Any]] = ContextVar("batonpass_run", default=None)
 
 
 class Handoff:
@@ -480,20 +371,3 @@ class Relay:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def make_grant(may: Sequence[str], may_delegate: Sequence[str], grant: Grant | None) -> Grant | None:
-    """Return the grant that is asked for; None if none is."""
-    if not (may or may_delegate):
-        return grant
-    if isinstance(may, str) or isinstance(may_delegate, str):
-        raise InvalidValueError("may= is a list of permits: may=['write:src/**']")
-    if grant is None:
-        return Grant(may=tuple(may), may_delegate=tuple(may_delegate))
-    raise InvalidValueError("either may= and may_delegate=, or grant=")
-
-
-def _as_items(values: Sequence[Any], kind: Callable[[str], T]) -> tuple[T, ...]:
-    if isinstance(values, str):
-        values = (values,)
-    return tuple(kind(value) if isinstance(value, str) else value for value in values)

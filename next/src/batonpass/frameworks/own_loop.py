@@ -23,7 +23,7 @@ from typing import Any, NoReturn, TypeVar, overload
 
 from msgspec import json
 
-from batonpass.api.handles import make_grant
+from batonpass.api.run_base import make_grant
 from batonpass.api.tools import declare, tool_of
 from batonpass.frameworks.flows import adelegate, aguard, astream, delegate, guard, stream
 from batonpass.frameworks.port import DEFAULT, Call, Recording, Refused, Work, current_work, encode_plain, text_of

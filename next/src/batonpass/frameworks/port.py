@@ -23,7 +23,8 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from batonpass.api.default import current_run, default_relay
-from batonpass.api.handles import CURRENT_RUN, BegunCall, Handoff, Relay, Run
+from batonpass.api.handles import BegunCall, Handoff, Relay, Run
+from batonpass.api.run_base import CURRENT_RUN
 from batonpass.api.tools import CURRENT_CALL, CurrentCall, Tool, declare_named, encode_result
 from batonpass.errors import (
     BatonpassError,
