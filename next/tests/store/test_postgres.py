@@ -285,6 +285,27 @@ def test_server_is_stopped_while_it_writes(ledger: Ledger, postgres: Any, sql: "
     assert ledger.expected_rows() == ledger.rows()
 
 
+@pytest.mark.parity("append-is-durable-on-return")
+def test_server_that_dies_has_what_was_appended(
+    ledger: Ledger,
+    open_ledger: Opener,
+    postgres: Any,  # noqa: ANN401 - a fixture's own class
+    sql: "psycopg.Connection[Any]",
+) -> None:
+    """Also where the database prefers to answer before it has written its log."""
+    sql.execute(f"ALTER DATABASE {sql.info.dbname} SET synchronous_commit = off")
+    sql.commit()
+    other = open_ledger()
+    signed = ledger.sign("run.started", ledger.new_id("run"))
+    other.store.append([signed])
+    postgres.stop(signal.SIGQUIT)
+    with suppress(psycopg.Error):
+        sql.close()
+    postgres.start()
+
+    assert signed == ledger.store.receipt(signed.stream, 1)
+
+
 # The order of positions
 
 
