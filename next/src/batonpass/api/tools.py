@@ -38,6 +38,43 @@ class Tool(Struct, frozen=True, kw_only=True):
         raise InvalidValueError(f"{self.name} needs {self.target}=, which names what it works on")
 
 
+class Declared(Struct, frozen=True, kw_only=True):
+    """What a tool does. The fields are those of `tool`."""
+
+    action: str | None = None
+    target: str | None = None
+    reads: bool = False
+    idempotent: bool = False
+
+    def of(self, function: Callable[..., Any], name: str | None = None) -> Tool:
+        """Return what a call of a function needs. Raises `InvalidValueError` if it has no such argument."""
+        try:
+            parameters = list(inspect.signature(function).parameters)
+        except (TypeError, ValueError):  # of a builtin nobody knows
+            parameters = []
+        return self.named(str(name or getattr(function, "__name__", type(function).__name__)), parameters)
+
+    def named(self, name: str, parameters: list[str]) -> Tool:
+        """Return what a call needs of a tool that is no function here: of its name and of those of its arguments."""
+        target = self.target
+        if target is None:
+            target = next((each for each in parameters if each in _PATHS), None)
+        elif target not in parameters:
+            raise InvalidValueError(f"{name} has no parameter {target!r}; it has {', '.join(parameters)}")
+        use = "read" if self.reads else "call" if target is None else "write"
+        return Tool(
+            name=name,
+            action=self.action or use,
+            target=target,
+            position=-1 if target is None else parameters.index(target),
+            idempotent=self.idempotent or self.reads,
+        )
+
+
+# Inspecting a signature costs more than everything else that a call does here.
+_undeclared: Final = lru_cache(maxsize=512)(Declared().of)
+
+
 class CurrentCall(Struct, frozen=True, kw_only=True):
     """The call that this code runs for: an outside system may use its key to do the same thing once."""
 
@@ -81,10 +118,10 @@ def tool(
     and without one a call needs `call:<name>`. `action` is another word for a grant. A tool that only reads, or is
     idempotent by the key of its call, is made again without asking when it is in doubt.
     """
+    does = Declared(action=action, target=target, reads=reads, idempotent=idempotent)
 
     def declaring(function: F) -> F:
-        own = None if callable(name) else name
-        declared = declare(function, name=own, action=action, target=target, reads=reads, idempotent=idempotent)
+        declared = does.of(function, None if callable(name) else name)
         try:
             function.__batonpass_tool__ = declared  # type: ignore[attr-defined]
         except (AttributeError, TypeError):
@@ -92,44 +129,6 @@ def tool(
         return function
 
     return declaring(name) if callable(name) else declaring
-
-
-def declare(
-    function: Callable[..., Any],
-    *,
-    name: str | None = None,
-    action: str | None = None,
-    target: str | None = None,
-    reads: bool = False,
-    idempotent: bool = False,
-) -> Tool:
-    """Return what a call of a function needs. Raises `InvalidValueError` if it has no such argument."""
-    own = str(name or getattr(function, "__name__", type(function).__name__))
-    return declare_named(own, _parameters(function), action=action, target=target, reads=reads, idempotent=idempotent)
-
-
-def declare_named(
-    own: str,
-    parameters: list[str],
-    *,
-    action: str | None = None,
-    target: str | None = None,
-    reads: bool = False,
-    idempotent: bool = False,
-) -> Tool:
-    """Return what a call needs of a tool that is no function here: of its name and of those of its arguments."""
-    if target is None:
-        target = next((each for each in parameters if each in _PATHS), None)
-    elif target not in parameters:
-        raise InvalidValueError(f"{own} has no parameter {target!r}; it has {', '.join(parameters)}")
-    use = "read" if reads else "call" if target is None else "write"
-    return Tool(
-        name=own,
-        action=action or use,
-        target=target,
-        position=-1 if target is None else parameters.index(target),
-        idempotent=idempotent or reads,
-    )
 
 
 def tool_of(function: Callable[..., Any]) -> Tool:
@@ -140,19 +139,6 @@ def tool_of(function: Callable[..., Any]) -> Tool:
     if isinstance(function, MethodType) and declared.position > 0:
         return replace(declared, position=declared.position - 1)  # it was declared with its `self`
     return declared
-
-
-# Inspecting a signature costs more than everything else that a call does here.
-@lru_cache(maxsize=512)
-def _undeclared(function: Callable[..., Any]) -> Tool:
-    return declare(function)
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    try:
-        return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # of a builtin nobody knows
-        return []
 
 
 def encode_arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:

@@ -10,12 +10,12 @@ is decided in `states`.
 """
 
 from batonpass.api.async_port import aside
+from batonpass.api.tools import Declared
 from batonpass.frameworks.flows import adelegate, aguard, aopen, asteps, astream, delegate, guard, steps, stream
 from batonpass.frameworks.own_loop import recorded_agent, recorded_tool
 from batonpass.frameworks.port import (
     VERDICTS,
     Call,
-    Declared,
     Known,
     Made,
     Recording,

@@ -24,7 +24,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from msgspec import json
 
 from batonpass.api.run_base import make_grant
-from batonpass.api.tools import declare, tool_of
+from batonpass.api.tools import Declared, tool_of
 from batonpass.frameworks.flows import adelegate, aguard, astream, delegate, guard, stream
 from batonpass.frameworks.port import DEFAULT, Call, Recording, Refused, Work, current_work, encode_plain, text_of
 from batonpass.model.grants import Grant
@@ -136,12 +136,12 @@ def recorded_tool(
 
     A refusal is raised: a loop of one's own may tell its model.
     """
-    is_declared = bool(name or action or target or reads or idempotent)
+    does = Declared(action=action, target=target, reads=reads, idempotent=idempotent)
+    is_declared = name is not None or does != Declared()
 
     def recorded(function: F) -> F:
-        signature, tool = inspect.signature(function), tool_of(function)
-        if is_declared:
-            tool = declare(function, name=name, action=action, target=target, reads=reads, idempotent=idempotent)
+        signature = inspect.signature(function)
+        tool = does.of(function, name) if is_declared else tool_of(function)
 
         def begin(args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Call, dict[str, object]]:
             # By name and with defaults: the key of a call must not depend on how it was spelled.

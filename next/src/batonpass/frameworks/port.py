@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from batonpass.api.default import current_run, default_relay
 from batonpass.api.handles import BegunCall, Handoff, Relay, Run
 from batonpass.api.run_base import CURRENT_RUN
-from batonpass.api.tools import CURRENT_CALL, CurrentCall, Tool, declare_named, encode_result
+from batonpass.api.tools import CURRENT_CALL, CurrentCall, Declared, Tool, encode_result
 from batonpass.errors import (
     BatonpassError,
     CallDeniedError,
@@ -48,15 +48,6 @@ _NOTHING: Final = "it returned nothing"
 
 # A decision, and not a fault: it reaches observed programs too.
 VERDICTS: Final = (CallDeniedError, CallInDoubtError, FencedError, GrantError)
-
-
-class Declared(Struct, frozen=True, kw_only=True):
-    """What a tool does that a framework knows by its name. The fields are those of `tool`."""
-
-    action: str | None = None
-    target: str | None = None
-    reads: bool = False
-    idempotent: bool = False
 
 
 class Usage(Struct, frozen=True):
@@ -450,17 +441,9 @@ class Call:
 
     def _declare(self, arguments: Mapping[str, Any], *, is_enforced: bool) -> Tool:
         declared = self.recording.tools.get(self.tool, Declared())
-        target = declared.target
-        if target not in arguments and not is_enforced:
-            target = None  # a model left it out: what it does is recorded all the same
-        return declare_named(
-            self.tool,
-            list(arguments),
-            action=declared.action,
-            target=target,
-            reads=declared.reads,
-            idempotent=declared.idempotent,
-        )
+        if declared.target not in arguments and not is_enforced:
+            declared = replace(declared, target=None)  # a model left it out: what it does is recorded all the same
+        return declared.named(self.tool, list(arguments))
 
     def succeed(self, value: object) -> None:
         """Record the result, before the agent has it. An enforced agent does not get one that could not be recorded."""
