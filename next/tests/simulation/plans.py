@@ -13,7 +13,7 @@ from tests.simulation.scheduler import Fault
 class Step(Struct, frozen=True):
     """A step of a task, or of a process: what it is, a number, and how."""
 
-    kind: str  # of a task: call, par, child, record, error; of a process: root, resume, rescue, again, revoke, settle
+    kind: str  # of a task: call, par, child, fork, record, error; of a process: root, resume, rescue, settle, ...
     value: int = 0  # account, how many, task; the nth root, handoff or request
     how: str = ""
 
@@ -72,10 +72,10 @@ def make_plan(seed: int) -> Plan:
 def _make_task(random: Random, number: int, depth: int) -> tuple[Step, ...]:
     steps: list[Step] = []
     for _ in range(random.randint(1, 4)):
-        match random.choice(("call", "call", "call", "par", "child", "child", "record", "error")):
-            case "child" if number + 1 < depth:
+        match random.choice(("call", "call", "call", "par", "child", "child", "fork", "record", "error")):
+            case "child" | "fork" as kind if number + 1 < depth:
                 how = random.choice(_CHILDREN) + random.choice(_GRANTS)
-                steps.append(Step("child", random.randrange(number + 1, depth), how))
+                steps.append(Step(kind, random.randrange(number + 1, depth), how))
             case "call" | "par" as kind:
                 steps.append(Step(kind, random.randint(1, 3), random.choice(_CALLS)))
             case "record":

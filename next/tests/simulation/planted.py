@@ -114,12 +114,29 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
         ),
     ),
     "history is read again while a thread appends": (
-        Change("runtime/run_state.py", "        with self.writer.lock:\n", "        if True:\n"),
         Change(
             "log/append.py",
-            "            entry: list[Signed] = []\n            missing",
-            "            self.is_unsure, entry = True, []\n            missing",
+            "            self._place = None\n            seq,",
+            "            self._place = None\n            was, self.is_unsure = self.is_unsure, True\n            seq,",
         ),
+        Change(
+            "log/append.py",
+            "                self._place = place\n            except",
+            "                self._place, self.is_unsure = place, was\n            except",
+        ),
+        Change(
+            "log/append.py", "self._place = place  # nothing", "self._place, self.is_unsure = place, was  # nothing"
+        ),
+        Change(
+            "log/append.py", "                    self.is_unsure = True  # only", "                    pass  # only"
+        ),
+        Change("runtime/run_state.py", "        with self.writer.lock:\n", "        if True:\n"),
+        Change(
+            "runtime/run_state.py",
+            "                row = None if",
+            "                self.writer.is_unsure = False\n                row = None if",
+        ),
+        Change("runtime/offer.py", "    run.history.children[handoff] = None  # and", "    pass  # and"),
     ),
     "two threads decide about one call": (
         Change("runtime/retry.py", " or call in run.settling:", ":"),

@@ -210,13 +210,22 @@ class Agent:
 
     def _step_par(self, run: Run, where: str, step: Step, session: int) -> None:
         """Make equal calls on several threads at once."""
-        world, name = self._world, f"p{where[-1]}"
-        world.times[where] = step.value
+        self._world.times[where] = step.value
+        self._join(*[lambda: self._step_call(run, where, step, session, f"p{where[-1]}")] * step.value)
+
+    def _step_fork(self, run: Run, where: str, step: Step, session: int) -> None:
+        """Hand off on one thread, make calls on two others."""
+        calls = [Step("call", 1), Step("call", 2, "fails")]
+        self._join(
+            lambda: self._step_child(run, f"{where}.0", step, session),
+            lambda: self._step_call(run, f"{where}.1", calls[0], session, "f"),
+            lambda: self._step_call(run, f"{where}.2", calls[1], session, "f"),
+        )
+
+    def _join(self, *works: Callable[[], None]) -> None:
+        """Work on threads of this process, and raise what the first of them raised."""
         process = self._sim.task.process
-        tasks = [
-            self._sim.spawn(lambda: self._step_call(run, where, step, session, name), process)
-            for _ in range(step.value)
-        ]
+        tasks = [self._sim.spawn(work, process) for work in works]
         self._sim.wait("join", lambda: all(task.dead for task in tasks))
         for task in tasks:
             if task.raised is not None:
