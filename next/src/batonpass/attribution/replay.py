@@ -12,10 +12,10 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from batonpass.attribution.alignment import align, is_distinctive
-from batonpass.runtime.effects import Hunk
+from batonpass.model.values import Hunk
 
 Origin: TypeAlias = Literal["recorded", "older", "not_recorded", "unknown"]
-"""A recorded write; there before the first one; came outside of the record; one of several, or its lines are gone."""
+"""A recorded write; there before the first one; came outside of it; of one of several, or its lines are gone."""
 
 _MARGIN_US: Final = 1_000_000  # a call looks at its file a moment away from the times that its receipts have
 _MOST_CHANGES: Final = 1_000  # that are looked past, from the latest on
@@ -38,7 +38,6 @@ class Line(Struct, eq=False):
     text: str | None = None
     write: int | None = None  # the number of the write, if it is recorded
     hunk: str = ""
-    candidates: tuple[int, ...] = ()  # if it is unknown which of several writes it is
     is_matched: bool = False  # recognised by its words after an unrecorded change
 
 
@@ -173,9 +172,8 @@ def _apply_hunks(writes: Sequence[Write], step: _Text, lines: list[Line]) -> lis
 
 def _added_line(writes: Sequence[Write], step: _Text, text: str, place: str) -> Line:
     number = step.write or 0
-    others = tuple(other for other in step.suspects if any(text in hunk.added for hunk in writes[other].hunks or ()))
-    if others:
-        return Line("unknown", text, candidates=(*others, number))
+    if any(text in hunk.added for other in step.suspects for hunk in writes[other].hunks or ()):
+        return Line("unknown", text)
     return Line("recorded", text, number, place)
 
 
@@ -185,8 +183,7 @@ def _recognise(writes: Sequence[Write], base: _Text, found: Sequence[Line]) -> N
         return
     texts = [line.text for line in found]
     base, _, old = _apply(writes, base.previous)
-    writers = [(line.origin, line.write, line.candidates) for line in old]
-    for place, source in align([line.text for line in old], texts, writers).items():
+    for place, source in align([line.text for line in old], texts).items():
         _keep(found[place], old[source])
     # Past a second change, what stands once, is distinctive, and was written by nothing else in the record.
     times = Counter(texts)
@@ -203,8 +200,7 @@ def _recognise(writes: Sequence[Write], base: _Text, found: Sequence[Line]) -> N
 
 
 def _keep(line: Line, source: Line) -> None:
-    line.origin, line.write, line.hunk = source.origin, source.write, source.hunk
-    line.candidates, line.is_matched = source.candidates, True
+    line.origin, line.write, line.hunk, line.is_matched = source.origin, source.write, source.hunk, True
 
 
 def _only_writers(writes: Sequence[Write]) -> dict[str, int | None]:

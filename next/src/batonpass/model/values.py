@@ -31,3 +31,11 @@ class Effect(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     target: Key
     before: Digest | None = None  # None: there was no file
     after: Digest | None = None
+
+
+class Hunk(Struct, frozen=True):
+    """Lines that took the place of others: `removed` lines from the one at `at` on (the first is 1)."""
+
+    at: int
+    removed: int
+    added: tuple[str, ...]

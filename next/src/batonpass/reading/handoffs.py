@@ -38,7 +38,7 @@ from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow, StreamRow
 from batonpass.model.values import Mode, Outcome, Settlement
 from batonpass.reading.batons import get_handoff, get_receipt, principal_of, read_baton, read_hops, read_lineage
-from batonpass.reading.history import History, attempts_at, fold, read_part, settlements
+from batonpass.reading.history import History, attempts_at, find_text, fold, read_hunks, read_part, settlements
 from batonpass.store.port import Store
 
 CallOutcome: TypeAlias = Literal["completed", "failed", "denied"]
@@ -219,8 +219,8 @@ def read_run_line(store: Store, row: StreamRow) -> RunLine:
     body = first.body
     if isinstance(body, HandoffAccepted):
         offer = get_receipt(store, body.parent, get_handoff(store, body.handoff).seq)
-        return _run_line(row, _text(offer, "task"), body.parent)
-    return _run_line(row, _text(first, "intent"), None)
+        return _run_line(row, find_text(offer, "task"), body.parent)
+    return _run_line(row, find_text(first, "intent"), None)
 
 
 def read_handoff_line(store: Store, handoff: str) -> HandoffLine:
@@ -236,7 +236,7 @@ def read_handoff(store: Store, handoff: str) -> HandoffView:
     hops = read_hops(store, row.parent)
     baton = read_baton(store, hops, offer)
     acts = store.receipts(handoff)
-    attempts, history = _read_attempts(store, row, _text(offer, "task"), acts)
+    attempts, history = _read_attempts(store, row, find_text(offer, "task"), acts)
     calls = [call for attempt in attempts for call in attempt.calls]
     ended = [attempt for attempt in attempts if attempt.report is not None or attempt.error is not None]
     lineage = read_lineage(hops, offer)
@@ -244,7 +244,7 @@ def read_handoff(store: Store, handoff: str) -> HandoffView:
     return HandoffView(
         **{name: getattr(line, name) for name in line.__struct_fields__},
         principal=principal_of(hops),
-        intent=_text(hops[0].first, "intent"),
+        intent=find_text(hops[0].first, "intent"),
         chain=tuple(Hop(run=hop.run, agent=hop.agent) for hop in hops),
         mode="enforced" if lineage else "observed",
         criteria=baton.criteria,
@@ -281,7 +281,7 @@ def read_tree(store: Store, root: str) -> TreeView:
     return TreeView(
         id=root,
         principal=first.body.principal,
-        intent=_text(first, "intent"),
+        intent=find_text(first, "intent"),
         runs=tuple(runs),
         handoffs=tuple(handoffs),
         in_doubt=tuple(call for run in runs for call in run.calls if call.is_in_doubt),
@@ -296,10 +296,10 @@ def view_receipt(signed: Signed) -> ReceiptView:
         kind=public_kind(receipt.kind, signed.body),
         stream=signed.stream,
         seq=receipt.seq,
-        at=_moment(receipt.at),
+        at=as_moment(receipt.at),
         mode=receipt.mode,
         body=signed.body,
-        words={part: _text(signed, part) for part in _WORDS if part in receipt.content},
+        words={part: find_text(signed, part) for part in _WORDS if part in receipt.content},
     )
 
 
@@ -307,7 +307,7 @@ def _read_root(store: Store, row: StreamRow, first: Signed) -> RunView:
     receipts = store.receipts(row.id)
     history = History()
     fold(history, receipts, settlements(receipts))
-    run = _read_run(store, row, receipts, _text(first, "intent"), None)
+    run = _read_run(store, row, receipts, find_text(first, "intent"), None)
     (run,) = _judge([run], history, _settled(receipts), {}, is_over=run.state == RunState.COMPLETED)
     return run
 
@@ -382,38 +382,29 @@ class _Calls(Struct):
                 seq=signed.receipt.seq,
                 key=body.key,
                 tool=body.tool,
-                action=_text(signed, "action"),
-                target=_text(signed, "target"),
-                arguments=_text(signed, "arguments"),
-                requested_at=_moment(signed.receipt.at),
+                action=find_text(signed, "action"),
+                target=find_text(signed, "target"),
+                arguments=find_text(signed, "arguments"),
+                requested_at=as_moment(signed.receipt.at),
                 outcome="denied" if isinstance(body, ToolDenied) else None,
                 rule=body.rule if isinstance(body, ToolDenied) else None,
-                reason=_text(signed, "reason"),
+                reason=find_text(signed, "reason"),
             )
         elif isinstance(body, ToolEnded) and body.call in self.found:
             call = self.found[body.call]
             self.found[body.call] = replace(
                 call,
                 outcome="failed" if isinstance(body, ToolFailed) else "completed",
-                ended_at=_moment(signed.receipt.at),
+                ended_at=as_moment(signed.receipt.at),
                 took_us=body.took_us,
                 has_result=isinstance(body, ToolCompleted) and read_part(signed, "result") is not None,
-                error=_text(signed, "error"),
+                error=find_text(signed, "error"),
                 effects=_effects(signed, body, call.target),
             )
 
 
-class _Hunk(Struct):
-    removed: int
-    added: list[str]
-
-
-_decode_hunks: Final = json.Decoder(list[_Hunk]).decode
-
-
 def _effects(signed: Signed, body: ToolEnded, target: str | None) -> tuple[EffectView, ...]:
-    data = read_part(signed, "hunks")
-    hunks = None if data is None else _decode_hunks(data)
+    hunks = read_hunks(signed)
     return tuple(
         EffectView(
             target=target,
@@ -445,7 +436,7 @@ def _read_run(
         calls=tuple(calls.found.values()),
         children=tuple(children),
         report=None if report is None else _decode_report(report),
-        error=_text(last, "error") if has_ended else None,
+        error=find_text(last, "error") if has_ended else None,
     )
 
 
@@ -466,7 +457,7 @@ def _grant_view(store: Store, held: Held) -> GrantView:
         agent=held.agent,
         may=held.terms.may,
         may_delegate=held.terms.may_delegate,
-        expires_at=None if expires_at is None else _moment(expires_at),
+        expires_at=None if expires_at is None else as_moment(expires_at),
         is_revoked=store.is_revoked(held.account),
     )
 
@@ -475,14 +466,14 @@ def _handoff_line(row: HandoffRow, offer: Signed) -> HandoffLine:
     return HandoffLine(
         id=row.id,
         to=row.to,
-        task=_text(offer, "task"),
+        task=find_text(offer, "task"),
         state=State(row.state),
         attempt=row.attempt,
         parent=row.parent,
         root=row.root,
         run=row.run,
         seq=row.seq,
-        offered_at=_moment(row.offered_at),
+        offered_at=as_moment(row.offered_at),
     )
 
 
@@ -497,9 +488,9 @@ def _run_line(row: StreamRow, task: str | None, parent: str | None) -> RunLine:
         parent=parent,
         handoff=row.handoff,
         receipts=row.seq,
-        started_at=_moment(row.started_at),
-        last_at=_moment(row.last_at),
-        ended_at=None if row.state == RunState.OPEN else _moment(row.last_at),
+        started_at=as_moment(row.started_at),
+        last_at=as_moment(row.last_at),
+        ended_at=None if row.state == RunState.OPEN else as_moment(row.last_at),
     )
 
 
@@ -507,10 +498,6 @@ def _count_items(items: Iterable[AnyItem]) -> dict[str, int]:
     return dict(Counter(str(type(item).__struct_config__.tag) for item in items))
 
 
-def _text(signed: Signed, part: str) -> str | None:
-    data = read_part(signed, part)
-    return None if data is None else data.decode("utf-8", "replace")
-
-
-def _moment(at: int) -> datetime:
+def as_moment(at: int) -> datetime:
+    """Return a time of a receipt as it is shown."""
     return datetime.fromtimestamp(at // 1_000_000, UTC).replace(microsecond=at % 1_000_000)

@@ -21,12 +21,13 @@ from batonpass.model.bodies import (
 from batonpass.model.items import AnyItem
 from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow
-from batonpass.model.values import Settlement
+from batonpass.model.values import Hunk, Settlement
 from batonpass.store.port import Store
 from batonpass.wire.contents import unpack
 
 NULL: bytes = b"null"
 _decode_items = json.Decoder(tuple[AnyItem, ...]).decode
+_decode_hunks = json.Decoder(tuple[Hunk, ...]).decode
 
 
 class DoubtfulCall(Struct, frozen=True, kw_only=True):
@@ -49,15 +50,27 @@ class History(Struct, kw_only=True):
     earlier: frozenset[str] = frozenset()  # keys that attempts before this one finished
 
 
-def read_text(signed: Signed, part: str, default: str = "") -> str:
-    """Return a content as text; `default` if the receipt has none, or it was erased."""
-    data = unpack(signed.contents, signed.receipt.content).get(part)
-    return default if data is None else data.decode("utf-8", "replace")
-
-
 def read_part(signed: Signed, part: str) -> bytes | None:
     """Return a content; None if the receipt has none, or it was erased."""
     return unpack(signed.contents, signed.receipt.content).get(part)
+
+
+def find_text(signed: Signed, part: str) -> str | None:
+    """Return a content as text; None if the receipt has none, or it was erased."""
+    data = read_part(signed, part)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def read_text(signed: Signed, part: str, default: str = "") -> str:
+    """Return a content as text; `default` if there is none."""
+    text = find_text(signed, part)
+    return default if text is None else text
+
+
+def read_hunks(signed: Signed) -> tuple[Hunk, ...] | None:
+    """Return what a call changed; None if it was no text, too large, or was erased."""
+    data = read_part(signed, "hunks")
+    return None if data is None else _decode_hunks(data)
 
 
 def read_items(signed: Signed) -> tuple[AnyItem, ...]:

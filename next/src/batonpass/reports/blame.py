@@ -4,13 +4,11 @@ What is not known is said to be so: a line that no recorded call wrote has no wr
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
-
-from msgspec import Struct, json
 
 from batonpass.attribution.replay import Line, Origin, Write, replay
 from batonpass.authority.grants import covers, find_refusal
@@ -19,9 +17,10 @@ from batonpass.model.bodies import ToolEnded, ToolFailed, ToolLateResult, ToolRe
 from batonpass.model.grants import Held
 from batonpass.model.receipt import Signed
 from batonpass.model.values import Mode
-from batonpass.reading.batons import Hop, principal_of, read_hops, read_lineage
-from batonpass.reading.history import attempts_at, read_part
-from batonpass.runtime.effects import Hunk, name_of_target, target_digest
+from batonpass.reading.batons import principal_of, read_hops, read_lineage
+from batonpass.reading.handoffs import Hop, Shown, as_moment
+from batonpass.reading.history import attempts_at, find_text, read_hunks, read_part
+from batonpass.runtime.effects import name_of_target, target_digest
 from batonpass.store.port import Store
 from batonpass.wire.canonical import digest
 
@@ -30,18 +29,6 @@ FileState: TypeAlias = Literal["recorded", "earlier", "changed", "not_recorded"]
 
 _LARGEST_FILE: Final = 256 * 1024 * 1024
 _MOST_OPEN_CALLS: Final = 256
-_decode_hunks: Final = json.Decoder(tuple[Hunk, ...]).decode
-
-
-class Shown(Struct, frozen=True, kw_only=True):
-    """A value that is shown. A text that is None was erased."""
-
-
-class ChainLink(Shown, frozen=True):
-    """An agent on the way from the person down to the writer."""
-
-    run: str
-    agent: str
 
 
 class BlamedWrite(Shown, frozen=True):
@@ -59,7 +46,7 @@ class BlamedWrite(Shown, frozen=True):
     attempt: int
     handoff: str | None
     task: str | None
-    chain: tuple[ChainLink, ...]  # from the root to the one that handed the task on; empty: the root itself wrote
+    chain: tuple[Hop, ...]  # from the root to the one that handed the task on; empty: the root itself wrote
     root: str
     principal: str
     intent: str | None
@@ -81,7 +68,6 @@ class BlamedLine(Shown, frozen=True):
     origin: Origin
     write: str | None = None  # the id of a `BlamedWrite`, if it is recorded
     hunk: str | None = None  # where that write placed it
-    candidates: tuple[str, ...] = ()  # if it is unknown which of several writes it is
     is_matched: bool = False  # recognised by its words, after the file was changed outside of the record
 
 
@@ -144,7 +130,7 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
     every = replayed.lines if file.writes else [Line("not_recorded", text) for text in lines or ()]
     first = 0 if number is None else number - 1
     chosen = list(enumerate(every[first:number], first + 1))
-    named = {write for _, line in chosen for write in (line.write, *line.candidates) if write is not None}
+    named = {line.write for _, line in chosen if line.write is not None}
     last = {len(file.writes) - 1} if file.writes else set()
     return Blame(
         path=shown,
@@ -229,7 +215,6 @@ class _Touched:
             origin=line.origin,
             write=None if line.write is None else self._receipts[line.write].receipt.id,
             hunk=line.hunk or None,
-            candidates=tuple(self._receipts[index].receipt.id for index in line.candidates),
             is_matched=line.is_matched,
         )
 
@@ -246,30 +231,30 @@ class _Touched:
         row = self._store.find_stream(body.run)
         lineage = read_lineage(hops)
         held = lineage[-1] if lineage else None
-        permission = f"{_text(request, 'action') or 'write'}:{self._name}"
+        permission = f"{find_text(request, 'action') or 'write'}:{self._name}"
         return BlamedWrite(
             id=signed.receipt.id,
             call=body.call,
             tool=asked.tool if isinstance(asked, ToolRequested) else "",
-            outcome="late" if isinstance(body, ToolLateResult) else _outcome(body),
-            at=_moment(signed.receipt.at),
+            outcome=_outcome(body),
+            at=as_moment(signed.receipt.at),
             before=write.before,
             after=write.after,
             run=body.run,
             agent=own.agent,
             attempt=1 if row is None else row.attempt or 1,
             handoff=None if row is None else row.handoff,
-            task=_text(own.first, "intent") if own.offer is None else _text(own.offer, "task"),
-            chain=tuple(ChainLink(run=hop.run, agent=hop.agent) for hop in above),
+            task=find_text(own.first, "intent") if own.offer is None else find_text(own.offer, "task"),
+            chain=tuple(Hop(run=hop.run, agent=hop.agent) for hop in above),
             root=hops[0].run,
             principal=principal_of(hops),
-            intent=_text(hops[0].first, "intent"),
+            intent=find_text(hops[0].first, "intent"),
             mode=signed.receipt.mode,
             grant=None if held is None else held.terms.may,
             permit=None if held is None else _permit(held, permission),
-            granted_by=None if held is None else _granter(hops),
+            granted_by=None if held is None else above[-1].agent if above else principal_of(hops),
             is_beyond_grant=bool(lineage)
-            and self._went_elsewhere(_text(request, "target"))
+            and self._went_elsewhere(find_text(request, "target"))
             and find_refusal(lineage, permission, request.receipt.at) is not None,
             is_revoked=any(self._store.is_revoked(each.account) for each in lineage),
         )
@@ -298,10 +283,10 @@ class _Touched:
             agent = next((hop.agent for hop in reversed(read_hops(self._store, run))), "")
             for each in receipts:
                 body = each.body
-                if not isinstance(body, ToolRequested) or body.call in ended or _text(each, "action") != "write":
+                if not isinstance(body, ToolRequested) or body.call in ended or find_text(each, "action") != "write":
                     continue
-                if name_of_target(self._tree, _text(each, "target") or "") == self._name:
-                    at = _moment(each.receipt.at)
+                if name_of_target(self._tree, find_text(each, "target") or "") == self._name:
+                    at = as_moment(each.receipt.at)
                     yield DoubtfulWrite(call=body.call, tool=body.tool, run=run, agent=agent, requested_at=at)
 
     def _attempts_beside(self, signed: Signed) -> list[str]:
@@ -328,31 +313,18 @@ def _writes_in(signed: Signed, target: str) -> Iterator[Write]:
     body = signed.body
     if not isinstance(body, ToolEnded | ToolLateResult):
         return
-    data = read_part(signed, "hunks")  # None: no text, too large, or erased
     for effect in body.effects:
         if effect.target == target:
             at = signed.receipt.at
-            hunks = None if data is None else _decode_hunks(data)
+            hunks = read_hunks(signed)
             yield Write(before=effect.before, after=effect.after, hunks=hunks, began_at=at - body.took_us, ended_at=at)
 
 
-def _outcome(body: ToolEnded) -> WriteOutcome:
+def _outcome(body: ToolEnded | ToolLateResult) -> WriteOutcome:
+    if isinstance(body, ToolLateResult):
+        return "late"
     return "failed" if isinstance(body, ToolFailed) else "completed"
 
 
 def _permit(held: Held, permission: str) -> str | None:
     return next((pattern for pattern in held.terms.may if covers(pattern, permission)), None)
-
-
-def _granter(hops: Sequence[Hop]) -> str:
-    """Return which agent gave the last hop its grant, or the person."""
-    return principal_of(list(hops)) if len(hops) == 1 else hops[-2].agent
-
-
-def _text(signed: Signed, part: str) -> str | None:
-    data = read_part(signed, part)
-    return None if data is None else data.decode("utf-8", "replace")
-
-
-def _moment(at: int) -> datetime:
-    return datetime.fromtimestamp(at // 1_000_000, UTC).replace(microsecond=at % 1_000_000)

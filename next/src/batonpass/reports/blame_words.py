@@ -11,42 +11,44 @@ _DOT: Final = Token(" · ", Tone.QUIET)
 _FROM: Final = Token(" ← ", Tone.QUIET)
 _MATCHED: Final = "recognised by its words: the file was changed outside of the record since"
 _WIDEST: Final = 40
+_UNEXPLAINED: Final = {
+    "older": ("older than the record", "it was there before the first recorded write of this file"),
+    "not_recorded": ("not in the record", "no recorded call is known to have written this line"),
+    "unknown": (
+        "not known",
+        "recorded calls wrote at once, or their lines were not kept (no text, too large, or erased)",
+    ),
+}
 
 
 def narrate_blame(blame: Blame) -> tuple[Line, ...]:
     """Return an answer in words: of one line everything, of several a row each."""
     if len(blame.lines) == 1:
         return tuple(_narrate_line(blame, blame.lines[0]))
-    return (*_rows(blame), *narrate_state(blame))
+    return (*_rows(blame), *_narrate_state(blame))
 
 
-def narrate_state(blame: Blame) -> tuple[Line, ...]:
-    """Return what has to be known of the file as a whole; nothing if it is as its last write left it."""
-    return (*_state(blame), *map(_doubt, blame.in_doubt))
-
-
-def _doubt(call: DoubtfulWrite) -> Line:
-    who = (name(call.agent), Token(f" {short(call.run)}", Tone.QUIET), f" ({_clock(call.requested_at)})")
-    asked = (name(call.tool), Token(f" {short(call.call)}", Tone.QUIET), " of ", *who)
-    return line(*asked, Token(" left no outcome: what has no writer here may be its", Tone.WARN))
-
-
-def _state(blame: Blame) -> tuple[Line, ...]:
+def _narrate_state(blame: Blame) -> Iterator[Line]:
+    """Yield what has to be known of the file as a whole; nothing if it is as its last write left it."""
     last = blame.last_write
     if last is None:
-        return (line(name(blame.path), ": no recorded call wrote this file"),)
-    if not blame.is_text:
-        return (line(name(blame.path), " is no text and has no lines; last written by ", _writer(last)),)
-    if blame.state == "changed":
-        return (line(Token("the file was changed since ", Tone.WARN), _writer(last), ", outside of the record"),)
-    if blame.state == "earlier":
+        yield line(name(blame.path), ": no recorded call wrote this file")
+    elif not blame.is_text:
+        yield line(name(blame.path), " is no text and has no lines; last written by ", _writer(last, last.at))
+    elif blame.state == "changed":
+        yield line(Token("the file was changed since ", Tone.WARN), _writer(last, last.at), ", outside of the record")
+    elif blame.state == "earlier":
         undone = ": that was undone, or done in another work tree"
-        return (line(Token("the file is as it was before ", Tone.WARN), _writer(last), undone),)
-    return ()
+        yield line(Token("the file is as it was before ", Tone.WARN), _writer(last, last.at), undone)
+    for call in blame.in_doubt:
+        yield line(
+            _writer(call, call.requested_at),
+            Token(" left no outcome: what has no writer here may be its", Tone.WARN),
+        )
 
 
-def narrate_write(write: BlamedWrite, found: BlamedLine | None = None) -> tuple[Line, ...]:
-    """Return who made a write, what allowed it, and the call."""
+def _narrate_write(write: BlamedWrite, found: BlamedLine) -> Iterator[Line]:
+    """Yield who made a write, what allowed it, and the call."""
     head = [name(write.agent, Tone.ACCENT), Token(f" {short(write.run)}", Tone.QUIET), _DOT, Token(_clock(write.at))]
     if write.handoff is not None:
         head += [_DOT, quoted(write.task)]
@@ -55,39 +57,25 @@ def narrate_write(write: BlamedWrite, found: BlamedLine | None = None) -> tuple[
     head += [_FROM, _person(write.principal), Token(": "), quoted(write.intent)]
     allowed = [Token(write.verdict), _DOT, *_grant(write), _DOT, Token("approval: none needed")]
     call = [name(write.tool), Token(f" {short(write.call)}", Tone.QUIET)]
-    if found is not None and found.hunk is not None:
+    if found.hunk is not None:
         call += [_DOT, Token(found.hunk, Tone.QUIET)]
     if write.outcome == "failed":
         call += [_DOT, Token("the call failed, and had written before", Tone.WARN)]
     if write.outcome == "late":
         call += [_DOT, Token("delivered after its attempt was over", Tone.WARN)]
-    if found is not None and found.is_matched:
+    if found.is_matched:
         call += [_DOT, Token(_MATCHED, Tone.WARN)]
-    return (line(head), line(allowed), line(call))
+    yield from (line(head), line(allowed), line(call))
 
 
 def _narrate_line(blame: Blame, found: BlamedLine) -> Iterator[Line]:
     write = blame.write_of(found)
     if write is not None:
-        yield from narrate_write(write, found)
+        yield from _narrate_write(write, found)
         return
-    yield line(Token(_unexplained(found), Tone.WARN))
-    if found.candidates:
-        for each in blame.writes:
-            if each.id in found.candidates:
-                yield Line((*narrate_write(each)[0].tokens, _DOT, *narrate_write(each)[2].tokens), "  ", "  ")
-    else:
-        yield from narrate_state(blame)
-
-
-def _unexplained(found: BlamedLine) -> str:
-    if found.candidates:
-        return f"one of {len(found.candidates)} calls that may have run at once wrote this line:"
-    if found.origin == "unknown":
-        return "not known: a recorded call wrote the file, and its lines were not kept (no text, too large, or erased)"
-    if found.origin == "older":
-        return "older than the record: it was there before the first recorded write of this file"
-    return "not in the record: no recorded call is known to have written this line"
+    label, why = _UNEXPLAINED[found.origin]
+    yield line(Token(f"{label}: {why}", Tone.WARN))
+    yield from _narrate_state(blame)
 
 
 def _rows(blame: Blame) -> Iterator[Line]:
@@ -103,21 +91,12 @@ def _label(blame: Blame, found: BlamedLine) -> tuple[str, Tone]:
     if write is not None:
         sign = "~" if found.is_matched else " " if write.outcome == "completed" else "!"
         return f"{cut(name(write.agent).text, _WIDEST)} {short(write.run)}{sign} {_clock(write.at)}", Tone.PLAIN
-    if found.candidates:
-        return f"one of {len(found.candidates)}", Tone.WARN
-    words = {"older": "older than the record", "unknown": "not known"}
-    return words.get(found.origin, "not in the record"), Tone.QUIET
+    return _UNEXPLAINED[found.origin][0], Tone.QUIET
 
 
-def _writer(write: BlamedWrite) -> list[Token]:
-    return [
-        name(write.tool),
-        Token(f" {short(write.call)}", Tone.QUIET),
-        Token(" of "),
-        name(write.agent),
-        Token(f" {short(write.run)}", Tone.QUIET),
-        Token(f" ({_clock(write.at)})"),
-    ]
+def _writer(call: BlamedWrite | DoubtfulWrite, at: datetime) -> Iterator[Token]:
+    yield from (name(call.tool), Token(f" {short(call.call)}", Tone.QUIET), Token(" of "))
+    yield from (name(call.agent), Token(f" {short(call.run)}", Tone.QUIET), Token(f" ({_clock(at)})"))
 
 
 def _grant(write: BlamedWrite) -> Iterator[Token]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.model.values import Effect
+from batonpass.model.values import Effect, Hunk
 from batonpass.wire.canonical import digest, encode, keyed_digest
 
 _LARGEST_TEXT: Final = 1024 * 1024  # beyond, the digests are kept and no lines
@@ -24,14 +24,6 @@ class Snapshot(Struct, frozen=True):
 
     digest: str | None = None
     lines: tuple[str, ...] | None = None
-
-
-class Hunk(Struct, frozen=True):
-    """Lines that took the place of others: `removed` lines from the one at `at` on (the first is 1)."""
-
-    at: int
-    removed: int
-    added: tuple[str, ...]
 
 
 def from_work_tree(work_tree: Path, target: str) -> str:
