@@ -10,11 +10,11 @@ Each line has one answer, in the order of the lines, whatever is in it.
 from collections.abc import Iterator
 from typing import IO, Final
 
-from msgspec import DecodeError, Raw, Struct, json
+from msgspec import Raw, Struct, json
 
 from batonpass.api import handles as _every_act  # noqa: F401 - what it imports fills the table
 from batonpass.api.port import Port
-from batonpass.api.problems import Problem, find_act, problem_of, read_json, read_request
+from batonpass.api.problems import Problem, find_act, problem_of, read_json
 from batonpass.errors import InvalidValueError
 
 LARGEST_LINE: Final = 32 * 1024 * 1024  # a content of 16 MiB, spelled in JSON
@@ -56,7 +56,7 @@ def answer_line(port: Port, line: bytes) -> bytes:
         identity = _id_of(line)
         asked = read_json(Line, line, what="line")
         act = find_act(asked.act)
-        answer = port.do(act, read_request(act, asked.request), asked.key)
+        answer = port.do(act, read_json(act.request, asked.request, what=act.name), asked.key)
         return json.encode(Reply(id=identity, answer=answer))
     except Exception as error:  # noqa: BLE001 - nothing that a line says ends the loop
         return json.encode(Reply(id=identity, error=problem_of(error)))
@@ -76,7 +76,7 @@ def _id_of(line: bytes) -> int | str | None:
     """Return the id also of a line with a mistake in it: a caller with several on their way needs to know which."""
     try:
         return json.decode(line, type=_Identified).id
-    except (DecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 

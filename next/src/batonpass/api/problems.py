@@ -51,11 +51,6 @@ def find_act(name: str) -> Act[Any, Any]:
         raise InvalidValueError(f"there is no act {name!r}: there are {', '.join(sorted(ACTS))}") from None
 
 
-def read_request(act: Act[Q, Any], data: bytes | Raw) -> Q:
-    """Return a request from JSON. Raises `InvalidValueError`, which names the act and the field."""
-    return read_json(act.request, data, what=act.name)
-
-
 def read_json(kind: type[Q], data: bytes | Raw, *, what: str) -> Q:
     """Return a struct from JSON. Raises `InvalidValueError`, which names the field."""
     try:
