@@ -86,8 +86,8 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
     "a number that is free again is the last one": (
         Change(
             "api/repetition.py",
-            ".discard(request.number)",
-            ".discard(max(self._taken[request.tool, bytes(request.arguments)], default=0))",
+            ".discard(self.number)",
+            ".discard(max(self._taken, default=0))",
         ),
     ),
     "an enforced run goes on where nothing can be written": (

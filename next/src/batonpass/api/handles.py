@@ -16,7 +16,7 @@ from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
 from batonpass.api.port import Port
-from batonpass.api.repetition import Repetitions
+from batonpass.api.repetition import Slot
 from batonpass.api.run_base import CURRENT_RUN, OfferArguments, RunBase, make_grant
 from batonpass.api.tools import (
     CURRENT_CALL,
@@ -42,12 +42,10 @@ T = TypeVar("T")
 class BegunCall:
     """A call that was begun: make it, unless it is replayed, and say what became of it."""
 
-    def __init__(
-        self, port: Port, request: call_acts.BeginCall, begun: call_acts.CallBegun, repetitions: Repetitions
-    ) -> None:
+    def __init__(self, port: Port, run: str, begun: call_acts.CallBegun, slot: Slot) -> None:
         self._port = port
-        self._request = request
-        self._repetitions = repetitions
+        self._run = run
+        self._slot = slot
         self.id = begun.call
         self.key = begun.key
         self.is_replayed = not isinstance(begun.result, UnsetType)
@@ -57,7 +55,7 @@ class BegunCall:
         """Record the result, before the agent has it."""
         data = encode_result(value)
         result = UNSET if data is None else Raw(data)
-        request = call_acts.FinishCall(run=self._request.run, call=self.id, result=result)
+        request = call_acts.FinishCall(run=self._run, call=self.id, result=result)
         try:
             self._port.do(call_acts.finish_call, request)
         except BaseException:
@@ -67,13 +65,13 @@ class BegunCall:
     def fail(self, error: str) -> None:
         """Record that it failed. Its number is free again, so the next attempt at it has the same key."""
         try:
-            self._port.do(call_acts.finish_call, call_acts.FinishCall(run=self._request.run, call=self.id, error=error))
+            self._port.do(call_acts.finish_call, call_acts.FinishCall(run=self._run, call=self.id, error=error))
         finally:
             self.abandon()
 
     def abandon(self) -> None:
         """Free the number of a call that has no result: an equal call finds it in doubt, or makes it again."""
-        self._repetitions.give_back(self._request)
+        self._slot.give_back()
 
 
 class Run(RunBase[Port]):
@@ -140,23 +138,23 @@ class Run(RunBase[Port]):
         key: str | None = None,
     ) -> BegunCall:
         """Begin a call that is made elsewhere, for adapters. `arguments` is canonical JSON."""
-        request = self.progress.repetitions.take(
-            call_acts.BeginCall(
-                run=self.id,
-                tool=tool,
-                action=action,
-                target=tool if target is None else target,
-                arguments=Raw(arguments),
-                idempotent=idempotent,
-                is_encoded=True,
-            )
+        slot = self.progress.repetitions.take(tool, arguments)
+        request = call_acts.BeginCall(
+            run=self.id,
+            tool=tool,
+            action=action,
+            target=tool if target is None else target,
+            arguments=Raw(arguments),
+            number=slot.number,
+            idempotent=idempotent,
+            is_encoded=True,
         )
         try:
             begun = self._port.do(call_acts.begin_call, request, key)
         except BaseException:
-            self.progress.repetitions.give_back(request)
+            slot.give_back()
             raise
-        return BegunCall(self._port, request, begun, self.progress.repetitions)
+        return BegunCall(self._port, self.id, begun, slot)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call through the guard: requested is durable before it, the outcome after it."""

@@ -1,39 +1,42 @@
-"""Which of several equal calls this is. The number is part of a call's key, so the next attempt must count the same."""
+"""Which of several equal things this is. The number is part of a key, so the next attempt must count the same."""
 
 import threading
 from collections import defaultdict
+from collections.abc import Hashable
 
-from msgspec.structs import replace
-
-from batonpass.api.calls import BeginCall
 from batonpass.model.items import Report
 
 
+class Slot:
+    """A number that is taken."""
+
+    def __init__(self, number: int, taken: set[int]) -> None:
+        self.number = number
+        self._taken = taken
+
+    def give_back(self) -> None:
+        """Free the number of what did not come about. This number and no other: the last may be in use."""
+        self._taken.discard(self.number)
+
+
 class Repetitions:
-    """Gives each call of a run the lowest number that no equal call has.
+    """Gives each call of a run, and each of its offers, the lowest number that no equal one has.
 
     A count would hand out the number of a call that finished, and its result, once another has failed and given its own
     back.
     """
 
     def __init__(self) -> None:
-        self._taken: defaultdict[tuple[str, bytes], set[int]] = defaultdict(set)
+        self._taken: defaultdict[Hashable, set[int]] = defaultdict(set)
         self._lock = threading.Lock()  # held for a moment and never over I/O, so no part of the system port
 
-    def take(self, request: BeginCall) -> BeginCall:
-        """Return the request with its number."""
+    def take(self, *what: Hashable) -> Slot:
+        """Take the lowest free number of what is equal."""
         with self._lock:
-            taken = self._taken[request.tool, bytes(request.arguments)]  # type: ignore[arg-type]
-            number = 1
-            while number in taken:
-                number += 1
+            taken = self._taken[what]
+            number = next(number for number in range(1, len(taken) + 2) if number not in taken)
             taken.add(number)
-        return request if number == 1 else replace(request, number=number)
-
-    def give_back(self, request: BeginCall) -> None:
-        """Free the number of a call that did not come about. This number and no other: the last may be in use."""
-        with self._lock:
-            self._taken[request.tool, bytes(request.arguments)].discard(request.number)  # type: ignore[arg-type]
+        return Slot(number, taken)
 
 
 class Progress:

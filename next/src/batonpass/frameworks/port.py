@@ -11,7 +11,7 @@ or the nearest one above says when it ends. An enforced one fails closed.
 import logging
 import re
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from batonpass.api.default import current_run, default_relay
 from batonpass.api.handles import BegunCall, Handoff, Relay, Run
+from batonpass.api.repetition import Repetitions, Slot
 from batonpass.api.run_base import CURRENT_RUN
 from batonpass.api.tools import CURRENT_CALL, CurrentCall, Declared, Tool, encode_result
 from batonpass.errors import (
@@ -144,6 +145,11 @@ class Recording:
         """Return a call of the agent at work here, or of nobody known: `judge` decides about that too."""
         return Call(self, work or current_work(self), tool, declared)
 
+    def note_gap(self, gap: str) -> None:
+        """Note what was not recorded, where no run can say it."""
+        self.gaps.append(gap)
+        _LOG.warning("not recorded: %s", gap)
+
     @contextmanager
     def resuming(
         self, what: str, *, by: str = "", repeat: Sequence[str] = (), skip: Sequence[str] = ()
@@ -198,8 +204,8 @@ class Work:
         self._transfers: list[Work] = []
         self._usage: dict[str, dict[str, int]] = {}
         self._turn: tuple[int, str] = (0, "")  # which model turn, and the digest of its message
-        self._offers: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)  # numbers of equal ones
-        self._slot: tuple[set[int], int] | None = None  # its number, and those of its parent's equal offers
+        self._offers = Repetitions()
+        self._slot: Slot | None = None  # which of its parent's equal offers it is
         self._gaps: list[str] = []
         self._lock = threading.RLock()
         self._offering = threading.Lock()
@@ -262,14 +268,16 @@ class Work:
             # Under a lock: an offer that is refused leaves no hole in the numbers, and one run writes one by one. Not
             # under that of the state, which an event loop takes while other threads wait for the disk.
             with self._offering:
-                place = (to, task, str(turn), encode_plain(brief).decode())
-                number = _lowest_free(self._offers[place])
-                pointer = {"turn": turn, "message": message, "number": number}
+                slot = self._offers.take(to, task, turn, encode_plain(brief))
+                pointer = {"turn": turn, "message": message, "number": slot.number}
                 brief = replace(brief, reasoning=pointer)
                 make = partial(_hand_off, run, to, task, brief=brief, grant=grant, at_once=at_once)
-                offered = child.try_to(make, f"handoff to {to}")
-                self._offers[place].add(number)
-                child._slot = (self._offers[place], number)
+                try:
+                    offered = child.try_to(make, f"handoff to {to}")
+                except BaseException:
+                    slot.give_back()
+                    raise
+                child._slot = slot
             if isinstance(offered, Run):
                 child._at_work(offered)
                 child._move(BEGIN)
@@ -314,7 +322,7 @@ class Work:
                 child.end(error=error)
             child._move(DROP)  # noqa: SLF001 - of this class
         if how is not End.RETURNED and self._slot is not None:
-            self._slot[0].discard(self._slot[1])
+            self._slot.give_back()
         try:
             self._close(said, error, how)
         finally:
@@ -356,8 +364,7 @@ class Work:
 
     def note_gap(self, gap: str) -> None:
         """Note what was not recorded: the nearest run that is recorded says it when it pauses or ends."""
-        self.recording.gaps.append(gap)
-        _LOG.warning("not recorded: %s", gap)
+        self.recording.note_gap(gap)
         work: Work | None = self
         while work is not None and (work.run is None or work.state is WorkState.ENDED):
             work = work.parent
@@ -407,11 +414,7 @@ class Call:
                 return Refused(error)
             if is_enforced:
                 return Refused(CallError(gap, code="call.guard_failed"))
-            if work is not None:
-                work.note_gap(gap)
-            else:
-                self.recording.gaps.append(gap)
-                _LOG.warning("not recorded: %s", gap)
+            (work or self.recording).note_gap(gap)
             return Made()
 
     def _judge(self, arguments: Mapping[str, Any]) -> Verdict:
@@ -544,11 +547,6 @@ def _accept(handoff: Handoff, by: str) -> Run:
         return handoff.accept(replay=True)
     except LifecycleError:
         return handoff.retry(by=by, reason="its caller asked again").accept()
-
-
-def _lowest_free(taken: set[int]) -> int:
-    # A count would give the third of equal ones the number of the second, once the first has failed.
-    return next(number for number in range(1, len(taken) + 2) if number not in taken)
 
 
 def _report(own: Report, said: object, how: End, usage: dict[str, dict[str, int]]) -> Report:
