@@ -305,10 +305,7 @@ class Work:
         heir = self._heir or next(iter(self._transfers), None)
         how = decide_end(error, waits=waits, has_heir=heir is not None and heir.state is not WorkState.ENDED)
         if how not in GONE:
-            try:
-                self.open()  # an agent of which no model request was seen did work all the same
-            except Exception as failure:  # noqa: BLE001 - it is raised there
-                self._pass_over(failure, error)
+            self._try_at_end(self.open, error)  # an agent of which no model request was seen did work all the same
         with self._lock:
             is_over = self._move(how) and self.state is WorkState.ENDED
         if how is End.INTERRUPTED:
@@ -339,16 +336,16 @@ class Work:
         self._record_gaps()
         # What the agent reported by itself stays; what it returned is added.
         run.progress.report = _report(run.progress.report, said, how, self._usage)
-        try:
-            self.try_to(partial(run.close, error), f"{self.agent} ended")
-        except Exception as failure:  # noqa: BLE001 - it is raised there
-            self._pass_over(failure, error)
+        self._try_at_end(partial(run.close, error), error)
 
-    def _pass_over(self, failure: Exception, error: BaseException | None) -> None:
-        if error is None:
-            raise failure
-        # The error that its agent ended with is what its caller is about to get.
-        self.note_gap(f"{self.agent} ended: {failure!r}")
+    def _try_at_end(self, act: Callable[[], None], error: BaseException | None) -> None:
+        try:
+            self.try_to(act, f"{self.agent} ended")
+        except Exception as failure:
+            if error is None:
+                raise
+            # The error that its agent ended with is what its caller is about to get.
+            self.note_gap(f"{self.agent} ended: {failure!r}")
 
     def try_to(self, act: Callable[[], T], what: str) -> T | None:
         """Return what a step of ours returns. A verdict is raised, and a fault only if the work is enforced."""
