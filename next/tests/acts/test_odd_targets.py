@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from batonpass import Relay, tool
+from batonpass.testing import a_relay, a_run, observe
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,11 @@ def test_a_target_that_is_no_file_is_no_obstacle(target: str, record_place: Path
         result = run.call(note, target)
 
     assert ("noted", [target]) == (result, made)
+
+
+def test_an_argument_that_may_be_left_out_is_no_target() -> None:
+    """`print` has an argument named file, and most calls of it are about no file."""
+    with a_relay() as relay, a_run(relay) as run:
+        run.call(print, end="")
+
+        assert ["print"] == [each.text("target") for each in observe(relay).of("tool.requested")]

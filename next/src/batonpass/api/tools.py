@@ -1,11 +1,11 @@
 """A function as a tool: its name, what it does, and which argument is its target."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
-from types import CoroutineType, MethodType
-from typing import Any, Final, TypeVar, overload
+from types import CoroutineType, MappingProxyType, MethodType
+from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -38,6 +38,15 @@ class Tool(Struct, frozen=True, kw_only=True):
         raise InvalidValueError(f"{self.name} needs {self.target}=, which names what it works on")
 
 
+class ToolArguments(TypedDict, total=False):
+    """What `tool` may be told of a function."""
+
+    action: str | None
+    target: str | None
+    reads: bool
+    idempotent: bool
+
+
 class Declared(Struct, frozen=True, kw_only=True):
     """What a tool does. The fields are those of `tool`."""
 
@@ -49,16 +58,19 @@ class Declared(Struct, frozen=True, kw_only=True):
     def of(self, function: Callable[..., Any], name: str | None = None) -> Tool:
         """Return what a call of a function needs. Raises `InvalidValueError` if it has no such argument."""
         try:
-            parameters = list(inspect.signature(function).parameters)
+            signature = inspect.signature(function).parameters
         except (TypeError, ValueError):  # of a builtin nobody knows
-            parameters = []
-        return self.named(str(name or getattr(function, "__name__", type(function).__name__)), parameters)
+            signature = MappingProxyType({})
+        # An argument that may be left out is not what every call is about.
+        optional = {each.name for each in signature.values() if each.default is not each.empty}
+        own = str(name or getattr(function, "__name__", type(function).__name__))
+        return self.named(own, list(signature), optional)
 
-    def named(self, name: str, parameters: list[str]) -> Tool:
+    def named(self, name: str, parameters: list[str], optional: Collection[str] = ()) -> Tool:
         """Return what a call needs of a tool that is no function here: of its name and of those of its arguments."""
         target = self.target
         if target is None:
-            target = next((each for each in parameters if each in _PATHS), None)
+            target = next((each for each in parameters if each in _PATHS and each not in optional), None)
         elif target not in parameters:
             raise InvalidValueError(f"{name} has no parameter {target!r}; it has {', '.join(parameters)}")
         use = "read" if self.reads else "call" if target is None else "write"
@@ -92,15 +104,7 @@ def tool(name: F, /) -> F: ...
 
 
 @overload
-def tool(
-    name: str | None = None,
-    /,
-    *,
-    action: str | None = None,
-    target: str | None = None,
-    reads: bool = False,
-    idempotent: bool = False,
-) -> Callable[[F], F]: ...
+def tool(name: str | None = None, /, **does: Unpack[ToolArguments]) -> Callable[[F], F]: ...
 
 
 def tool(

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from batonpass.errors import ConflictError
 from batonpass.model.bodies import (
     Body,
     GrantRevoked,
@@ -103,11 +104,20 @@ _BEFORE_ACCEPT: Final = _states_before(Event.ACCEPT)
 _BEFORE_END: Final = _states_before(Event.COMPLETE)
 _BEFORE_RETRY: Final = _states_before(Event.RETRY)
 _ANY_STATE: Final = " ".join(State)
+_BEGINNINGS: Final[dict[type[Body], str]] = {KeyEnrolled: "relay_", RunStarted: "run_", HandoffAccepted: "run_"}
 
 
 def change_of(signed: Signed) -> Change:
-    """Return what a receipt expects and makes."""
+    """Return what a receipt expects and makes. Raises `ConflictError` if its kind has no place there in a stream."""
     receipt = signed.receipt
+    begins = _BEGINNINGS.get(type(receipt.body))
+    if begins is None:  # a handoff's stream begins with whatever another does about it first
+        is_there = receipt.seq > 1 or signed.stream.startswith("handoff_")
+    else:
+        is_there = receipt.seq == 1 and signed.stream.startswith(begins)
+    if not is_there:
+        detail = f"{signed.stream} has no {receipt.kind} at {receipt.seq}"
+        raise ConflictError(detail, code="ledger.precondition_failed")
     change = Change(
         stream=signed.stream,
         seq=receipt.seq,

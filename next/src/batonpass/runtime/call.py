@@ -61,8 +61,9 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     if is_write:  # as it is named from the work tree on, and for good: a tool may change the folder that it works in
         request = request._replace(target=from_work_tree(context.work_tree, request.target))
     # The owner, which next attempts share: what does equal keys once has to do equal calls of two agents twice.
-    words = (run.owner.encode(), tool.encode(), request.number, request.arguments)
-    key = keyed_digest(run.tree_secret, b"%s\0%s\0%d\0%s" % words)
+    target = request.target.encode("utf-8", "replace")
+    words = (run.owner.encode(), tool.encode(), target, request.number, request.arguments)
+    key = keyed_digest(run.tree_secret, b"%s\0%s\0%s\0%d\0%s" % words)
     # Before earlier results: they are data as well, and a run whose grant has ended gets no more of it.
     if run.lineage:
         permission = f"{request.action}:{request.target}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batonpass.api.opening import open_store
-from batonpass.errors import BatonpassError
+from batonpass.errors import BatonpassError, ConflictError
 from batonpass.log.append import CURRENT_REQUEST, Draft, Recorder, Request, sign
 from batonpass.model.bodies import KINDS, HandoffInitiated
 from batonpass.model.change import change_of
@@ -130,7 +130,11 @@ class Ledger:
 
     def expected(self, *entry: Signed) -> str:
         """Return the code of the error that an append of this entry must raise, by the rows so far; empty if none."""
-        refusal = None if self.is_written(*entry) else explain_entry([change_of(one) for one in entry], self.tables)
+        try:
+            changes = [change_of(one) for one in entry]
+        except ConflictError as refused:
+            return refused.code
+        refusal = None if self.is_written(*entry) else explain_entry(changes, self.tables)
         return "" if refusal is None else refusal.code
 
     def verdict(self, *entry: Signed) -> str:
