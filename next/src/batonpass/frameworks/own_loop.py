@@ -19,12 +19,12 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from functools import partial, wraps
 from inspect import Signature
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, Unpack, overload
 
 from msgspec import json
 
 from batonpass.api.run_base import make_grant
-from batonpass.api.tools import Declared, tool_of
+from batonpass.api.tools import Declared, ToolArguments, tool_of
 from batonpass.frameworks.flows import adelegate, aguard, astream, delegate, guard, stream
 from batonpass.frameworks.port import DEFAULT, Call, Recording, Refused, Work, current_work, encode_plain, text_of
 from batonpass.model.grants import Grant
@@ -111,37 +111,21 @@ def recorded_tool(recording: F, /) -> F: ...
 
 @overload
 def recorded_tool(
-    recording: Recording | None = None,
-    name: str | None = None,
-    /,
-    *,
-    action: str | None = None,
-    target: str | None = None,
-    reads: bool = False,
-    idempotent: bool = False,
+    recording: Recording | None = None, name: str | None = None, /, **does: Unpack[ToolArguments]
 ) -> Callable[[F], F]: ...
 
 
-def recorded_tool(
-    recording: Any = None,
-    name: str | None = None,
-    /,
-    *,
-    action: str | None = None,
-    target: str | None = None,
-    reads: bool = False,
-    idempotent: bool = False,
-) -> Any:
+def recorded_tool(recording: Any = None, name: str | None = None, /, **does: Unpack[ToolArguments]) -> Any:
     """Guard a function as a tool of the agent at work, which it finds by itself. It is declared as with `tool`.
 
     A refusal is raised: a loop of one's own may tell its model.
     """
-    does = Declared(action=action, target=target, reads=reads, idempotent=idempotent)
-    is_declared = name is not None or does != Declared()
+    declared = Declared(**does)
+    is_declared = name is not None or declared != Declared()
 
     def recorded(function: F) -> F:
         signature = inspect.signature(function)
-        tool = does.of(function, name) if is_declared else tool_of(function)
+        tool = declared.of(function, name) if is_declared else tool_of(function)
 
         def begin(args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Call, dict[str, object]]:
             # By name and with defaults: the key of a call must not depend on how it was spelled.
