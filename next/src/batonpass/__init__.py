@@ -3,12 +3,12 @@
 Three words are enough for the first five minutes: `start` a run, `hand_off` a task, `blame` a line.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from batonpass.api.default import blame, current_call, current_run, start
 from batonpass.api.handles import Handoff, Relay, Run
-from batonpass.api.handoffs import HandoffInfo, Result
-from batonpass.api.runs import RunInfo
+from batonpass.api.handoffs import Result
 from batonpass.api.tools import Tool, tool
 from batonpass.model.grants import Grant
 from batonpass.model.items import (
@@ -27,13 +27,24 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import RunState, State
-from batonpass.reports.blame import Blame
-from batonpass.verify.verifier import Evidence
 
 if TYPE_CHECKING:
     from batonpass.api.aio import AsyncHandoff, AsyncRelay, AsyncRun
+    from batonpass.reading.handoffs import HandoffView, RunLine, RunView
+    from batonpass.reports.blame import Blame
+    from batonpass.verify.verifier import Evidence
 
-_ASYNC = frozenset({"AsyncHandoff", "AsyncRelay", "AsyncRun"})
+# asyncio takes as long to import as all of us, and most programs only record: what a name needs comes with its use.
+_LATER = {
+    "AsyncHandoff": "batonpass.api.aio",
+    "AsyncRelay": "batonpass.api.aio",
+    "AsyncRun": "batonpass.api.aio",
+    "Blame": "batonpass.reports.blame",
+    "Evidence": "batonpass.verify.verifier",
+    "HandoffView": "batonpass.reading.handoffs",
+    "RunLine": "batonpass.reading.handoffs",
+    "RunView": "batonpass.reading.handoffs",
+}
 
 __all__ = [
     "Assumption",
@@ -50,8 +61,8 @@ __all__ = [
     "Exclusion",
     "Grant",
     "Handoff",
-    "HandoffInfo",
     "HandoffOptions",
+    "HandoffView",
     "Intent",
     "OpenQuestion",
     "RejectedPath",
@@ -59,8 +70,9 @@ __all__ = [
     "Report",
     "Result",
     "Run",
-    "RunInfo",
+    "RunLine",
     "RunState",
+    "RunView",
     "State",
     "Tool",
     "WorkItem",
@@ -73,9 +85,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's names have their own types
-    # asyncio takes as long to import as the rest of us: only who awaits pays for it.
-    if name in _ASYNC:
-        from batonpass.api import aio  # noqa: PLC0415
-
-        return getattr(aio, name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

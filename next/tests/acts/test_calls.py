@@ -117,7 +117,7 @@ def test_an_interrupt_leaves_a_call_in_doubt(may: list[str]) -> None:
             run.call(send, "ana")
         assert "sent to bob" == run.call(send, "bob")
         (call,) = observe(relay).in_doubt
-        assert (call,) == relay.handoff(run.handoff or "").info().in_doubt
+        assert [call.call] == [each.id for each in relay.handoff(run.handoff or "").info().in_doubt]
 
         with pytest.raises(CallInDoubtError):
             relay.handoff(run.handoff or "").retry(by="user:ana").accept().call(send, "ana")
@@ -178,7 +178,7 @@ def test_the_key_of_a_call_is_stable() -> None:
         begun = [run.begin_call(name, data).key for name, data in (("a", b"[1]"), ("a", b"[1]"), ("a", b"[2]"))]
         begun.append(run.begin_call("b", b"[1]").key)
         handoff = relay.handoff(run.handoff or "")
-        again = handoff.retry(by="user:ana", repeat=[call.call for call in handoff.info().in_doubt]).accept()
+        again = handoff.retry(by="user:ana", repeat=[call.id for call in handoff.info().in_doubt]).accept()
         same = [again.begin_call("a", b"[1]").key, again.begin_call("a", b"[1]").key]
         other = an_attempt(relay).begin_call("a", b"[1]").key
 
@@ -237,7 +237,7 @@ def test_a_result_that_json_changes_is_not_given_again(result: object) -> None:
         (call,) = handoff.info().in_doubt
         with pytest.raises(CallInDoubtError):
             handoff.retry(by="user:ana").accept().call(send, "ana")
-        again = handoff.retry(by="user:ana", repeat=[call.call]).accept()
+        again = handoff.retry(by="user:ana", repeat=[call.id]).accept()
 
         assert "sent to ana" == again.call(send, "ana")
 
@@ -270,7 +270,7 @@ def test_a_call_has_one_outcome(when: Any, may: list[str]) -> None:  # noqa: ANN
             assert may
         run.call(send, "bob")
         handoff = relay.handoff(run.handoff or "")
-        doubtful = [call.call for call in handoff.info().in_doubt]
+        doubtful = [call.id for call in handoff.info().in_doubt]
         again = handoff.retry(by="user:ana", repeat=doubtful).accept()
         outcomes = [receipt for receipt in observe(relay).of("tool.completed") if receipt.body["call"] == begun.id]
 

@@ -77,7 +77,7 @@ def test_a_first_program_needs_no_relay(record_place: Path) -> None:
     (record_place / "src").mkdir()
     os.chdir(record_place / "src")
     with Relay.open(create=False) as relay:
-        assert [run.id] == [info.run for info in relay.runs()]
+        assert [run.id] == [info.id for info in relay.runs()]
         assert ["run.started", "run.closed"] == observe(relay).kinds()
     assert current_run() is None
 
@@ -97,7 +97,7 @@ def test_a_relay_opens_its_ledger(ledger_of: Callable[[Path], Path | str | None]
     with Relay.open(ledger_of(tmp_path)) as relay:
         run = a_run(relay)
     with Relay.open(ledger_of(tmp_path), create=False) as relay:
-        assert [run.id] == [info.run for info in relay.runs()]
+        assert [run.id] == [info.id for info in relay.runs()]
 
 
 @pytest.mark.postgres
@@ -109,7 +109,7 @@ def test_a_relay_opens_a_ledger_on_a_server(postgres_url: str) -> None:
         run.call(str, "x")
         run.close()
     with Relay.open(postgres_url, create=False) as relay:
-        assert run.id in [info.run for info in relay.runs()]
+        assert run.id in [info.id for info in relay.runs()]
         assert 7 == relay.verify().receipts
 
 

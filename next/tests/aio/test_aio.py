@@ -107,7 +107,7 @@ def test_default_relay_is_awaited_too() -> None:
 
     run = asyncio.run(main())
     with Relay.open() as relay:
-        assert [run] == [info.run for info in relay.runs()]
+        assert [run] == [info.id for info in relay.runs()]
 
 
 def test_64_handoffs_at_once(awaited: AsyncRelay, relay: Relay) -> None:

@@ -49,7 +49,7 @@ def test_handoff_show(terminal: Terminal, story: Story) -> None:
 
 def test_handoff_show_after_retries(terminal: Terminal, story: Story) -> None:
     """It is shown what was decided, what was kept, and which call was made again."""
-    doubtful = {call.tool: call.call for call in story.drafter.info().in_doubt}
+    doubtful = {call.tool: call.id for call in story.drafter.info().in_doubt}
     story.drafter.retry(
         by="user:jonas", reason="the line works", repeat=[doubtful["publish"]], skip=[doubtful["pick_colours"]]
     )
@@ -110,7 +110,7 @@ def test_calls_in_doubt_are_what_a_retry_asks_about(terminal: Terminal, story: S
     """What the JSON of a handoff lists as in doubt are the calls that the ledger has in doubt."""
     shown = terminal.run("handoff", "show", "drafter", "--json").json()
 
-    assert {call.call for call in story.drafter.info().in_doubt} == {call["id"] for call in shown["in_doubt"]}
+    assert {call.id for call in story.drafter.info().in_doubt} == {call["id"] for call in shown["in_doubt"]}
     assert ["order_chart"] == [call["tool"] for call in shown["kept"]]
 
 

@@ -79,7 +79,7 @@ def test_last_of_nothing(terminal: Terminal) -> None:
 
 def test_calls_in_doubt_are_found_by_tool_or_letters(terminal: Terminal, story: Story) -> None:
     """Two equal tools in doubt are told apart by their letters; the choices are shown."""
-    one, two = (call.call for call in story.drafter.info().in_doubt)
+    one, two = (call.id for call in story.drafter.info().in_doubt)
     assert "id.unknown" == terminal.run("handoff", "retry", "drafter", "--skip", "mail", "--json").json()["code"]
 
     answer = terminal.run("handoff", "retry", "drafter", "--skip", one[-5:], "--repeat", two, "--json").json()

@@ -177,7 +177,8 @@ def test_a_call_goes_on_after_a_restart(tmp_path: Path, *, server_dies: bool) ->
     first.end()
 
     with a_server(tmp_path / "ledger.db") as second:
-        assert [begun["call"]] == [each["call"] for each in second.send("show_run", {"run": run})["in_doubt"]]
+        shown = second.send("show_run", {"run": run})["calls"]
+        assert [(begun["call"], True)] == [(each["id"], each["is_in_doubt"]) for each in shown]
         with pytest.raises(RefusedError, match=r"call\.in_doubt"):
             second.send("begin_call", call(run))
         assert "completed" == second.send("finish_call", {"run": run, "call": begun["call"], "result": 5})["outcome"]

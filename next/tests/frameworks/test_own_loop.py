@@ -400,7 +400,7 @@ def test_killed_program_goes_on_where_it_was(record_place: Path) -> None:
     program.write_text(ANALYSIS, encoding="utf-8")
     killed = subprocess.run([sys.executable, program, "die"], check=False)
     with folder_relay() as relay:
-        (root,) = [info.run for info in relay.runs() if info.handoff is None]
+        (root,) = [info.id for info in relay.runs() if info.handoff is None]
         spec = spec_from_file_location("analysis", program)
         assert spec is not None
         assert spec.loader is not None

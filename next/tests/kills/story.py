@@ -95,9 +95,9 @@ class Story:
         if not roots:
             return self.relay.start("Close the quarter", by=ANA, may=MAY, may_delegate=MAY, key="root")
         if roots[0].state != RunState.OPEN:
-            self.relay.run(roots[0].run).close()  # it may have died between its end and what follows from it
+            self.relay.run(roots[0].id).close()  # it may have died between its end and what follows from it
             return None
-        root = self.relay.resume(roots[0].run)
+        root = self.relay.resume(roots[0].id)
         for call in root.in_doubt:
             how = "skip" if self._was_made(call.target) else "repeat"
             root.settle(call.call, how, by=ANA, reason="looked at the world")  # type: ignore[arg-type]
@@ -113,8 +113,8 @@ class Story:
             handoff.accept(replay=True).close()  # it may have died between its end and what follows from that
             return None
         if info.state in {State.RUNNING, State.FAILED}:
-            made = [call.call for call in info.in_doubt if self._was_made(call.target)]
-            not_made = [call.call for call in info.in_doubt if not self._was_made(call.target)]
+            made = [call.id for call in info.in_doubt if self._was_made(call.target or "")]
+            not_made = [call.id for call in info.in_doubt if not self._was_made(call.target or "")]
             handoff.retry(by=ANA, reason="its process is gone", repeat=not_made, skip=made)
         return handoff.accept()
 

@@ -216,4 +216,4 @@ def test_a_relay_opens_the_ledger_of_its_place(
     monkeypatch.chdir(from_inside(repository))
 
     with Relay.open() as here, Relay.open(tmp_path / "other.db") as other:
-        assert ([run], []) == ([info.run for info in here.runs()], list(other.runs()))
+        assert ([run], []) == ([info.id for info in here.runs()], list(other.runs()))

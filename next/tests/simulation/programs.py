@@ -116,7 +116,7 @@ class Agent:
         if info.state in {"completed", "cancelled"}:
             return
         if info.state != "offered":
-            calls = tuple(each.call for each in info.in_doubt)
+            calls = tuple(each.id for each in info.in_doubt)
             repeat, skip = calls if how == "repeat" else (), calls if how == "skip" else ()
             handoff.retry(by=_BY, repeat=repeat, skip=skip)
         self._sim.pause("think")

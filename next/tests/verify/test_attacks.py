@@ -197,9 +197,9 @@ def test_a_tree_that_nothing_names_can_be_missing(ledger: RichLedger) -> None:
         gone = next(info for info in relay.runs() if info.agent == "owner")
         seen = observe(relay)
     root_of = {row[0]: row[1] for row in seen.rows["streams"]}
-    kept = sum(root_of[receipt.stream] != gone.run for receipt in seen.receipts)
+    kept = sum(root_of[receipt.stream] != gone.id for receipt in seen.receipts)
     connection = apsw.Connection(str(ledger.path))
-    tree = f"IN (SELECT id FROM streams WHERE root = '{gone.run}')"
+    tree = f"IN (SELECT id FROM streams WHERE root = '{gone.id}')"
     run(
         f"DELETE FROM receipts WHERE stream {tree}",
         "CREATE TEMP TABLE kept AS SELECT * FROM receipts ORDER BY position",
@@ -207,8 +207,8 @@ def test_a_tree_that_nothing_names_can_be_missing(ledger: RichLedger) -> None:
         "INSERT INTO receipts SELECT rowid, stream, seq, payload, signature, cosignature, contents FROM kept",
         *(f"DELETE FROM {table} WHERE stream {tree}" for table in ("requests", "touches")),
         f"DELETE FROM open_calls WHERE run {tree}",
-        f"DELETE FROM handoffs WHERE root = '{gone.run}'",
-        f"DELETE FROM streams WHERE root = '{gone.run}'",
+        f"DELETE FROM handoffs WHERE root = '{gone.id}'",
+        f"DELETE FROM streams WHERE root = '{gone.id}'",
     )(connection)
     connection.close()
 

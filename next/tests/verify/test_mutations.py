@@ -229,7 +229,7 @@ def read_everything(relay: Relay) -> None:
     for info in relay.runs():
         for look in (relay.run, relay.resume):
             try:
-                look(info.run)
+                look(info.id)
             except BatonpassError:
                 continue
         if info.handoff is None:

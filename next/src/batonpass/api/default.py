@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.api.handles import Relay, Run
 from batonpass.api.opening import open_port
@@ -15,7 +15,9 @@ from batonpass.api.tools import CURRENT_CALL, CurrentCall
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem
 from batonpass.place import find_place
-from batonpass.reports.blame import Blame
+
+if TYPE_CHECKING:
+    from batonpass.reports.blame import Blame
 
 _PORTS: Final[dict[tuple[str, str, str, int], Port]] = {}
 _LOCK: Final = threading.Lock()
@@ -63,7 +65,7 @@ def start(
     )
 
 
-def blame(path: str | Path, line: int | None = None, *, relay: Relay | None = None) -> Blame:
+def blame(path: str | Path, line: int | None = None, *, relay: Relay | None = None) -> "Blame":
     """Return who wrote a file, or one line of it, by the ledger of this folder or of `relay`. Printed, it is words."""
     if relay is None:
         find_place(create=False)  # asking begins no record

@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from msgspec import UNSET, Raw, UnsetType, json
 
 from batonpass.api import calls as call_acts
 from batonpass.api import handoffs as handoff_acts
-from batonpass.api import ledgers as ledger_acts
-from batonpass.api import reports as report_acts
 from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
@@ -31,9 +29,12 @@ from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem, Baton, Brief, HandoffOptions, OfferedParts
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.values import Settlement
-from batonpass.reports.blame import Blame
 from batonpass.system import System
-from batonpass.verify.verifier import Evidence
+
+if TYPE_CHECKING:
+    from batonpass.reading.handoffs import HandoffView, RunLine
+    from batonpass.reports.blame import Blame
+    from batonpass.verify.verifier import Evidence
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -218,13 +219,15 @@ class Handoff:
         self.run = run  # the attempt that this handle began
         self.id = handoff
 
-    def info(self) -> handoff_acts.HandoffInfo:
-        """Return what the ledger has of it now, with its calls in doubt."""
-        return self._port.do(handoff_acts.show_handoff, handoff_acts.OfHandoff(handoff=self.id))
+    def info(self) -> "HandoffView":
+        """Return everything that the ledger has of it now: attempts, calls, what is in doubt."""
+        from batonpass.api import reports as report_acts  # noqa: PLC0415 - most programs ask nothing
+
+        return self._port.do(report_acts.show_handoff, handoff_acts.OfHandoff(handoff=self.id))
 
     def state(self) -> State:
         """Return its state now."""
-        return self.info().state
+        return self.result().state
 
     def baton(self) -> Baton:
         """Return everything that travels with it."""
@@ -307,26 +310,31 @@ class Relay:
 
     def resume(self, run: str = "last", *, key: str | None = None) -> Run:
         """Take a root run over, whoever held it: what it finished is given again, and its old holder is fenced."""
+        from batonpass.api import reports as report_acts  # noqa: PLC0415 - as above
+
         after = None
         while run == "last":
-            page = self._port.do(run_acts.list_runs, run_acts.ListRuns(state=RunState.OPEN, after=after, limit=200))
-            run, after = next((info.run for info in page.items if info.handoff is None), run), page.next
+            page = self._port.do(
+                report_acts.list_runs, report_acts.ListRuns(state=RunState.OPEN, after=after, limit=200)
+            )
+            run, after = next((each.id for each in page.items if each.handoff is None), run), page.next
             if run == "last" and after is None:
                 raise NotFoundError("no root run is open in this ledger: there is nothing to resume")
         return Run(self._port, self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
 
     def handoff(self, handoff: str) -> Handoff:
         """Return a handoff of any process, by its whole id. Raises `NotFoundError`."""
-        return Handoff(
-            self._port, self._port.do(handoff_acts.show_handoff, handoff_acts.OfHandoff(handoff=handoff)).handoff
-        )
+        request = handoff_acts.OfHandoff(handoff=handoff)
+        return Handoff(self._port, self._port.do(handoff_acts.show_result, request).handoff)
 
-    def runs(self, *, state: RunState | None = None, agent: str | None = None) -> Iterator[run_acts.RunInfo]:
+    def runs(self, *, state: RunState | None = None, agent: str | None = None) -> Iterator["RunLine"]:
         """Yield the runs of this ledger, the latest first."""
+        from batonpass.api import reports as report_acts  # noqa: PLC0415 - as above
+
         after = None
         while True:
-            request = run_acts.ListRuns(state=state, agent=agent, after=after, limit=200)
-            page = self._port.do(run_acts.list_runs, request)
+            request = report_acts.ListRuns(state=state, agent=agent, after=after, limit=200)
+            page = self._port.do(report_acts.list_runs, request)
             for info in page.items:  # noqa: UP028 - `yield from` has no awaited form
                 yield info
             after = page.next
@@ -340,23 +348,29 @@ class Relay:
         """
         return Run(self._port, self._port.do(run_acts.open_run, run_acts.OfRun(run=run)))
 
-    def verify(self, *, root_key: str | None = None, relay_key: str | None = None) -> Evidence:
+    def verify(self, *, root_key: str | None = None, relay_key: str | None = None) -> "Evidence":
         """Verify every receipt, and return what was checked. Raises `VerificationError` for the first that is wrong.
 
         With `root_key`, kept elsewhere, a ledger that was made anew under another one is found as well.
         """
+        from batonpass.api import ledgers as ledger_acts  # noqa: PLC0415 - as above
+
         request = ledger_acts.VerifyLedger(root_key=root_key, relay_key=relay_key)
         return self._port.do(ledger_acts.verify_ledger, request)
 
-    def blame(self, path: str | Path, line: int | None = None) -> Blame:
+    def blame(self, path: str | Path, line: int | None = None) -> "Blame":
         """Return who wrote a file, or one line of it: the call, its grant, and the chain up to the person's words.
 
         Raises `NotFoundError` if there is no such file, and `InvalidValueError` if it has no such line.
         """
+        from batonpass.api import reports as report_acts  # noqa: PLC0415 - as above
+
         return self._port.do(report_acts.blame, report_acts.BlameFile(path=str(path), line=line))
 
     def revoke_grant(self, account: str, *, by: str | None = None, reason: str = "", key: str | None = None) -> None:
         """End a grant and all that hang from it: what was given to a root run, or with a handoff."""
+        from batonpass.api import ledgers as ledger_acts  # noqa: PLC0415 - as above
+
         request = ledger_acts.RevokeGrant(account=account, by=by, reason=reason)
         self._port.do(ledger_acts.revoke_grant, request, key)
 

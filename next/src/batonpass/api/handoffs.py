@@ -1,4 +1,4 @@
-"""Acts about handoffs: accept, retry, show, and what came out."""
+"""Acts about handoffs: accept, retry, what travels, and what came out."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow
 from batonpass.reading.batons import get_handoff, get_receipt, principal_of, read_baton, read_hops
-from batonpass.reading.history import DoubtfulCall, read_attempts, read_part, read_text
+from batonpass.reading.history import read_part, read_text
 from batonpass.runtime import accept as accepting
 from batonpass.runtime import retry as deciding
 from batonpass.runtime.context import Context
@@ -88,40 +88,6 @@ def retry(context: Context, caller: Caller, request: Retry) -> Offered:
 @retry.repeated
 def _retried(_: Context, request: Retry, __: Sequence[Signed]) -> Offered:
     return Offered(handoff=request.handoff, state=State.OFFERED)
-
-
-class HandoffInfo(Value, frozen=True):
-    """A handoff, as the ledger has it now."""
-
-    handoff: str
-    parent: str
-    root: str
-    to: str
-    task: str
-    state: State
-    attempt: int
-    offered_at: int
-    run: str | None = None
-    in_doubt: tuple[DoubtfulCall, ...] = ()
-
-
-@act("GET /v1/handoffs/{handoff}", roles=READ)
-def show_handoff(context: Context, caller: Caller, request: OfHandoff) -> HandoffInfo:
-    """Show a handoff, with the calls that a retry has to decide about."""
-    row = find_row(context, caller, request.handoff)
-    store = context.recorder.store
-    return HandoffInfo(
-        handoff=row.id,
-        parent=row.parent,
-        root=row.root,
-        to=row.to,
-        task=read_text(get_receipt(store, row.parent, row.seq), "task"),
-        state=State(row.state),
-        attempt=row.attempt,
-        offered_at=row.offered_at,
-        run=row.run,
-        in_doubt=tuple(read_attempts(store, row).in_doubt.values()),
-    )
 
 
 class BatonOf(Value, frozen=True):

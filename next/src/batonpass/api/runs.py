@@ -1,20 +1,17 @@
-"""Acts about runs: start, resume, record, hand off, settle, close; and what there is."""
+"""Acts about runs: start, resume, record, hand off, settle, close."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated
 
-from msgspec import Meta, convert
+from msgspec import convert
 
-from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act, receipt_of
+from batonpass.api.acts import DECIDE, WORK, Caller, Value, act, receipt_of
 from batonpass.errors import ConflictError, FencedError, InvalidValueError, NotFoundError, StoreError
 from batonpass.model.bodies import HandoffAccepted, HandoffInitiated
 from batonpass.model.grants import Grant
 from batonpass.model.items import AnyItem, Baton, OfferedParts, Report
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.receipt import Signed
-from batonpass.model.rows import StreamRow
 from batonpass.model.values import Mode, Name, Outcome, Settlement
 from batonpass.reading.batons import get_handoff
 from batonpass.reading.history import DoubtfulCall
@@ -321,78 +318,3 @@ def close(context: Context, caller: Caller, request: Close) -> Closed:
 def _closed(context: Context, request: Close, _: Sequence[Signed]) -> Closed:
     ended = read_run(context.recorder, request.run, is_replayed=True)
     return Closed(outcome=close_run(context, ended, request.report, request.error))
-
-
-class RunInfo(Value, frozen=True):
-    """A run, as the ledger has it now."""
-
-    run: str
-    root: str
-    agent: str
-    state: RunState
-    attempt: int
-    receipts: int
-    started_at: int
-    last_at: int
-    principal: str | None = None
-    handoff: str | None = None
-    in_doubt: tuple[DoubtfulCall, ...] = ()
-
-
-def _info(row: StreamRow, in_doubt: tuple[DoubtfulCall, ...] = ()) -> RunInfo:
-    return RunInfo(
-        run=row.id,
-        root=row.root or row.id,
-        agent=row.agent or "",
-        state=RunState(row.state),
-        attempt=row.attempt or 1,
-        receipts=row.seq,
-        started_at=row.started_at,
-        last_at=row.last_at,
-        principal=row.principal,
-        handoff=row.handoff,
-        in_doubt=in_doubt,
-    )
-
-
-@act("GET /v1/runs/{run}", roles=READ)
-def show_run(context: Context, caller: Caller, request: OfRun) -> RunInfo:
-    """Show a run, with its calls in doubt."""
-    row = context.recorder.store.find_stream(request.run)
-    if row is None or row.agent is None:
-        raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
-    run = read_run(context.recorder, request.run, is_replayed=True)
-    if caller.principal and caller.role == "agent" and caller.principal != run.principal:
-        raise NotFoundError(f"there is no run {request.run} in this ledger: `batonpass run list` shows what there is")
-    return _info(row, tuple(run.history.in_doubt.values()))
-
-
-class ListRuns(Value, frozen=True):
-    """One page. `after` is what the page before said under `next`."""
-
-    state: RunState | None = None
-    agent: str | None = None
-    after: str | None = None
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
-
-
-class RunPage(Value, frozen=True, omit_defaults=False):
-    """Runs, the latest first, and the cursor of the next page."""
-
-    items: tuple[RunInfo, ...]
-    next: str | None
-
-
-@act("GET /v1/runs", roles=frozenset({"process", "operator", "auditor"}))
-def list_runs(context: Context, caller: Caller, request: ListRuns) -> RunPage:  # noqa: ARG001 - as every act
-    """List runs, the latest first."""
-    try:
-        before = urlsafe_b64decode(request.after).decode() if request.after else None
-    except ValueError:
-        raise InvalidValueError(f"{request.after!r} is not a cursor of this list") from None
-    rows = context.recorder.store.list_runs(
-        state=request.state, agent=request.agent, before=before, limit=request.limit + 1
-    )
-    items = tuple(_info(row) for row in rows[: request.limit])
-    more = len(rows) > request.limit
-    return RunPage(items=items, next=urlsafe_b64encode(items[-1].run.encode()).decode() if more else None)

@@ -208,12 +208,22 @@ def read_run_page(
     except ValueError:
         raise InvalidValueError(f"{after!r} is not a cursor of this list: take the `next` of a page") from None
     rows = store.list_runs(state=state, agent=agent, before=before, limit=limit + 1)
-    items = tuple(read_run_line(store, row) for row in rows[:limit])
+    items = tuple(_read_run_line(store, row) for row in rows[:limit])
     more = len(rows) > limit
     return RunPage(items=items, next=urlsafe_b64encode(items[-1].id.encode()).decode() if more else None)
 
 
-def read_run_line(store: Store, row: StreamRow) -> RunLine:
+def read_run_view(store: Store, row: StreamRow) -> RunView:
+    """Return a run with everything that it did."""
+    if row.handoff is None:
+        return _read_root(store, row, get_receipt(store, row.id, 1))
+    offered = get_handoff(store, row.handoff)
+    task = find_text(get_receipt(store, offered.parent, offered.seq), "task")
+    attempts, _ = _read_attempts(store, offered, task, store.receipts(offered.id))
+    return next(run for run in attempts if run.id == row.id)
+
+
+def _read_run_line(store: Store, row: StreamRow) -> RunLine:
     """Return a run as a list shows it."""
     first = get_receipt(store, row.id, 1)
     body = first.body
