@@ -177,7 +177,7 @@ def hand_off(context: Context, caller: Caller, request: HandOff) -> Offered:
     """Offer a task to an agent; durable when it returns. The same offer again is the same handoff."""
     parent = context.find_run(caller.principal, request.run)
     try:
-        return _offer_and_accept(context, parent, request) if request.accept else _offer(context, parent, request)
+        return _offer(context, parent, request)
     except StoreError as error:
         if request.grant is not None:
             raise
@@ -188,17 +188,6 @@ def hand_off(context: Context, caller: Caller, request: HandOff) -> Offered:
 
 
 def _offer(context: Context, parent: ActiveRun, request: HandOff) -> Offered:
-    try:
-        offer = offering.offer(
-            context, parent, request.to, request.task, grant=request.grant, parts=request.parts, key=request.key
-        )
-    except ConflictError as error:
-        return _offered_before(context, parent, request, error)
-    context.offers[offer.id] = offer
-    return Offered(handoff=offer.id, state=State.OFFERED)
-
-
-def _offer_and_accept(context: Context, parent: ActiveRun, request: HandOff) -> Offered:
     child: ActiveRun | None = None
 
     def following(offer: Offer, _: Signed) -> Sequence[Signed]:
@@ -215,13 +204,14 @@ def _offer_and_accept(context: Context, parent: ActiveRun, request: HandOff) -> 
             grant=request.grant,
             parts=request.parts,
             key=request.key,
-            following=following,
+            following=following if request.accept else None,
         )
     except ConflictError as error:
         existing = _offered_before(context, parent, request, error)
-        return _accept_existing(context, existing)
+        return _accept_existing(context, existing.handoff) if request.accept else existing
     if child is None:
-        raise NotFoundError(f"{offer.id} was offered, and nobody accepted it")
+        context.offers[offer.id] = offer
+        return Offered(handoff=offer.id, state=State.OFFERED)
     context.runs[child.id] = child
     return Offered(handoff=offer.id, state=State.RUNNING, run=opened(child))
 
@@ -238,16 +228,13 @@ def _offered_before(context: Context, parent: ActiveRun, request: HandOff, error
     return Offered(handoff=handoff, state=State(row.state))
 
 
-def _accept_existing(context: Context, existing: Offered) -> Offered:
-    row = get_handoff(context.recorder.store, existing.handoff)
-    if row.state == State.RUNNING and row.run in context.runs:
-        run = context.runs[row.run]  # a repeated request: its attempt goes on
-    elif row.state == State.COMPLETED:
-        run = accepting.replay(context, existing.handoff)
-        return Offered(handoff=existing.handoff, state=State.COMPLETED, run=opened(run))
-    else:
-        run = accepting.accept(context, existing.handoff)
-    return Offered(handoff=existing.handoff, state=State.RUNNING, run=opened(run))
+def _accept_existing(context: Context, handoff: str) -> Offered:
+    row = get_handoff(context.recorder.store, handoff)
+    if row.state == State.COMPLETED:
+        return Offered(handoff=handoff, state=State.COMPLETED, run=opened(accepting.replay(context, handoff)))
+    # A repeated request: its attempt goes on.
+    running = context.runs.get(row.run or "") if row.state == State.RUNNING else None
+    return Offered(handoff=handoff, state=State.RUNNING, run=opened(running or accepting.accept(context, handoff)))
 
 
 @hand_off.repeated
