@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import json
-
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act
 from batonpass.api.runs import Offered, Opened, opened, opened_again
 from batonpass.errors import InvalidValueError, LifecycleError, NotFoundError, StoreError
@@ -13,15 +11,13 @@ from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow
 from batonpass.reading.batons import get_handoff, get_receipt, principal_of, read_baton, read_hops
-from batonpass.reading.history import read_part, read_text
+from batonpass.reading.history import find_text, read_report
 from batonpass.runtime import accept as accepting
 from batonpass.runtime import retry as deciding
 from batonpass.runtime.context import Context
 
 if TYPE_CHECKING:
     from batonpass.model.values import Settlement
-
-_decode_report = json.Decoder(Report).decode
 
 
 class OfHandoff(Value, frozen=True):
@@ -124,9 +120,7 @@ def show_result(context: Context, caller: Caller, request: OfHandoff) -> Result:
     if row.run is not None and state in {State.COMPLETED, State.FAILED}:
         head = context.recorder.store.find_stream(row.run)
         last = get_receipt(context.recorder.store, row.run, 0 if head is None else head.seq)
-        data = read_part(last, "report")
-        report = None if data is None else _decode_report(data)
-        error = read_text(last, "error") or None
+        report, error = read_report(last), find_text(last, "error")
     return Result(handoff=row.id, state=state, attempt=row.attempt, report=report, error=error)
 
 

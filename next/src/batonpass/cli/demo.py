@@ -14,6 +14,8 @@ from typing import Final
 import click
 
 from batonpass.cli.render import Screen
+from batonpass.demo.analysis import SUMMARY
+from batonpass.demo.story import BLAMED_LINE, FLIPPED, play
 from batonpass.errors import InvalidValueError
 from batonpass.narrate.tokens import Line, Token, Tone, line
 from batonpass.place import find_place, find_repository
@@ -35,10 +37,6 @@ def demo(keep: str | None) -> None:
 
     Three agents make a quarterly analysis; the last one is killed in the middle of a call, and goes on.
     """
-    # Here and not above: asking for help plays nothing.
-    from batonpass.demo.analysis import SUMMARY  # noqa: PLC0415
-    from batonpass.demo.story import BLAMED_LINE, FLIPPED, play  # noqa: PLC0415
-
     screen = Screen()
     with _folder(keep) as folder, chdir(folder):
         for number, step in enumerate(play(folder), 1):

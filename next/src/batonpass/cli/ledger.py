@@ -4,10 +4,11 @@ import click
 
 from batonpass.cli.options import Session, common
 from batonpass.errors import VerificationError
-from batonpass.narrate.evidence import narrate_evidence, narrate_not_run
 from batonpass.place import Place
 from batonpass.signing.keyfile import read_or_make_secret
 from batonpass.signing.keys import KeyPair
+from batonpass.verify.verifier import verify as verify_store
+from batonpass.verify.words import narrate_evidence, narrate_not_run
 
 
 @click.group()
@@ -23,8 +24,6 @@ def verify(session: Session, *, root_key: str | None) -> None:
 
     It ends with 0 if all holds, and with 1 if something is wrong.
     """
-    from batonpass.verify.verifier import verify as verify_store  # noqa: PLC0415 - only this command pays for it
-
     place = session.find_place()
     try:
         with session.reading() as store:

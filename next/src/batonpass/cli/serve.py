@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from batonpass.api.json_lines import serve_lines
 from batonpass.cli.options import Session, common
 from batonpass.errors import InvalidValueError
 
@@ -15,7 +16,5 @@ def serve(session: Session, *, json_lines: bool) -> None:
     """Let a program in another language record its work, over the pipes of this process."""
     if not json_lines:
         raise InvalidValueError("say how: --json-lines reads requests from stdin and answers on stdout")
-    from batonpass.api.json_lines import serve_lines  # noqa: PLC0415 - fills the table of acts
-
     with session.acting(create=True) as port:
         serve_lines(port, sys.stdin.buffer, sys.stdout.buffer)

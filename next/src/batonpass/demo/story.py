@@ -19,15 +19,16 @@ from batonpass import Handoff, Relay, Run
 from batonpass.api.opening import open_store
 from batonpass.demo.analysis import DRAFT_TASK, OUTSIDE, SUMMARY, begin, draft
 from batonpass.errors import BatonpassError, VerificationError
+from batonpass.model.ids import short
 from batonpass.model.items import AnyItem
-from batonpass.narrate.evidence import narrate_evidence
-from batonpass.narrate.tokens import Line, Token, Tone, line, quoted, short
+from batonpass.narrate.tokens import Line, Token, Tone, line, quoted
 from batonpass.narrate.work import call_tokens, narrate_retry, narrate_tree
 from batonpass.place import find_place
 from batonpass.reading.handoffs import HandoffView, read_handoff, read_tree
 from batonpass.reports.blame_words import narrate_blame
 from batonpass.system import RealSystem
 from batonpass.verify.verifier import verify
+from batonpass.verify.words import narrate_evidence
 
 FLIPPED: Final = "flipped.db"
 BLAMED_LINE: Final = 3

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.narrate.tokens import Line, Token, Tone, counted, duration, line, name, quoted, short
+from batonpass.model.ids import short
+from batonpass.narrate.tokens import Line, Token, Tone, counted, duration, line, name, quoted
 from batonpass.reading.handoffs import ReceiptView
 
 

@@ -13,7 +13,6 @@ from unicodedata import category
 
 from msgspec import Struct
 
-SHORTEST_SUFFIX: Final = 4
 QUOTED_LENGTH: Final = 72
 
 # Names of ids that need no quotes: they cannot be taken for words of ours that stand beside them.
@@ -106,11 +105,6 @@ def passage(text: str | None, lead: str) -> list[Line]:
     """Return a long text of others line by line, each behind a bar: so none of them looks like a line of ours."""
     rows = ["(erased)"] if text is None else text.splitlines() or [""]
     return [line(visible(row), lead=f"{lead}│ ", rest=f"{lead}│ ") for row in rows]
-
-
-def short(identity: str) -> str:
-    """Return the last letters of an id, by which a command finds it."""
-    return identity[-SHORTEST_SUFFIX:]
 
 
 def moment(at: datetime, *, seconds: bool = False) -> str:

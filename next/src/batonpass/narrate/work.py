@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import DecodeError, json
 
+from batonpass.model.ids import short
 from batonpass.model.items import Report
 from batonpass.narrate.receipts import narrate_receipt
 from batonpass.narrate.tokens import (
@@ -20,7 +21,6 @@ from batonpass.narrate.tokens import (
     name,
     passage,
     quoted,
-    short,
     visible,
 )
 from batonpass.reading.handoffs import (

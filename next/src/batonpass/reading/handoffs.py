@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from msgspec import Struct, field, json
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError, NotFoundError
@@ -38,14 +38,22 @@ from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow, StreamRow
 from batonpass.model.values import Mode, Outcome, Settlement
 from batonpass.reading.batons import get_handoff, get_receipt, principal_of, read_baton, read_hops, read_lineage
-from batonpass.reading.history import History, attempts_at, find_text, fold, read_hunks, read_part, settlements
+from batonpass.reading.history import (
+    History,
+    attempts_at,
+    find_text,
+    fold,
+    read_hunks,
+    read_part,
+    read_report,
+    settlements,
+)
 from batonpass.store.port import Store
 
 CallOutcome: TypeAlias = Literal["completed", "failed", "denied"]
 
 # Of a receipt's contents only these are words: the others are data (arguments, hunks) or secret.
 _WORDS: Final = ("intent", "task", "action", "target", "reason", "error")
-_decode_report: Final = json.Decoder(Report).decode
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -376,19 +384,15 @@ def _later_calls(calls: Iterable[CallView]) -> dict[str, str]:
     return {first: second for ids in tries.values() for first, second in pairwise(ids)}
 
 
-class _Calls(Struct):
-    """The calls of one run, in the order in which they were asked for."""
-
-    run: str
-    found: dict[str, CallView] = field(default_factory=dict)
-
-    def take(self, signed: Signed) -> None:
-        """Take what a receipt says about a call."""
+def _read_calls(receipts: Iterable[Signed]) -> tuple[CallView, ...]:
+    """Return the calls of a run, in the order in which they were asked for."""
+    calls: dict[str, CallView] = {}
+    for signed in receipts:
         body = signed.body
         if isinstance(body, ToolRequested | ToolDenied):
-            self.found[body.call] = CallView(
+            calls[body.call] = CallView(
                 id=body.call,
-                run=self.run,
+                run=signed.stream,
                 seq=signed.receipt.seq,
                 key=body.key,
                 tool=body.tool,
@@ -400,9 +404,9 @@ class _Calls(Struct):
                 rule=body.rule if isinstance(body, ToolDenied) else None,
                 reason=find_text(signed, "reason"),
             )
-        elif isinstance(body, ToolEnded) and body.call in self.found:
-            call = self.found[body.call]
-            self.found[body.call] = replace(
+        elif isinstance(body, ToolEnded) and body.call in calls:
+            call = calls[body.call]
+            calls[body.call] = replace(
                 call,
                 outcome="failed" if isinstance(body, ToolFailed) else "completed",
                 ended_at=as_moment(signed.receipt.at),
@@ -411,6 +415,7 @@ class _Calls(Struct):
                 error=find_text(signed, "error"),
                 effects=_effects(signed, body, call.target),
             )
+    return tuple(calls.values())
 
 
 def _effects(signed: Signed, body: ToolEnded, target: str | None) -> tuple[EffectView, ...]:
@@ -430,22 +435,20 @@ def _effects(signed: Signed, body: ToolEnded, target: str | None) -> tuple[Effec
 def _read_run(
     store: Store, row: StreamRow, receipts: Sequence[Signed], task: str | None, parent: str | None
 ) -> RunView:
-    calls = _Calls(row.id)
-    children: list[HandoffLine] = []
-    for signed in receipts:
-        calls.take(signed)
-        if isinstance(signed.body, HandoffInitiated):
-            children.append(_handoff_line(get_handoff(store, signed.body.handoff), signed))
+    children = tuple(
+        _handoff_line(get_handoff(store, signed.body.handoff), signed)
+        for signed in receipts
+        if isinstance(signed.body, HandoffInitiated)
+    )
     last = receipts[-1]
     has_ended = isinstance(last.body, HandoffEnded | RunClosed)  # else it is open, or was fenced
-    report = read_part(last, "report")
     line = _run_line(row, task, parent)
     return RunView(
         **{name: getattr(line, name) for name in line.__struct_fields__},
         mode=receipts[0].receipt.mode,
-        calls=tuple(calls.found.values()),
-        children=tuple(children),
-        report=None if report is None else _decode_report(report),
+        calls=_read_calls(receipts),
+        children=children,
+        report=read_report(last),
         error=find_text(last, "error") if has_ended else None,
     )
 

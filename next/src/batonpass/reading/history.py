@@ -18,7 +18,7 @@ from batonpass.model.bodies import (
     ToolRequested,
     ToolSettled,
 )
-from batonpass.model.items import AnyItem
+from batonpass.model.items import AnyItem, Report
 from batonpass.model.receipt import Signed
 from batonpass.model.rows import HandoffRow
 from batonpass.model.values import Hunk, Settlement
@@ -27,6 +27,7 @@ from batonpass.wire.contents import unpack
 
 NULL: bytes = b"null"
 _decode_items = json.Decoder(tuple[AnyItem, ...]).decode
+_decode_report = json.Decoder(Report).decode
 _decode_hunks = json.Decoder(tuple[Hunk, ...]).decode
 
 
@@ -65,6 +66,12 @@ def read_text(signed: Signed, part: str, default: str = "") -> str:
     """Return a content as text; `default` if there is none."""
     text = find_text(signed, part)
     return default if text is None else text
+
+
+def read_report(signed: Signed) -> Report | None:
+    """Return the report that a run ended with."""
+    data = read_part(signed, "report")
+    return None if data is None else _decode_report(data)
 
 
 def read_hunks(signed: Signed) -> tuple[Hunk, ...] | None:

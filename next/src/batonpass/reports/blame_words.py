@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from batonpass.narrate.tokens import Line, Token, Tone, cut, line, moment, name, quoted, short, visible
+from batonpass.model.ids import short
+from batonpass.narrate.tokens import Line, Token, Tone, cut, line, moment, name, quoted, visible
 from batonpass.reports.blame import Blame, BlamedLine, BlamedWrite, DoubtfulWrite
 
 _DOT: Final = Token(" · ", Tone.QUIET)

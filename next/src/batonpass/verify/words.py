@@ -1,9 +1,10 @@
 """What a verification has checked, and what it has not."""
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from batonpass.narrate.tokens import Line, Token, Tone, counted, line
+from batonpass.verify.verifier import Evidence
 
 _NOT_RUN: Final = {
     "root key": "that it hangs from your root key: compare the one above with your note of it, or give --root-key",
@@ -13,29 +14,7 @@ _NOT_RUN: Final = {
 }
 
 
-class Checked(Protocol):
-    """The evidence of a verification that found nothing wrong."""
-
-    @property
-    def receipts(self) -> int: ...  # noqa: D102 - counts
-
-    @property
-    def streams(self) -> int: ...  # noqa: D102
-
-    @property
-    def signatures(self) -> int: ...  # noqa: D102
-
-    @property
-    def contents(self) -> int: ...  # noqa: D102
-
-    @property
-    def root_key(self) -> str: ...  # noqa: D102 - of the ledger
-
-    @property
-    def not_run(self) -> tuple[str, ...]: ...  # noqa: D102 - names of steps
-
-
-def narrate_evidence(evidence: Checked) -> Iterator[Line]:
+def narrate_evidence(evidence: Evidence) -> Iterator[Line]:
     """Yield what was checked."""
     where = f"{counted(evidence.receipts, 'receipt')} in {counted(evidence.streams, 'stream')}"
     with_them = f"{counted(evidence.signatures, 'signature')}, {counted(evidence.contents, 'content')} as committed"
@@ -43,7 +22,7 @@ def narrate_evidence(evidence: Checked) -> Iterator[Line]:
     yield line("root key  ", evidence.root_key, lead="  ")
 
 
-def narrate_not_run(evidence: Checked) -> Iterator[str]:
+def narrate_not_run(evidence: Evidence) -> Iterator[str]:
     """Yield what was not checked, so that nobody takes it for checked."""
     for step in evidence.not_run:
         yield f"not checked: {_NOT_RUN.get(step, step)}"
