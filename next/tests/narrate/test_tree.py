@@ -60,14 +60,7 @@ def a_call(number: int, tool: str, outcome: str | None = "completed") -> dict[st
 
 
 def lines_of(*runs: dict[str, Any], intent: str | None = "Look into it") -> list[str]:
-    tree: dict[str, Any] = {
-        "id": "run_",
-        "principal": "user:ana",
-        "intent": intent,
-        "runs": runs,
-        "handoffs": [],
-        "in_doubt": [],
-    }
+    tree: dict[str, Any] = {"principal": "user:ana", "intent": intent, "runs": runs}
     return [line.text for line in narrate_tree(convert(tree, _TREE))]
 
 

@@ -13,6 +13,8 @@ from unicodedata import category
 
 from msgspec import Struct
 
+from batonpass.model.ids import short
+
 QUOTED_LENGTH: Final = 72
 
 # Names of ids that need no quotes: they cannot be taken for words of ours that stand beside them.
@@ -86,6 +88,11 @@ def name(text: str, tone: Tone = Tone.PLAIN, *, limit: int | None = None) -> Tok
     if _PLAIN_NAME.fullmatch(text) and visible(text) == text:
         return Token(cut(text, limit), tone)
     return quoted(text, tone, limit=limit)
+
+
+def named(text: str, identity: str) -> tuple[Token, Token]:
+    """Return a name with the last letters of its id, by which a command finds it."""
+    return name(text), Token(f" {short(identity)}", Tone.QUIET)
 
 
 def quoted(text: str | None, tone: Tone = Tone.PLAIN, *, limit: int | None = QUOTED_LENGTH) -> Token:

@@ -19,6 +19,7 @@ from batonpass.narrate.tokens import (
     line,
     moment,
     name,
+    named,
     passage,
     quoted,
     visible,
@@ -166,8 +167,7 @@ def _doubt(call: CallView) -> Iterator[Token]:
 
 def run_head(run: RunLine) -> Iterator[Token]:
     """Yield a run's agent, id and state."""
-    yield name(run.agent)
-    yield Token(f" {short(run.id)}", Tone.QUIET)
+    yield from named(run.agent, run.id)
     yield _GAP
     yield state_token(run.state)
     if run.state == "fenced":
@@ -265,7 +265,7 @@ def _field(label: str, rows: Iterable[Line]) -> list[Line]:
 def _chain(handoff: HandoffView) -> Line:
     tokens = [name(handoff.to)]
     for hop in reversed(handoff.chain):
-        tokens += [Token(" ← ", Tone.QUIET), name(hop.agent), Token(f" {short(hop.run)}", Tone.QUIET)]
+        tokens += [Token(" ← ", Tone.QUIET), *named(hop.agent, hop.run)]
     tokens += [Token(" ← ", Tone.QUIET), name(handoff.principal), Token(": "), quoted(handoff.intent)]
     return line(tokens)
 
@@ -309,7 +309,7 @@ def _attempt(run: RunView, label: str, number: int) -> list[Line]:
     lines = [line(run_head(run), Token(f"  {' · '.join(facts)}", Tone.QUIET), lead=lead)]
     lines += [narrate_call(call, lead=indent) for call in run.calls]
     for child in run.children:
-        child_of = (name(child.to), Token(f" {short(child.id)}", Tone.QUIET), _GAP, state_token(child.state))
+        child_of = (*named(child.to, child.id), _GAP, state_token(child.state))
         lines.append(line("handed to ", child_of, _GAP, quoted(child.task), lead=indent))
     if run.error is not None:
         lines.append(line("ended by ", quoted(run.error, Tone.BAD), lead=indent))
@@ -357,7 +357,7 @@ def _report(report: Report) -> Iterator[Line]:
 
 def narrate_retry(before: HandoffView, after: HandoffView) -> tuple[Line, ...]:
     """Return what a retry did: the step, what is kept, what is still in doubt."""
-    head = (name(after.to), Token(f" {short(after.id)}", Tone.QUIET), Token(": "), state_token(before.state))
+    head = (*named(after.to, after.id), Token(": "), state_token(before.state))
     step = (Token(" -> "), state_token(after.state), Token(f", attempt {after.attempt + 1} by "), name(after.to))
     took = sum(call.took_us or 0 for call in after.kept)
     kept = f"kept {counted(len(after.kept), 'call')}" + (f" ({duration(took)})" if after.kept else "")

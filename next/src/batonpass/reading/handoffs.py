@@ -192,12 +192,9 @@ class HandoffView(HandoffLine, frozen=True):
 class TreeView(Shown, frozen=True):
     """All runs of a task, the root first, in the order in which they began."""
 
-    id: str
     principal: str
     intent: str | None
     runs: tuple[RunView, ...]
-    handoffs: tuple[HandoffLine, ...]
-    in_doubt: tuple[CallView, ...]
 
 
 class RunPage(Shown, frozen=True):
@@ -271,7 +268,7 @@ def read_handoff(store: Store, handoff: str) -> HandoffView:
         attempts=attempts,
         in_doubt=tuple(call for call in calls if call.is_in_doubt),
         kept=_kept_calls(calls, history),
-        acts=tuple(view_receipt(signed) for signed in acts if not isinstance(signed.body, ToolLateResult)),
+        acts=tuple(_view_receipt(signed) for signed in acts if not isinstance(signed.body, ToolLateResult)),
         report=ended[-1].report if ended else None,
         error=ended[-1].error if ended else None,
     )
@@ -284,7 +281,6 @@ def read_tree(store: Store, root: str) -> TreeView:
     if row is None or first is None or not isinstance(first.body, RunStarted):
         raise NotFoundError(f"there is no root run {root} in this ledger: `batonpass run list` shows what there is")
     runs: list[RunView] = []
-    handoffs: list[HandoffLine] = []
     queue = [_read_root(store, row, first)]
     # Attempts of a handoff follow each other, and come after the run that offered it, however clocks disagree.
     while queue:
@@ -292,21 +288,12 @@ def read_tree(store: Store, root: str) -> TreeView:
         runs.append(run)
         below: list[RunView] = []
         for child in run.children:
-            handoffs.append(child)
-            offered = get_handoff(store, child.id)
-            below += _read_attempts(store, offered, child.task, store.receipts(child.id))[0]
+            below += _read_attempts(store, get_handoff(store, child.id), child.task, store.receipts(child.id))[0]
         queue += reversed(below)
-    return TreeView(
-        id=root,
-        principal=first.body.principal,
-        intent=find_text(first, "intent"),
-        runs=tuple(runs),
-        handoffs=tuple(handoffs),
-        in_doubt=tuple(call for run in runs for call in run.calls if call.is_in_doubt),
-    )
+    return TreeView(principal=first.body.principal, intent=find_text(first, "intent"), runs=tuple(runs))
 
 
-def view_receipt(signed: Signed) -> ReceiptView:
+def _view_receipt(signed: Signed) -> ReceiptView:
     """Return a receipt with its words."""
     receipt = signed.receipt
     return ReceiptView(

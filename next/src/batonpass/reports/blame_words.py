@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.model.ids import short
-from batonpass.narrate.tokens import Line, Token, Tone, cut, line, moment, name, quoted, visible
+from batonpass.narrate.tokens import Line, Token, Tone, cut, line, moment, name, named, quoted, visible
 from batonpass.reports.blame import Blame, BlamedLine, BlamedWrite, DoubtfulWrite
 
 _DOT: Final = Token(" · ", Tone.QUIET)
@@ -57,7 +57,7 @@ def _narrate_write(write: BlamedWrite, found: BlamedLine) -> Iterator[Line]:
         head += [_FROM, name(link.agent)]
     head += [_FROM, _person(write.principal), Token(": "), quoted(write.intent)]
     allowed = [Token(write.verdict), _DOT, *_grant(write), _DOT, Token("approval: none needed")]
-    call = [name(write.tool), Token(f" {short(write.call)}", Tone.QUIET)]
+    call = list(named(write.tool, write.call))
     if found.hunk is not None:
         call += [_DOT, Token(found.hunk, Tone.QUIET)]
     if write.outcome == "failed":
@@ -96,8 +96,8 @@ def _label(blame: Blame, found: BlamedLine) -> tuple[str, Tone]:
 
 
 def _writer(call: BlamedWrite | DoubtfulWrite, at: datetime) -> Iterator[Token]:
-    yield from (name(call.tool), Token(f" {short(call.call)}", Tone.QUIET), Token(" of "))
-    yield from (name(call.agent), Token(f" {short(call.run)}", Tone.QUIET), Token(f" ({_clock(at)})"))
+    yield from (*named(call.tool, call.call), Token(" of "))
+    yield from (*named(call.agent, call.run), Token(f" ({_clock(at)})"))
 
 
 def _grant(write: BlamedWrite) -> Iterator[Token]:
