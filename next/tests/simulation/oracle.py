@@ -217,6 +217,8 @@ class Lives:
             call.outcome, call.has_result = line.kind, "result" in line.content
 
     def _judge_repetition(self, line: Line, other: Call, tool: str) -> None:
+        if tool == "idempotent" and line.stream == other.line.stream:
+            return  # made again without asking, also at the moment at which an equal one ends or is decided
         if other.settled == "skip":
             self._say("skipped", f"{line}, and {other.line} was to be skipped")
         elif other.has_result:
@@ -236,7 +238,8 @@ class Lives:
             if call.owner != self._owner(line.stream):
                 self._say("settled", f"{line}, which is of {call.owner}")
             # An outcome that another process recorded at the same moment was first: then it has no effect.
-            call.settled = "" if call.has_result else body["settlement"]
+            is_over = call.has_result or call.outcome == "tool.failed"
+            call.settled = "" if is_over else body["settlement"]
         elif line.kind == "tool.late_result":
             call = self._calls.get(body["call"])
             if call is None or call.outcome or not (body["run"] in self._ended or call.settled):
