@@ -173,7 +173,7 @@ class Lives:
 
     def _judge_withdrawal(self, line: Line, handoff: Handoff) -> None:
         holder = line.body["holder"]
-        if self._owner(holder) != self._owner(handoff.parent):
+        if not self._has_offered(holder, handoff):
             self._say("withdrawal", f"{line} by {holder}, which has not offered it")
         end = self._ended.get(holder)
         if end is None or end.stream != holder or end.kind == "handoff.failed":
@@ -182,6 +182,14 @@ class Lives:
             self._say("withdrawal", f"{line} in another epoch than {end}")
         if handoff.runs and handoff.runs[-1] not in self._ended:
             self._say("withdrawal", f"{line} ends no run, and {handoff.runs[-1]} is at work")
+
+    def _has_offered(self, holder: str, handoff: Handoff | None) -> bool:
+        """Return whether a run, or an attempt before it, offered a handoff, or one above it that is withdrawn too."""
+        while handoff is not None and self._owner(holder) != self._owner(handoff.parent):
+            handoff = self._handoffs.get(self._handoff_of.get(handoff.parent, ""))
+            if handoff is not None and handoff.state != "cancelled":
+                return False
+        return handoff is not None
 
     def _judge_end(self, line: Line) -> None:
         if line.kind not in _ENDS:
