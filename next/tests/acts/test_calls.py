@@ -187,6 +187,19 @@ def test_the_key_of_a_call_is_stable() -> None:
     assert other not in begun
 
 
+def test_calls_with_other_targets_are_not_equal() -> None:
+    """The second target alone, asked for by the next attempt, is given what the first attempt got for it."""
+    with a_relay() as relay:
+        run = an_attempt(relay)
+        for target in ("one", "two"):
+            run.begin_call("send", b"[]", target=target).succeed(target)
+        run.close(RuntimeError("killed"))
+
+        again = relay.handoff(str(run.handoff)).retry(by="user:ana").accept()
+
+        assert "two" == again.begin_call("send", b"[]", target="two").value
+
+
 @pytest.mark.parity("finished-calls-are-replayed")
 def test_the_next_attempt_is_given_the_results_of_finished_calls() -> None:
     """They are not made again, in their order of repetition, and their number is told as kept."""

@@ -161,3 +161,36 @@ def test_a_close_that_died_before_its_withdrawals_is_made_up_for(tmp_path: Path,
 
     assert State.CANCELLED == seen.handoffs[offered.id]
     assert 1 == seen.counts()["run.closed"]
+
+
+def test_a_withdrawal_reaches_what_was_handed_on() -> None:
+    """A closed root leaves nobody at work below it: children of its children are cancelled as well."""
+    with a_relay() as relay:
+        lead = a_run(relay)
+        middle = lead.hand_off("a", "work", accept=True)
+        leaf = middle.hand_off("b", "work", accept=True)
+        lead.close()
+        states = dict(observe(relay).handoffs)
+
+        with pytest.raises(FencedError):
+            leaf.call(print, "late")
+
+    assert {middle.handoff: State.CANCELLED, leaf.handoff: State.CANCELLED} == states
+
+
+def test_looking_at_an_ended_root_ends_nothing_that_was_retried() -> None:
+    """A handoff that was retried after its root had ended goes on, whoever opens and leaves that root."""
+    with a_relay() as relay:
+        lead = a_run(relay)
+        child = lead.hand_off("a", "work")
+        with pytest.raises(ValueError, match="no totals"), child:
+            raise ValueError("no totals")
+        lead.close()
+        attempt = child.retry(by="user:ana").accept()
+
+        with relay.run(lead.id):
+            pass
+
+        attempt.report("done")
+        attempt.close()
+        assert State.COMPLETED == child.state()

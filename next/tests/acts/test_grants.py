@@ -182,3 +182,31 @@ def test_a_permit_for_files_counts_from_the_work_tree_on(record_place: Path) -> 
         run.call(write_file, "src/a.py")
 
     assert "lead may write:src/**, tried write:below/src/a.py" == str(denied.value)
+
+
+@pytest.mark.parametrize("expires", ["999999999d", datetime(9999, 1, 1, tzinfo=UTC), datetime(1960, 1, 1, tzinfo=UTC)])
+def test_an_expiry_beyond_what_can_be_recorded_is_refused(expires: datetime | str) -> None:
+    """It would be offered, and nobody could accept it or read the ledger again."""
+    with a_relay() as relay:
+        with pytest.raises(InvalidValueError):
+            relay.start("Write", by="user:ana", grant=Grant(may=("write:a",), expires=expires))
+
+        assert [] == observe(relay).kinds()
+
+
+def test_an_action_has_no_slash() -> None:
+    """`write/src:a.py` could be read as `write:src/a.py`."""
+    with a_relay() as relay, pytest.raises(InvalidValueError):
+        a_run(relay, may=["write/src:a.py"])
+
+
+def test_an_offer_with_a_moving_expiry_is_the_same_offer() -> None:
+    """Twenty-four hours from now is another moment each time that it is said."""
+    with a_relay() as relay:
+        lead = a_run(relay, may_delegate=["call:**"])
+        first, again = (
+            lead.hand_off("b", "work", grant=Grant(may=("call:**",), expires=datetime.now(UTC) + timedelta(hours=24)))
+            for _ in range(2)
+        )
+
+        assert first.id == again.id

@@ -170,7 +170,7 @@ def test_gaps_name_the_agent_and_what_it_did() -> None:
             "lead: acceptance by editor",
             "editor: call of send",
             "lead: handoff to tester",
-            "tester: close",
+            "lead: end of tester",
         ] == [gap.partition(": the ledger")[0].partition(": run_")[0] for gap in observe(relay).gaps]
 
 
@@ -181,3 +181,41 @@ def test_a_start_that_cannot_be_written_is_refused() -> None:
         faults.fail()
         with pytest.raises(BatonpassError, match="disk is full"):
             a_run(relay)
+
+
+def test_an_end_that_could_not_be_written_is_written_with_the_end_of_its_parent() -> None:
+    """A child that reported while the disk was full has completed, with its report, when its parent ends."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        lead = a_run(relay)
+        child = lead.hand_off("a", "work", accept=True)
+        child.report("all done")
+        faults.fail()
+        child.close()
+        lead.close()
+        result = relay.handoff(child.handoff or "").result()
+
+        assert (State.COMPLETED, "all done") == (result.state, result.report.result if result.report else None)
+        assert 1 == len(observe(relay).gaps)
+
+
+def test_items_that_could_not_be_recorded_are_told_to_children() -> None:
+    """Also after an answer that nobody heard, when the run reads the ledger again."""
+    faults = Faults()
+    with a_relay(faults=faults) as relay:
+        lead = a_run(relay)
+        faults.fail("before")
+        lead.record(Decision("half-even"))
+        faults.fail("after")
+        lead.record(Decision("yen"))
+
+        assert {"half-even", "yen"} <= {item.text for item in lead.hand_off("a", "work", accept=True).baton.items}
+
+
+def test_a_result_that_is_too_large_is_not_kept() -> None:
+    """The call was made and has its outcome; its caller has the result, and a later attempt would be asked about."""
+    with a_relay() as relay:
+        run = a_run(relay)
+
+        assert 20_000_000 == len(run.call(lambda: "x" * 20_000_000))
+        assert ["run.started", "tool.requested", "tool.completed"] == observe(relay).kinds()

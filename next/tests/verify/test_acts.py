@@ -66,7 +66,7 @@ def test_a_grant_that_nobody_has_is_not_ended() -> None:
             relay.revoke_grant("run_" + "0" * 26, by="user:ana")
         with pytest.raises(InvalidValueError):
             relay.revoke_grant(run.id)
-        with pytest.raises(InvalidValueError):
+        with pytest.raises(NotFoundError):
             relay.revoke_grant(observe(relay).receipts[0].stream, by="user:ana")
 
         assert ["run.started"] == observe(relay).kinds()

@@ -19,6 +19,7 @@ from batonpass.wire.canonical import digest, encode
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _MOST_DIGITS: Final = 9
+_END_OF_TIME: Final = 2**53
 
 
 class Refusal(Struct, frozen=True):
@@ -53,6 +54,8 @@ def make_terms(
     """Return terms. Raises `InvalidValueError` if a pattern is not clear."""
     for pattern in (*may, *may_delegate):
         require_pattern(pattern)
+    if expires_at is not None and not 0 <= expires_at < _END_OF_TIME:
+        raise InvalidValueError("expires= is further away than any time that can be recorded: leave it out")
     return Terms(may=tuple(may), may_delegate=tuple(may_delegate), expires_at=expires_at, parent=parent)
 
 
@@ -124,6 +127,7 @@ def require_pattern(pattern: str) -> None:
     is_unclear = (
         not (action and colon)
         or "*" in action
+        or "/" in action
         or "\\" in pattern
         or "%" in pattern
         or not is_normalized("NFKC", pattern)

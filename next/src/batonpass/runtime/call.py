@@ -1,8 +1,8 @@
 """A call from top to bottom, in two halves: `begin_call` before the tool runs, `finish_call` after it.
 
-The tool runs at the caller's side, in this process or elsewhere. The order decides which reason a caller is told: the
-run is open, its grant allows it, an earlier attempt did it, its outcome is unknown; then the request is durable, and
-only then the tool is made.
+The tool runs at the caller's side, in this process or elsewhere. The order decides which reason a caller is told: its
+grant allows it, it was done before, its outcome is unknown; then the request is durable, which only an open run can
+write, and only then the tool is made.
 """
 
 import os
@@ -21,12 +21,14 @@ from batonpass.errors import (
 from batonpass.log.append import Draft, append_shared
 from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolEnded, ToolFailed, ToolLateResult, ToolRequested
 from batonpass.model.values import Effect, Outcome
-from batonpass.reading.history import DoubtfulCall
+from batonpass.reading.history import DoubtfulCall, settlements
 from batonpass.runtime.context import Context
 from batonpass.runtime.effects import effect_of, from_work_tree, name_of_target, take_snapshot
 from batonpass.runtime.run_state import ActiveRun, OpenCall
 from batonpass.wire.canonical import keyed_digest
+from batonpass.wire.contents import LARGEST_CONTENTS
 
+_LARGEST_RESULT = LARGEST_CONTENTS // 2
 _WRITES = frozenset({"write"})  # actions whose target is a file that is looked at before and after
 
 
@@ -85,13 +87,14 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         run=run.id, call=call.id, key=key, tool=tool, charges=tuple(held.account for held in run.lineage)
     )
     contents = _words_of(request)
-    # Nothing is read between these looks and the note, or of two equal calls on threads each would find no other, and
-    # one that was decided to be skipped meanwhile would be made.
-    if key in run.history.finished:
-        return Begun("", key, run.history.finished[key])
-    if not request.is_idempotent:
-        refuse_doubtful(run, key)
-    run.open_calls[call.id] = call  # before the commit: an interrupt right after it must not hide that it is in doubt
+    # Of two equal calls on threads each would find no other, and one that was decided to be skipped would be made.
+    with run.guard:
+        if key in run.history.finished:
+            return Begun("", key, run.history.finished[key])
+        if not request.is_idempotent:
+            refuse_doubtful(run, key)
+        # Before the commit: an interrupt right after it must not hide that it is in doubt.
+        run.open_calls[call.id] = call
     try:
         run.writer.append(Draft(body, contents))
     except BaseException as error:  # noqa: BLE001 - it is raised again there
@@ -157,8 +160,10 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
     effects, contents = look_at_effects(context, opened)
     if error is not None:
         contents["error"] = error.encode("utf-8", "replace")
-    elif result is not None:
+    elif result is not None and len(result) <= _LARGEST_RESULT:
         contents["result"] = result
+    else:
+        result = None  # it was made, whatever it returned
     took = max(0, recorder.system.now() - opened.began_at)
     ended: type[ToolEnded] = ToolCompleted if error is None else ToolFailed
     # Durable before the caller has the result. It could ride with the next receipt and save a sync; but then a crash
@@ -169,9 +174,7 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
     except BaseException as failure:
         run.writer.is_unsure = True  # begun again it would be made twice, without a look at the ledger
         run.open_calls.pop(call, None)
-        # Fenced, or settled by a person meanwhile: it delivers nothing, and what it did in the world is evidence.
-        is_late = isinstance(failure, FencedError) or getattr(failure, "code", "") == "ledger.precondition_failed"
-        if is_late and run.handoff is not None:
+        if run.handoff is not None and _is_late(context, run, run.handoff, call, failure):
             late = ToolLateResult(
                 handoff=run.handoff, run=run.id, call=call, outcome=outcome, took_us=took, effects=effects
             )
@@ -181,6 +184,19 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
             raise
         run.note_gap(f"outcome of {opened.tool} {call}", failure)
     return outcome
+
+
+def _is_late(context: Context, run: ActiveRun, handoff: str, call: str, failure: BaseException) -> bool:
+    """Return whether an outcome comes after a fence or a decision: it delivers nothing, and what it did is evidence.
+
+    What has its outcome was repeated, by another process perhaps: it is not late.
+    """
+    if not isinstance(failure, FencedError) and getattr(failure, "code", "") != "ledger.precondition_failed":
+        return False
+    store = context.recorder.store
+    if any(isinstance(signed.body, ToolEnded) and signed.body.call == call for signed in store.receipts(run.id)):
+        return False
+    return isinstance(failure, FencedError) or call in settlements(store.receipts(handoff))
 
 
 def _note_outcome(run: ActiveRun, call: OpenCall, result: bytes | None, outcome: Outcome) -> None:

@@ -32,6 +32,7 @@ def from_work_tree(work_tree: Path, target: str) -> str:
         tree, here = str(work_tree), os.getcwd()  # noqa: PTH109 - in a fourth of the time
     except FileNotFoundError:  # the folder is gone
         return target
+    # A program that works elsewhere names what it writes from the work tree on.
     if not here.startswith(f"{tree}/") or os.path.isabs(target):  # noqa: PTH117 - as above
         return target
     return f"{here[len(tree) + 1 :]}/{target}"

@@ -76,7 +76,7 @@ def baton_of(run: ActiveRun, task: str, parts: OfferedParts) -> Baton:
         intent=run.baton.intent,
         task=task,
         criteria=parts.criteria,
-        items=(*run.baton.items, *run.history.items, *parts.items),
+        items=(*run.baton.items, *run.history.items, *run.unwritten_items, *parts.items),
         brief=parts.brief,
         agents=(*run.baton.agents, run.agent),
     )
@@ -84,7 +84,9 @@ def baton_of(run: ActiveRun, task: str, parts: OfferedParts) -> Baton:
 
 def handoff_id(run: ActiveRun, to: str, task: str, *, grant: Grant | None, parts: OfferedParts, key: str | None) -> str:
     """Return the id of a handoff: it follows from its owner, and from its key or what is offered."""
-    words = ("key", key) if key is not None else ("offer", to, task, grant, parts)
+    # Without its expiry: "24h from now" is another moment each time that it is said.
+    scope = None if grant is None else (grant.may, grant.may_delegate)
+    words = ("key", key) if key is not None else ("offer", to, task, scope, parts)
     return derived_id("handoff", bytes.fromhex(keyed_digest(run.tree_secret, encode((run.owner, words)))))
 
 

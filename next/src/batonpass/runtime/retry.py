@@ -104,8 +104,10 @@ def revoke_grant(context: Context, account: str, *, by: str, reason: str = "") -
     """End a grant and all that hang from it: what was given to a root run, or with a handoff. Again does nothing."""
     recorder = context.recorder
     store = recorder.store
-    if store.find_handoff(account) is None and store.find_stream(account) is None:
-        raise NotFoundError(f"there is no grant of {account} in this ledger")
+    handoff = store.find_handoff(account)
+    given = store.receipt(account, 1) if handoff is None else store.receipt(handoff.parent, handoff.seq)
+    if given is None or "terms" not in given.receipt.content:
+        raise NotFoundError(f"there is no grant of {account} in this ledger: nothing was granted to it")
     contents = {"reason": reason.encode()} if reason else {}
 
     def decide() -> Sequence[Draft]:

@@ -4,19 +4,22 @@
 next act.
 """
 
+import logging
+from threading import Lock
 from typing import Final
 
 from msgspec import Struct, field
 
 from batonpass.errors import FencedError, StoreError
-from batonpass.log.append import Recorder, StreamWriter
+from batonpass.log.append import Draft, Recorder, StreamWriter
 from batonpass.model.grants import Held
-from batonpass.model.items import Baton
+from batonpass.model.items import AnyItem, Baton
 from batonpass.model.lifecycle import RunState
 from batonpass.model.values import Mode
 from batonpass.reading.history import History, read_run
 from batonpass.runtime.effects import Snapshot
 
+_log: Final = logging.getLogger("batonpass")
 _MOST_GAPS: Final = 1_000
 
 
@@ -46,6 +49,10 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     history: History = field(default_factory=History)
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
     settling: set[str] = field(default_factory=set)  # calls that are being decided about
+    guard: Lock = field(default_factory=Lock)  # between threads, for a moment: never held while anything waits
+    unwritten_items: tuple[AnyItem, ...] = ()  # what it knows and could not record: its children are told all the same
+    unwritten_close: Draft | None = None  # it has ended, and could not say so: its parent tries again at its own end
+    unwritten_children: list["ActiveRun"] = field(default_factory=list)
     reporter: "ActiveRun | None" = None  # of a run that has no place in the record: which run says that it is missing
     is_replayed: bool = False  # its attempt has completed: what it did is given again, and nothing is added
 
@@ -88,6 +95,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
         """
         if self.mode == "enforced":
             raise error
+        _log.warning("%s goes on unrecorded: %s: %s", self.agent, what, error)
         gaps = (self.reporter or self).writer.gaps
         if len(gaps) < _MOST_GAPS:
             gaps.append(f"{self.agent}: {what}: {error}")
@@ -95,9 +103,19 @@ class ActiveRun(Struct, eq=False, kw_only=True):
             gaps[-1] = "and more"
 
     def refresh(self, recorder: Recorder) -> None:
-        """Read the history again, if what is remembered may not be what is recorded."""
+        """Read the history again, if what is remembered may not be what is recorded.
+
+        An observed run goes on without, if nothing can be read: what it does next will not be written either.
+        """
         if not self.writer.is_unsure:
             return
+        try:
+            self._read_again(recorder)
+        except StoreError:
+            if self.mode == "enforced":
+                raise
+
+    def _read_again(self, recorder: Recorder) -> None:
         # No append is at work meanwhile: what another thread wrote during the reading would be forgotten again.
         with self.writer.lock:
             if self.writer.is_unsure:

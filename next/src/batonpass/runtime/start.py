@@ -56,14 +56,21 @@ def record(context: Context, run: ActiveRun, items: Sequence[AnyItem], gaps: Seq
     """
     run.require_live()
     run.refresh(context.recorder)
-    (run.reporter or run).writer.gaps += gaps
-    body = RunRecorded(run=run.id, subject="items", count=len(items))
+    drafts: list[Draft] = []
+    if gaps:
+        gap = RunRecorded(run=run.id, subject="gap", count=len(gaps))
+        drafts.append(Draft(gap, {"gaps": encode(gaps)}))
+    if items:
+        body = RunRecorded(run=run.id, subject="items", count=len(items))
+        drafts.append(Draft(body, {"items": encode(items)}))
     try:
-        run.writer.append(*[Draft(body, {"items": encode(items)})] if items else ())
+        run.writer.append(*drafts)
+        run.history.items += tuple(items)
     except StoreError as error:
-        if items:  # gaps stay, and are written next time
+        (run.reporter or run).writer.gaps += gaps  # written next time
+        if items:
             run.note_gap("record", error)
-    run.history.items += tuple(items)  # also what could not be recorded: its children are told
+            run.unwritten_items += tuple(items)
 
 
 def resume(context: Context, run: str) -> ActiveRun:

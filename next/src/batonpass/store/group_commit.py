@@ -87,7 +87,7 @@ class GroupCommit(Generic[Given_contra, Item]):
             self._queue.append(command)  # in here: what was left behind in the queue another caller would write
             # Only the first in the queue may lead at once. A newcomer that took a free lock would write a batch of one
             # while the next leader wakes up: 64 callers got two thirds of the handoffs that they get this way.
-            if self._leading.locked() or next(iter(self._queue), None) is not command:
+            if self._leading.locked() or self._first() is not command:
                 command.wake.acquire(timeout=_LOOK_SECONDS)  # until it is written, or its turn to lead
             if not command.settled:
                 written: list[_Command[Item]] = []
@@ -114,8 +114,15 @@ class GroupCommit(Generic[Given_contra, Item]):
                 pass
         self._wake_next()
 
+    def _first(self) -> _Command[Item] | None:
+        # By its place: others append meanwhile, and an iterator would notice.
+        try:
+            return self._queue[0]
+        except IndexError:
+            return None
+
     def _wake_next(self) -> None:
-        for command in list(self._queue)[:1]:
+        if (command := self._first()) is not None:
             _wake(command)
 
     def _lead(self, own: _Command[Item]) -> list[_Command[Item]]:

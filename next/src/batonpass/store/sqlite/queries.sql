@@ -27,7 +27,7 @@ INSERT INTO handoffs VALUES (?, ?, ?, ?, ?, ?, 0, NULL, ?, ?) ON CONFLICT DO NOT
 -- name: move_handoff
 UPDATE handoffs
 SET state = coalesce(?1, state), attempt = coalesce(?2, attempt), run = coalesce(?3, run), last = coalesce(?4, last)
-WHERE id = ?5 AND instr(?6, state) AND attempt = coalesce(?7, attempt) AND run IS coalesce(?8, run)
+WHERE id = ?5 AND instr(' ' || ?6 || ' ', ' ' || state || ' ') AND attempt = coalesce(?7, attempt) AND run IS coalesce(?8, run)
     AND last = coalesce(?9, last) AND parent = coalesce(?10, parent) AND agent = coalesce(?11, agent);
 
 -- name: fence_stream

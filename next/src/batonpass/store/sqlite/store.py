@@ -137,7 +137,11 @@ class SqliteStore(Reads):
                 detail = f"the ledger does not take this receipt: {error}"
                 raise RefusedError(ConflictError(detail, code="ledger.precondition_failed")) from error
             raise StoreError(f"the ledger cannot be written: {error}") from error
-        self._execute("COMMIT")
+        try:
+            self._execute("COMMIT")
+        except apsw.FullError as error:  # the only failure of a commit of which it is known that nothing was written
+            self.roll_back()
+            raise StoreError(f"the ledger cannot be written: {error}") from error
 
     def _is_written(self, entry: Entry) -> bool:
         return all(
