@@ -139,12 +139,13 @@ class Run(RunBase[Port]):
         key: str | None = None,
     ) -> BegunCall:
         """Begin a call that is made elsewhere, for adapters. `arguments` is canonical JSON."""
-        slot = self.progress.repetitions.take(tool, arguments)
+        target = tool if target is None else target
+        slot = self.progress.repetitions.take(tool, target, arguments)
         request = call_acts.BeginCall(
             run=self.id,
             tool=tool,
             action=action,
-            target=tool if target is None else target,
+            target=target,
             arguments=Raw(arguments),
             number=slot.number,
             idempotent=idempotent,
