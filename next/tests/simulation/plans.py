@@ -47,7 +47,7 @@ _KINDS: Final = (
     "power",
 )  # fmt: skip
 _CALLS: Final = ("", "", "", "", "fails", "idempotent", "inexact")
-_CHILDREN: Final = ("here", "here", "offered", "at once", "at once", "adopt")
+_CHILDREN: Final = ("here", "here", "offered", "at once", "at once", "both", "adopt")
 _GRANTS: Final = ("", "", "", " granted", " narrow")
 _DECISIONS: Final = ("repeat", "skip", "leave")
 _PROCESS_STEPS: Final = ("root", "root", "resume", "resume", "rescue", "rescue", "rescue", "again", "revoke", "settle")

@@ -240,7 +240,9 @@ class Agent:
         words = (f"agent{step.value}", f"Charge {where[-1]}")
 
         def offer() -> Handoff | Run:
-            if how == "at once":
+            if how == "both":
+                run.hand_off(*words, may=may, may_delegate=may)
+            if how in {"at once", "both"}:
                 return run.hand_off(*words, may=may, may_delegate=may, accept=True)
             return run.hand_off(*words, may=may, may_delegate=may)
 

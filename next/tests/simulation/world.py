@@ -42,6 +42,7 @@ class World:
         self.times: dict[str, int] = {}  # how many calls a step has
         self.sessions = 0  # attempts, and takings up of a root, in their order
         self.returned: defaultdict[str, dict[int, int]] = defaultdict(dict)  # by step: values, and the session
+        self.given: set[tuple[int, str, int]] = set()  # session, step and charge: what an agent was given
         self.failed: set[str] = set()
         self.idempotent: set[str] = set()
         self.step_of: dict[str, str] = {}  # by call
@@ -148,6 +149,9 @@ class World:
         charge = self.charges[serial - 1]
         if charge.step != step:
             self.wrong.append(f"another's result: {step} got {serial} of {charge.step}")
+        if (session, step, serial) in self.given:
+            self.wrong.append(f"shared: two calls of {step} got {serial}")
+        self.given.add((session, step, serial))
         if charge.call and charge.call not in self.gapped:
             self.delivered[charge.call] = None
             if not isinstance(value, tuple):
