@@ -63,7 +63,8 @@ def find_place(ledger: str | Path | None = None, *, work_tree: Path | None = Non
     if named.startswith(_POSTGRES):
         return _place_of_server(named, tree, create=create)
     if "://" in named and not named.startswith("sqlite:///"):
-        detail = f"{named!r} is no ledger: give a file, sqlite:///FILE, postgresql://SERVER/DATABASE or memory:"
+        scheme = named.partition("://")[0]  # and not all of it: a URL may hold a password
+        detail = f"{scheme}:// is no ledger: give a file, sqlite:///FILE, postgresql://SERVER/DATABASE or memory:"
         raise InvalidValueError(detail)
     root, identity = find_repository(tree)
     if named:

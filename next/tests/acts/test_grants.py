@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass import Grant, Relay, Run, tool
-from batonpass.errors import CallDeniedError, GrantExceededError, InvalidValueError
+from batonpass import Grant, HandoffOptions, Relay, Run, tool
+from batonpass.errors import CallDeniedError, ConflictError, GrantExceededError, InvalidValueError
 from batonpass.testing import Faults, FrozenClock, a_relay, a_run, an_attempt, observe
 
 
@@ -210,3 +210,30 @@ def test_an_offer_with_a_moving_expiry_is_the_same_offer() -> None:
         )
 
         assert first.id == again.id
+
+
+def test_a_recorded_result_is_not_given_after_a_revocation() -> None:
+    """Nothing is written when a result is given again, and still the grant has to hold."""
+    with a_relay() as relay:
+        lead = a_run(relay, may_delegate=["call:**"])
+        handoff = lead.hand_off("reader", "Read", may=["call:**"])
+        first = handoff.accept()
+        first.call(print)
+        handoff.retry(by="user:ana")
+        relay.revoke_grant(handoff.id, by="user:ana")
+
+        with pytest.raises(CallDeniedError):
+            handoff.accept().call(print)
+
+
+def test_a_key_with_another_grant_is_another_offer() -> None:
+    """The same key does not give an agent what it was granted under the first offer."""
+    with a_relay() as relay:
+        lead = a_run(relay, may_delegate=["write:**"])
+        options = HandoffOptions(key="k")
+        lead.hand_off("editor", "Do", may=["write:**"], options=options)
+
+        with pytest.raises(ConflictError):
+            lead.hand_off("editor", "Do", may=["write:src/**"], options=options)
+        with pytest.raises(ConflictError):
+            lead.hand_off("auditor", "Do", may=["write:**"], options=options)

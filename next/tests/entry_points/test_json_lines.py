@@ -237,16 +237,16 @@ def play(lines: Lines, *names: str) -> dict[str, Any]:
         try:
             answers[name] = lines.send(act, filled(request, answers), key=name)
         except RefusedError as refused:
-            answers[name] = {"refused": refused.error}
+            answers[name] = {"refused": refused.error, "call": refused.error.get("facts", {}).get("call")}
     return answers
 
 
 def lasting(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without what a run is now: it may have ended since."""
+    """Return an answer without what a run or a call is now: it may have ended since."""
     return {
         name: lasting(each) if isinstance(each, dict) else each
         for name, each in answer.items()
-        if name not in {"in_doubt", "is_replayed"}
+        if name not in {"in_doubt", "is_replayed", "result"}
     }
 
 
@@ -268,7 +268,11 @@ def test_a_repeated_request_is_answered_from_its_receipt_after_a_restart(tmp_pat
     assert {"wide": "grant.exceeded", "bare": "grant.required", "denied": "call.denied"} == {
         name: answer["refused"]["code"] for name, answer in first.items() if "refused" in answer
     }
+    begun, asked_again = first.pop("again"), second.pop("again")
     assert [lasting(answer) for answer in first.values()] == [lasting(answer) for answer in second.values()]
+    assert [1] == second["begin"]["result"]
+    # What a process that is gone began has no outcome: a key makes a request once, and not a tool twice.
+    assert ("call.in_doubt", begun["call"]) == (asked_again["refused"]["code"], asked_again["call"])
     assert not any(answer.get("is_replayed") for answer in second.values())
     assert before.receipts == observe(tmp_path / "ledger.db").receipts
 
@@ -305,7 +309,9 @@ def test_a_repeated_request_is_answered_after_its_run_has_ended(tmp_path: Path) 
     with a_server(tmp_path / "ledger.db") as lines:
         second = play(lines, *written)
 
+    begun, asked_again = first.pop("again"), second.pop("again")
     assert [lasting(answer) for answer in first.values()] == [lasting(answer) for answer in second.values()]
+    assert ("call.not_open", begun["call"]) == (asked_again["refused"]["code"], asked_again["call"])
     assert before.receipts == observe(tmp_path / "ledger.db").receipts
     assert "completed" == first["close"]["outcome"]
 

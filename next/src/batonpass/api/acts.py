@@ -7,11 +7,11 @@ stands here and have no logic of their own. In process the structs are passed as
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from batonpass.errors import AccessError, InvalidValueError
 from batonpass.model.receipt import Signed
-from batonpass.model.values import NAME_LENGTH
+from batonpass.model.values import Name
 from batonpass.runtime.context import Context
 
 Role: TypeAlias = Literal["process", "agent", "operator", "auditor"]
@@ -28,10 +28,18 @@ class Value(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
 
 class Caller(Struct, frozen=True):
-    """What an entry point knows about who acts: the process itself, or what a token stands for."""
+    """What an entry point knows about who acts: the process itself, or what a token stands for.
+
+    An agent finds what belongs to its principal and nothing else. The process, operators and auditors see the whole
+    ledger; an auditor only reads, and only the process and operators decide about calls in doubt.
+    """
 
     principal: str = ""  # empty: the process, which names a principal in each act
     role: Role = "process"
+
+    def __post_init__(self) -> None:
+        if self.principal and self.role == "process":
+            raise InvalidValueError("a caller with a principal has a role: agent, operator or auditor")
 
     def act_as(self, by: str | None) -> str:
         """Return the principal of an act. A token speaks for one; the process says for whom."""
@@ -39,10 +47,10 @@ class Caller(Struct, frozen=True):
             raise InvalidValueError("by= is missing: for whom is this done? (by='user:ana')")
         if by and self.principal not in {"", by}:
             raise AccessError(f"this token acts for {self.principal}, not for {by}")
-        principal = by or self.principal
-        if len(principal) > NAME_LENGTH:  # it is signed as a name, and no reader would accept it
-            raise InvalidValueError(f"by= has {len(principal)} characters, at most {NAME_LENGTH}")
-        return principal
+        try:
+            return convert(by or self.principal, Name)
+        except ValidationError as error:  # it is signed as a name, and no reader would accept it
+            raise InvalidValueError(f"by=: {error}") from None
 
 
 class Act(Struct, Generic[Q, A], eq=False, kw_only=True):

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import UNSET, Meta, Raw, UnsetType, json
+from msgspec import UNSET, DecodeError, Meta, Raw, UnsetType, ValidationError, json
 
 from batonpass.api.acts import WORK, Caller, Value, act
-from batonpass.errors import CallDeniedError, FencedError, InvalidValueError
+from batonpass.errors import CallDeniedError, CallError, FencedError, InvalidValueError
 from batonpass.model.bodies import ToolDenied, ToolFailed, ToolLateResult, ToolRequested
 from batonpass.model.receipt import Signed
 from batonpass.model.values import Name, Outcome
 from batonpass.reading.history import read_text
 from batonpass.runtime import call as calling
-from batonpass.runtime.context import Context
+from batonpass.runtime.context import Context, open_run
 from batonpass.wire.canonical import encode
 
 _NULL = b"null"
@@ -48,7 +48,7 @@ def begin_call(context: Context, caller: Caller, request: BeginCall) -> CallBegu
     elif request.is_encoded and not caller.principal:
         arguments = bytes(request.arguments)
     else:  # canonical, for its digest: callers in other languages put their spaces elsewhere
-        arguments = encode(json.decode(request.arguments))
+        arguments = encode(_readable(request.arguments))
     asked = calling.CallRequest(
         request.tool, request.action, request.target, arguments, request.number, request.idempotent
     )
@@ -56,15 +56,34 @@ def begin_call(context: Context, caller: Caller, request: BeginCall) -> CallBegu
     return CallBegun(call=begun.call, key=begun.key, result=UNSET if begun.result is None else Raw(begun.result))
 
 
+def _readable(data: Raw) -> object:
+    """Return a JSON value. Raises `InvalidValueError` for what a later reader could not take."""
+    try:
+        return json.decode(data)
+    except (ValidationError, DecodeError, RecursionError, ValueError) as error:
+        raise InvalidValueError(f"this is no JSON value that can be given again: {error}") from None
+
+
 @begin_call.repeated
-def _begun(_: Context, request: BeginCall, receipts: Sequence[Signed]) -> CallBegun:
+def _begun(context: Context, request: BeginCall, receipts: Sequence[Signed]) -> CallBegun:
     signed = receipts[-1]
     if isinstance(signed.body, ToolDenied):
         facts = {"call": signed.body.call, "rule": signed.body.rule}
         raise CallDeniedError(read_text(signed, "reason", "denied; the reason was erased"), facts=facts)
     if not isinstance(signed.body, ToolRequested):
         raise InvalidValueError(f"this request asked for no call of {request.tool}")
-    return CallBegun(call=signed.body.call, key=signed.body.key)
+    call, key = signed.body.call, signed.body.key
+    run = context.runs.get(signed.stream) or open_run(context.recorder, signed.stream, is_replayed=True)
+    run.refresh(context.recorder)
+    finished = run.history.finished.get(key)
+    if finished is not None:
+        return CallBegun(call=call, key=key, result=Raw(finished))
+    if call not in run.open_calls and not request.idempotent:
+        # Begun by a process that is gone, or over: a key makes a request once, and not a tool twice.
+        calling.refuse_doubtful(run, key)
+        detail = f"{call} has ended without a result: ask for it with a new idempotency key"
+        raise CallError(detail, facts={"call": call})
+    return CallBegun(call=call, key=key)
 
 
 class FinishCall(Value, frozen=True):
@@ -86,8 +105,10 @@ class CallFinished(Value, frozen=True):
 def finish_call(context: Context, caller: Caller, request: FinishCall) -> CallFinished:
     """Record what became of a call, before its caller goes on."""
     run = context.find_run(caller.principal, request.run)
-    has_result = request.error is None and not isinstance(request.result, UnsetType)
-    result = bytes(request.result) if has_result else None  # type: ignore[arg-type]
+    result = None
+    if request.error is None and not isinstance(request.result, UnsetType):
+        _readable(request.result)
+        result = bytes(request.result)
     outcome = calling.finish_call(context, run, request.call, result=result, error=request.error)
     return CallFinished(outcome=outcome)
 

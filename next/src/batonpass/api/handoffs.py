@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from batonpass.api.acts import DECIDE, READ, WORK, Caller, Value, act
 from batonpass.api.runs import Offered, Opened, opened, opened_again
-from batonpass.errors import InvalidValueError, LifecycleError, NotFoundError, StoreError
+from batonpass.errors import AccessError, InvalidValueError, LifecycleError, NotFoundError, StoreError
 from batonpass.model.items import Baton, Report
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Signed
@@ -73,6 +73,8 @@ def retry(context: Context, caller: Caller, request: Retry) -> Offered:
     """End the last attempt and offer the same baton again. Finished calls are not made a second time."""
     by = caller.act_as(request.by)
     find_row(context, caller, request.handoff)
+    if (request.repeat or request.skip) and caller.role not in DECIDE:
+        raise AccessError("whether a call in doubt is repeated or skipped is decided by a person: ask an operator")
     settle: dict[str, Settlement] = dict.fromkeys(request.repeat, "repeat")
     if both := settle.keys() & set(request.skip):
         raise InvalidValueError(f"repeat or skip, not both: {', '.join(sorted(both))}")

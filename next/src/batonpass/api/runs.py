@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from msgspec import convert
-
 from batonpass.api.acts import DECIDE, WORK, Caller, Value, act, receipt_of
 from batonpass.errors import ConflictError, FencedError, InvalidValueError, NotFoundError, StoreError
 from batonpass.model.bodies import HandoffAccepted, HandoffInitiated
@@ -13,7 +11,7 @@ from batonpass.model.items import AnyItem, Baton, OfferedParts, Report
 from batonpass.model.lifecycle import RunState, State
 from batonpass.model.receipt import Signed
 from batonpass.model.values import Mode, Name, Outcome, Settlement
-from batonpass.reading.batons import get_handoff
+from batonpass.reading.batons import get_handoff, get_receipt, read_terms
 from batonpass.reading.history import DoubtfulCall
 from batonpass.runtime import accept as accepting
 from batonpass.runtime import offer as offering
@@ -82,7 +80,7 @@ class Start(Value, frozen=True):
 @act("POST /v1/runs", roles=WORK)
 def start(context: Context, caller: Caller, request: Start) -> Opened:
     """Begin a run for a principal. With a grant it is enforced, else observed."""
-    by = convert(caller.act_as(request.by), Name)
+    by = caller.act_as(request.by)
     run = starting.start(context, request.intent, by=by, agent=request.agent, grant=request.grant, items=request.items)
     return opened(run)
 
@@ -224,6 +222,11 @@ def _offered_before(context: Context, parent: ActiveRun, request: HandOff, error
         parent, request.to, request.task, grant=request.grant, parts=request.parts, key=request.key
     )
     row = get_handoff(context.recorder.store, handoff)
+    given = read_terms(get_receipt(context.recorder.store, row.parent, row.seq))
+    asked = None if request.grant is None else (request.grant.may, request.grant.may_delegate)
+    if row.to != request.to or asked != (None if given is None else (given.may, given.may_delegate)):
+        detail = f"{handoff} was offered to {row.to} with another grant under this key: take another key"
+        raise ConflictError(detail, code="handoff.already_offered", facts={"handoff": handoff})
     parent.history.children[handoff] = None
     return Offered(handoff=handoff, state=State(row.state))
 

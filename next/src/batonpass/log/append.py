@@ -36,6 +36,10 @@ class Recorder(Struct, frozen=True, kw_only=True):
     genesis: str
     secret: bytes  # of the ledger: keyed digests of requests and of paths
 
+    def __repr__(self) -> str:
+        """Return it without its secrets: a traceback may show it to others."""
+        return f"Recorder({self.relay})"
+
     def new_id(self, prefix: str) -> str:
         """Return an id that nobody else has."""
         return new_id(prefix, self.system.now(), self.system.entropy(NEW_ID_ENTROPY))

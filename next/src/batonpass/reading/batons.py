@@ -60,6 +60,14 @@ def read_hops(store: Store, run: str) -> list[Hop]:
         run = body.parent
 
 
+def read_terms(signed: Signed) -> Terms | None:
+    """Return the terms that a receipt gives; None if it gives none. Terms that were erased give nothing."""
+    if "terms" not in signed.receipt.content:
+        return None
+    terms = read_part(signed, "terms")
+    return Terms() if terms is None else _decode_terms(terms)  # else erasing a grant would lift it
+
+
 def tree_secret(root: Signed) -> bytes:
     """Return by what equal calls of a tree are recognised. Raises `NotFoundError` if it was erased."""
     secret = read_part(root, "secret")
@@ -82,10 +90,9 @@ def read_lineage(hops: list[Hop], offer: Signed | None = None) -> tuple[Held, ..
     if offer is not None:
         given.append(_given(offer))
     for account, agent, signed in given:
-        if "terms" in signed.receipt.content:
-            terms = read_part(signed, "terms")
-            # Terms that were erased give nothing: without this, erasing a grant would lift it.
-            held.append(Held(account, agent, Terms() if terms is None else _decode_terms(terms)))
+        terms = read_terms(signed)
+        if terms is not None:
+            held.append(Held(account, agent, terms))
     return tuple(held)
 
 

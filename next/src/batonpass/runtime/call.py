@@ -73,7 +73,7 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         if refusal is not None:
             raise deny(context, run, key, request, refusal)
     if key in run.history.finished:
-        return Begun("", key, run.history.finished[key])
+        return _recall(context, run, key, request)
     run.require_live()
     call = OpenCall(
         id=recorder.new_id("call"),
@@ -90,7 +90,7 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     # Of two equal calls on threads each would find no other, and one that was decided to be skipped would be made.
     with run.guard:
         if key in run.history.finished:
-            return Begun("", key, run.history.finished[key])
+            return _recall(context, run, key, request)
         if not request.is_idempotent:
             refuse_doubtful(run, key)
         # Before the commit: an interrupt right after it must not hide that it is in doubt.
@@ -102,6 +102,15 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         run.writer.is_unsure = run.writer.is_unsure or not isinstance(error, BatonpassError)
         return _not_begun(context, run, key, request, error)
     return Begun(call.id, key)
+
+
+def _recall(context: Context, run: ActiveRun, key: str, request: CallRequest) -> Begun:
+    """Give a recorded result again. Nothing is written, so no commit decides whether the grant still holds."""
+    for held in run.lineage:
+        if context.recorder.store.is_revoked(held.account):
+            reason = f"{run.agent} tried {request.action}:{request.target}, and the grant of {held.account} was revoked"
+            raise deny(context, run, key, request, Refusal("grant.revoked", reason))
+    return Begun("", key, run.history.finished[key])
 
 
 def _not_begun(context: Context, run: ActiveRun, key: str, request: CallRequest, error: BaseException) -> Begun:

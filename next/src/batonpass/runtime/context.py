@@ -38,6 +38,10 @@ class Offer(Struct, frozen=True, kw_only=True):
     terms: str | None = None  # the digest under which the offer has the terms
     history: History = field(default_factory=History)
 
+    def __repr__(self) -> str:
+        """Return it without its secrets: a traceback may show it to others."""
+        return f"Offer({self.id})"
+
 
 class Context(Struct, frozen=True, kw_only=True):
     """One for each process and ledger."""

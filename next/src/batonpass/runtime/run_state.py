@@ -56,6 +56,10 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     reporter: "ActiveRun | None" = None  # of a run that has no place in the record: which run says that it is missing
     is_replayed: bool = False  # its attempt has completed: what it did is given again, and nothing is added
 
+    def __repr__(self) -> str:
+        """Return it without its secrets: a traceback may show it to others."""
+        return f"ActiveRun({self.id})"
+
     @property
     def id(self) -> str:
         """Its id, which is the name of its stream."""

@@ -4,6 +4,7 @@ An append reads nothing: what a receipt expects is compared as it is written. A 
 commit, and between processes its turn.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,13 +96,7 @@ class SqliteStore(Reads):
         self._connect = connect
         self._turn = turn or FairLock(path.with_suffix(".lock"))
         try:
-            with self._turn:  # two processes may create it at once
-                self._writer = connect(path)
-                try:
-                    _prepare_schema(self._writer, path)
-                except BaseException:
-                    self._writer.close()  # an error that is kept would keep the transaction, and all others waiting
-                    raise
+            self._writer = self._open_writer(path)
             self._reader = connect(path)
         except apsw.Error as error:
             detail = f"{path} cannot be opened as a ledger: {error}"
@@ -109,6 +104,23 @@ class SqliteStore(Reads):
         self._reading = self._system.lock()
         self._execute = self._writer.execute
         self.append = GroupCommit(self, self._turn, self._system).run
+
+    def _open_writer(self, path: Path) -> Connection:
+        if not path.exists() or not path.stat().st_size:
+            with self._turn:  # two processes may create it at once
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # what is beside it has its mode
+                return self._prepared(path)
+        # Not in its turn: who only reads does not wait for a writer that was stopped.
+        return self._prepared(path)
+
+    def _prepared(self, path: Path) -> Connection:
+        connection = self._connect(path)
+        try:
+            _prepare_schema(connection, path)
+        except BaseException:
+            connection.close()  # an error that is kept would keep the transaction, and all others waiting
+            raise
+        return connection
 
     def prepare(self, entry: Sequence[Signed]) -> Entry:
         """Return an entry with what each of its receipts expects and makes."""
@@ -287,6 +299,10 @@ def _prepare_schema(writer: Connection, path: Path) -> None:
         detail = f"{path} is not a ledger of this version of Batonpass: open it with the version that made it"
         raise StoreError(detail, code="store.not_a_ledger")
     writer.execute("BEGIN IMMEDIATE")
+    if writer.execute("SELECT count(*) FROM sqlite_schema").fetchall() != [(0,)]:  # another process was first
+        writer.execute("ROLLBACK")
+        _prepare_schema(writer, path)
+        return
     writer.execute(read_sql("sqlite/schema.sql"))
     writer.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     writer.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -298,12 +314,13 @@ def _require_schema(connection: Connection, path: Path) -> None:
 
     A trigger would write in our commits, and another view would show readers what the verifier does not read.
     """
-    query = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name"
+    # A trigger may have any name but one that begins so, and `_` would match any letter.
+    query = "SELECT name, type, tbl_name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]' ORDER BY name"
     own = apsw.Connection(":memory:")
     own.execute(read_sql("sqlite/schema.sql"))
     strange = set(own.execute(query)) ^ set(connection.execute(query))
     own.close()
     if strange:
-        names = ", ".join(sorted({str(name) for name, _ in strange}))
+        names = ", ".join(sorted({str(name) for name, *_ in strange}))
         detail = f"{path} has tables, views or triggers that this version did not make, or lacks its own: {names}"
         raise StoreError(detail, code="store.not_a_ledger")
