@@ -5,10 +5,11 @@ once on both sides, in one order; or if all between two such lines is as it was.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+from batonpass.runtime.effects import gaps, longest_rise
 
 _LETTERS: Final = 12
 # Long enough, and yet typed by everybody: finding one again says nothing about who wrote it.
@@ -25,8 +26,8 @@ def align(old: Texts, new: Texts) -> dict[int, int]:
     """Return which line of `old` a line of `new` is, for those of which that is certain."""
     places_old, places_new = _single_places(old), _single_places(new)
     pairs = sorted((place, places_old[text]) for text, place in places_new.items() if text in places_old)
-    kept = dict(_longest_rise(pairs))
-    for gap_old, gap_new in _gaps(sorted(kept.items()), len(old), len(new)):
+    kept = dict(longest_rise(pairs))
+    for gap_old, gap_new in gaps(sorted(kept.items()), len(old), len(new)):
         before = [old[place] for place in gap_old]
         if None not in before and before == [new[place] for place in gap_new]:
             kept |= zip(gap_new, gap_old, strict=True)
@@ -41,26 +42,3 @@ def is_distinctive(line: str) -> bool:
 def _single_places(texts: Texts) -> Mapping[str, int]:
     times = Counter(texts)
     return {text: place for place, text in enumerate(texts) if text and times[text] == 1 and is_distinctive(text)}
-
-
-def _longest_rise(pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the most pairs that rise on both sides: what moved past them is not in the place where it was."""
-    ends: list[int] = []  # the smallest end of a rise of each length
-    last: list[int] = []  # the pair at that end
-    before: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        length = bisect_left(ends, place)
-        ends[length : length + 1] = [place]
-        last[length : length + 1] = [number]
-        before.append(last[length - 1] if length else -1)
-    number = last[-1] if last else -1
-    while number >= 0:
-        yield pairs[number]
-        number = before[number]
-
-
-def _gaps(pairs: Sequence[tuple[int, int]], end_old: int, end_new: int) -> Iterator[tuple[range, range]]:
-    at_old = at_new = 0
-    for new, old in (*pairs, (end_new, end_old)):
-        yield range(at_old, old), range(at_new, new)
-        at_old, at_new = old + 1, new + 1
