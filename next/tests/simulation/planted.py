@@ -173,7 +173,6 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
         Change("api/runs.py", "if accepted is not None and isinst", "if accepted is not None and initiated and isinst"),
     ),
     "the items of a start are handed on twice": (Change("runtime/start.py", ", items=tuple(items)),", "),"),),
-    "what another process began cannot be finished": (Change("runtime/call.py", "    run.writer.look_again()\n", ""),),
 }
 
 

@@ -93,7 +93,7 @@ class Agent:
     def _do_root(self, step: Step) -> None:
         may = _WHOLE if step.how == "enforced" else ()
         items = (Decision("begin with the first"),)
-        run = self._relay.start("Charge", by=_BY, may=may, may_delegate=may, items=items)
+        run = self._relay.start("Charge", by=_BY, may=may or None, may_delegate=may or None, items=items)
         self._attempt(run, run.id, 0)
 
     def _do_resume(self, step: Step) -> None:
@@ -241,10 +241,10 @@ class Agent:
 
         def offer() -> Handoff | Run:
             if how == "both":
-                run.hand_off(*words, may=may, may_delegate=may)
+                run.hand_off(*words, may=may or None, may_delegate=may or None)
             if how in {"at once", "both"}:
-                return run.hand_off(*words, may=may, may_delegate=may, accept=True)
-            return run.hand_off(*words, may=may, may_delegate=may)
+                return run.hand_off(*words, may=may or None, may_delegate=may or None, accept=True)
+            return run.hand_off(*words, may=may or None, may_delegate=may or None)
 
         try:
             handoff = offer()
@@ -254,7 +254,7 @@ class Agent:
             self._sim.note(f"not handed off: {error}")
             return
         except LifecycleError:  # the same offer, accepted by another process
-            handoff = run.hand_off(*words, may=may, may_delegate=may)
+            handoff = run.hand_off(*words, may=may or None, may_delegate=may or None)
         if how != "offered" or self._world.is_healing:
             self._sim.pause("think")
             self._try(self._work_on, handoff, step.value, how)
