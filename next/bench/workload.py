@@ -48,7 +48,7 @@ def hands_off(lead: Run, *, calling: bool = False, granted: bool = False, accept
         Constraint(SENTENCE * 2),
         Decision("ROUND_HALF_EVEN on the sum", why=SENTENCE * 3),
     )
-    may = GRANT if granted else ()
+    may = GRANT if granted else None
 
     def hand_off() -> None:
         offer = lead.hand_off(

@@ -105,7 +105,7 @@ def test_a_tool_without_its_target_is_refused() -> None:
 def test_an_interrupt_leaves_a_call_in_doubt(may: list[str]) -> None:
     """It is no outcome: the call is listed, and refused to its own run as well until somebody decides."""
     with a_relay() as relay:
-        run = an_attempt(relay, may=may)
+        run = an_attempt(relay, may=may or None)
 
         @tool("send")
         def interrupted(to: str) -> None:
@@ -274,7 +274,7 @@ def test_a_call_has_one_outcome(when: Any, may: list[str]) -> None:  # noqa: ANN
     """Its commit was cut short: whatever became of it, there is one outcome at most, and its handoff can be retried."""
     faults = Faults()
     with a_relay(faults=faults) as relay:
-        run = an_attempt(relay, may=may)
+        run = an_attempt(relay, may=may or None)
         begun = run.begin_call("send", b'[["ana"],{}]')
         faults.fail(when)
         try:

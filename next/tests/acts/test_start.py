@@ -9,7 +9,7 @@ import pytest
 
 import batonpass
 from batonpass import Decision, Relay, current_run
-from batonpass.errors import InvalidValueError, StoreError
+from batonpass.errors import CallDeniedError, FencedError, InvalidValueError, StoreError
 from batonpass.testing import a_relay, a_run, an_attempt, observe
 
 
@@ -37,7 +37,7 @@ def test_a_start_records_intent_principal_and_agent() -> None:
 def test_a_grant_enforces_a_run_from_its_start(may: list[str], mode: str) -> None:
     """Every receipt of the tree says whether it was enforced."""
     with a_relay() as relay:
-        run = an_attempt(relay, may=may)
+        run = an_attempt(relay, may=may or None)
         run.call(str, "x")
         run.close()
         seen = observe(relay)
@@ -137,3 +137,27 @@ def test_the_record_is_outside_of_the_work_tree(record_place: Path, tmp_path: Pa
     assert "" == subprocess.run(["git", "status", "--porcelain"], check=True, capture_output=True, text=True).stdout
     assert {"ledger.db", "relay.key", "root.key", "place.json"} <= {path.name for path in files}
     assert {0o700} == {path.parent.stat().st_mode & 0o777 for path in files}
+
+
+def test_a_takeover_fences_handles_of_the_same_process() -> None:
+    """The handle that had the root before can do nothing in its name, also where both share a relay."""
+    with a_relay() as relay:
+        first = a_run(relay)
+        second = relay.resume(first.id)
+
+        with pytest.raises(FencedError):
+            first.call(print)
+        with pytest.raises(FencedError):
+            first.close()
+        second.call(print)
+        second.close()
+
+
+def test_an_empty_list_of_permits_is_a_grant_of_nothing() -> None:
+    """A program that filters permits down to none does not grant everything."""
+    with a_relay() as relay:
+        run = relay.start("Look", by="user:ana", may=[])
+
+        assert "enforced" == run.mode
+        with pytest.raises(CallDeniedError):
+            run.call(print)

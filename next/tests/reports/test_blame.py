@@ -59,7 +59,7 @@ def _origins(answer: Blame) -> list[str]:
 
 
 def _editor(lead: Run, *, may: list[str] | None = None) -> Run:
-    return lead.hand_off("editor", "Make total() round half-even", may=may or [], accept=True)
+    return lead.hand_off("editor", "Make total() round half-even", may=may, accept=True)
 
 
 @pytest.mark.parity("blame-a-recorded-line")

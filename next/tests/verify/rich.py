@@ -86,7 +86,9 @@ def _backup(path: Path, copy: Path) -> None:
 
 def _work_under_a_grant(relay: Relay) -> None:
     may = ["read:**", "write:**"]
-    with relay.start("Round half-even", by=BY, may=may, may_delegate=may, key="start", items=[Claim("bank")]) as root:
+    with relay.start(
+        "Round half-even", by=BY, may=may or None, may_delegate=may or None, key="start", items=[Claim("bank")]
+    ) as root:
         root.record(Decision("half-even", why="as banks do"), key="decision")
         root.call(look, "rules.md")
         with root.hand_off("editor", "Fix rounding", may=["write:src/**"], key="offer") as editor:

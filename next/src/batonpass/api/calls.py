@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, DecodeError, Meta, Raw, UnsetType, ValidationError, json
 
 from batonpass.api.acts import WORK, Caller, Value, act
+from batonpass.api.runs import InRun
 from batonpass.errors import CallDeniedError, CallError, FencedError, InvalidValueError
 from batonpass.model.bodies import ToolDenied, ToolFailed, ToolLateResult, ToolRequested
 from batonpass.model.receipt import Signed
@@ -18,10 +19,9 @@ from batonpass.wire.canonical import encode
 _NULL = b"null"
 
 
-class BeginCall(Value, frozen=True):
+class BeginCall(InRun, frozen=True, kw_only=True):
     """Ask for a call. `number`: it is the n-th equal call of this run. The caller counts, so asking twice is safe."""
 
-    run: str
     tool: Name
     action: Name
     target: str
@@ -42,7 +42,7 @@ class CallBegun(Value, frozen=True):
 @act("POST /v1/runs/{run}/calls", roles=WORK)
 def begin_call(context: Context, caller: Caller, request: BeginCall) -> CallBegun:
     """Ask for a call and make the request durable. The tool runs at the caller's side, if the answer has no result."""
-    run = context.find_run(caller.principal, request.run)
+    run = context.find_run(caller.principal, request.run, request.epoch)
     if request.arguments is UNSET:
         arguments = _NULL
     elif request.is_encoded and not caller.principal:
@@ -86,10 +86,9 @@ def _begun(context: Context, request: BeginCall, receipts: Sequence[Signed]) -> 
     return CallBegun(call=call, key=key)
 
 
-class FinishCall(Value, frozen=True):
+class FinishCall(InRun, frozen=True, kw_only=True):
     """What became of a call. No `result`: it returned what JSON cannot hold, and a later attempt is not given it."""
 
-    run: str
     call: str
     result: Raw | UnsetType = UNSET
     error: str | None = None
@@ -104,7 +103,7 @@ class CallFinished(Value, frozen=True):
 @act("POST /v1/runs/{run}/calls/{call}/outcome", roles=WORK)
 def finish_call(context: Context, caller: Caller, request: FinishCall) -> CallFinished:
     """Record what became of a call, before its caller goes on."""
-    run = context.find_run(caller.principal, request.run)
+    run = context.find_run(caller.principal, request.run, request.epoch)
     result = None
     if request.error is None and not isinstance(request.result, UnsetType):
         _readable(request.result)

@@ -80,11 +80,11 @@ class Run(RunBase[Port]):
 
     def record(self, *items: AnyItem, key: str | None = None) -> None:
         """Record what this run knows. Whoever it hands work to is given it."""
-        self._port.do(run_acts.record, run_acts.Record(run=self.id, items=items), key)
+        self._port.do(run_acts.record, run_acts.Record(run=self.id, epoch=self.epoch, items=items), key)
 
     def record_gaps(self, *gaps: str, key: str | None = None) -> None:
         """Record what this run did and could not be recorded when it happened, for adapters."""
-        self._port.do(run_acts.record, run_acts.Record(run=self.id, gaps=gaps), key)
+        self._port.do(run_acts.record, run_acts.Record(run=self.id, epoch=self.epoch, gaps=gaps), key)
 
     @overload
     def hand_off(
@@ -99,8 +99,8 @@ class Run(RunBase[Port]):
         to: str,
         task: str,
         *,
-        may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
+        may: Sequence[str] | None = None,
+        may_delegate: Sequence[str] | None = None,
         grant: Grant | None = None,
         criteria: Sequence[str] = (),
         brief: Brief | None = None,
@@ -117,6 +117,7 @@ class Run(RunBase[Port]):
         parts = OfferedParts(criteria=tuple(criteria), items=tuple(items), brief=brief or Brief())
         request = run_acts.HandOff(
             run=self.id,
+            epoch=self.epoch,
             to=to,
             task=task,
             grant=make_grant(may, may_delegate, grant),
@@ -143,6 +144,7 @@ class Run(RunBase[Port]):
         slot = self.progress.repetitions.take(tool, target, arguments)
         request = call_acts.BeginCall(
             run=self.id,
+            epoch=self.epoch,
             tool=tool,
             action=action,
             target=target,
@@ -192,13 +194,15 @@ class Run(RunBase[Port]):
 
     def settle(self, call: str, how: Settlement, *, by: str, reason: str = "", key: str | None = None) -> None:
         """Decide about a call in doubt: `repeat` makes it again when it is asked for, `skip` never does."""
-        request = run_acts.SettleCall(run=self.id, call=call, how=how, by=by, reason=reason)
+        request = run_acts.SettleCall(run=self.id, epoch=self.epoch, call=call, how=how, by=by, reason=reason)
         self._port.do(run_acts.settle_run, request, key)
 
     def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
         """End the run, with its report; with an error it has failed."""
         words = None if error is None else repr(error)
-        self._port.do(run_acts.close, run_acts.Close(run=self.id, report=self.progress.report, error=words), key)
+        self._port.do(
+            run_acts.close, run_acts.Close(run=self.id, epoch=self.epoch, report=self.progress.report, error=words), key
+        )
 
     def __enter__(self) -> Self:
         self._token = CURRENT_RUN.set(self)
@@ -298,8 +302,8 @@ class Relay:
         *,
         by: str | None = None,
         agent: str = "lead",
-        may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
+        may: Sequence[str] | None = None,
+        may_delegate: Sequence[str] | None = None,
         grant: Grant | None = None,
         items: Sequence[AnyItem] = (),
         key: str | None = None,

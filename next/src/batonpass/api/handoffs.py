@@ -55,7 +55,7 @@ def accept(context: Context, caller: Caller, request: Accept) -> Opened:
 
 @accept.repeated
 def _accepted(context: Context, _: Accept, receipts: Sequence[Signed]) -> Opened:
-    return opened_again(context, receipts[0].stream)
+    return opened_again(context, receipts[0])
 
 
 class Retry(Value, frozen=True):

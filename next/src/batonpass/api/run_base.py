@@ -35,8 +35,8 @@ CURRENT_RUN: Final[ContextVar[Any]] = ContextVar("batonpass_run", default=None)
 class OfferArguments(TypedDict, total=False):
     """What `hand_off` may be told, whichever answer it gives."""
 
-    may: Sequence[str]
-    may_delegate: Sequence[str]
+    may: Sequence[str] | None
+    may_delegate: Sequence[str] | None
     grant: Grant | None
     criteria: Sequence[str]
     brief: Brief | None
@@ -54,6 +54,7 @@ class RunBase(Generic[AnyPort]):
         self.progress = Progress() if progress is None else progress
         self._token: Token[Any] | None = None
         self.id = opened.run
+        self.epoch = opened.epoch
         self.root = opened.root
         self.parent = opened.parent
         self.handoff = opened.handoff
@@ -111,14 +112,14 @@ class RunBase(Generic[AnyPort]):
             CURRENT_RUN.reset(token)
 
 
-def make_grant(may: Sequence[str], may_delegate: Sequence[str], grant: Grant | None) -> Grant | None:
-    """Return the grant that is asked for; None if none is."""
-    if not (may or may_delegate):
+def make_grant(may: Sequence[str] | None, may_delegate: Sequence[str] | None, grant: Grant | None) -> Grant | None:
+    """Return the grant that is asked for; None if none is. An empty list grants nothing, and is not none."""
+    if may is None and may_delegate is None:
         return grant
     if isinstance(may, str) or isinstance(may_delegate, str):
         raise InvalidValueError("may= is a list of permits: may=['write:src/**']")
     if grant is None:
-        return Grant(may=tuple(may), may_delegate=tuple(may_delegate))
+        return Grant(may=tuple(may or ()), may_delegate=tuple(may_delegate or ()))
     raise InvalidValueError("either may= and may_delegate=, or grant=")
 
 

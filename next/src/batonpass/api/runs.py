@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from msgspec import structs
+
 from batonpass.api.acts import DECIDE, WORK, Caller, Value, act, receipt_of
 from batonpass.errors import ConflictError, FencedError, InvalidValueError, NotFoundError, StoreError
 from batonpass.model.bodies import HandoffAccepted, HandoffInitiated
@@ -23,10 +25,18 @@ from batonpass.runtime.context import open_run as read_run
 from batonpass.runtime.run_state import ActiveRun
 
 
+class InRun(Value, frozen=True, kw_only=True):
+    """A request of who works in a run. The epoch is that in which they hold it: after a takeover it is another."""
+
+    run: str
+    epoch: int | None = None
+
+
 class Opened(Value, frozen=True):
     """A run that is at work, with what it was handed."""
 
     run: str
+    epoch: int
     root: str
     agent: str
     principal: str
@@ -44,6 +54,7 @@ def opened(run: ActiveRun) -> Opened:
     """Return what a caller needs to know of a run."""
     return Opened(
         run=run.id,
+        epoch=run.writer.epoch,
         root=run.root,
         agent=run.agent,
         principal=run.principal,
@@ -58,13 +69,18 @@ def opened(run: ActiveRun) -> Opened:
     )
 
 
-def opened_again(context: Context, run: str) -> Opened:
-    """Return the same of a run that a repeated request opened: it may have ended since."""
+def opened_again(context: Context, signed: Signed) -> Opened:
+    """Return the same of a run that a repeated request opened: it may have ended since.
+
+    The epoch is that of its receipt: whoever was fenced since does not hold it again by asking.
+    """
+    run, active = signed.stream, None
     row = context.recorder.store.find_stream(run)
     if row is not None and row.state == RunState.OPEN:
         with suppress(FencedError):  # or it ends at this moment
-            return opened(context.find_run("", run))
-    return opened(context.runs.get(run) or read_run(context.recorder, run, is_replayed=True))
+            active = context.find_run("", run)
+    answer = opened(active or context.runs.get(run) or read_run(context.recorder, run, is_replayed=True))
+    return structs.replace(answer, epoch=signed.receipt.epoch)
 
 
 class Start(Value, frozen=True):
@@ -87,7 +103,7 @@ def start(context: Context, caller: Caller, request: Start) -> Opened:
 
 @start.repeated
 def _started(context: Context, _: Start, receipts: Sequence[Signed]) -> Opened:
-    return opened_again(context, receipts[0].stream)
+    return opened_again(context, receipts[0])
 
 
 class OfRun(Value, frozen=True):
@@ -106,7 +122,7 @@ def resume(context: Context, caller: Caller, request: OfRun) -> Opened:
 
 @resume.repeated
 def _resumed(context: Context, _: OfRun, receipts: Sequence[Signed]) -> Opened:
-    return opened_again(context, receipts[0].stream)
+    return opened_again(context, receipts[0])
 
 
 @act("GET /v1/runs/{run}/work", roles=WORK)
@@ -122,10 +138,9 @@ def open_run(context: Context, caller: Caller, request: OfRun) -> Opened:
     return opened(run)
 
 
-class Record(Value, frozen=True):
+class Record(InRun, frozen=True, kw_only=True):
     """What a run knows."""
 
-    run: str
     items: tuple[AnyItem, ...] = ()
     gaps: tuple[str, ...] = ()  # what could not be recorded when it happened, as an adapter says it
 
@@ -141,7 +156,9 @@ def record(context: Context, caller: Caller, request: Record) -> Recorded:
     """Record what a run knows: whoever it hands work to is given it."""
     if not (request.items or request.gaps):
         raise InvalidValueError("there is nothing to record: give items, or gaps")
-    starting.record(context, context.find_run(caller.principal, request.run), request.items, request.gaps)
+    starting.record(
+        context, context.find_run(caller.principal, request.run, request.epoch), request.items, request.gaps
+    )
     return Recorded(count=len(request.items) + len(request.gaps))
 
 
@@ -150,10 +167,9 @@ def _recorded(_: Context, request: Record, __: Sequence[Signed]) -> Recorded:
     return Recorded(count=len(request.items) + len(request.gaps))
 
 
-class HandOff(Value, frozen=True):
+class HandOff(InRun, frozen=True, kw_only=True):
     """Offer a task. With `accept` the child begins in the same commit: it runs where its parent runs."""
 
-    run: str
     to: Name
     task: str
     grant: Grant | None = None
@@ -173,7 +189,7 @@ class Offered(Value, frozen=True):
 @act("POST /v1/runs/{run}/handoffs", roles=WORK)
 def hand_off(context: Context, caller: Caller, request: HandOff) -> Offered:
     """Offer a task to an agent; durable when it returns. The same offer again is the same handoff."""
-    parent = context.find_run(caller.principal, request.run)
+    parent = context.find_run(caller.principal, request.run, request.epoch)
     try:
         return _offer(context, parent, request)
     except StoreError as error:
@@ -245,17 +261,16 @@ def _offered(context: Context, _: HandOff, receipts: Sequence[Signed]) -> Offere
     initiated = receipt_of(receipts, "handoff.initiated")
     accepted = receipt_of(receipts, "handoff.accepted")
     if accepted is not None and isinstance(accepted.body, HandoffAccepted):  # alone, if the offer was there before
-        run = opened_again(context, accepted.stream)
+        run = opened_again(context, accepted)
         return Offered(handoff=accepted.body.handoff, state=State.RUNNING, run=run)
     if initiated is None or not isinstance(initiated.body, HandoffInitiated):
         raise NotFoundError("this request offered nothing")
     return Offered(handoff=initiated.body.handoff, state=State.OFFERED)
 
 
-class SettleCall(Value, frozen=True):
+class SettleCall(InRun, frozen=True, kw_only=True):
     """Decide about a call in doubt."""
 
-    run: str
     call: str
     how: Settlement
     by: str | None = None
@@ -272,7 +287,7 @@ class Settled(Value, frozen=True):
 @act("POST /v1/runs/{run}/settle", roles=DECIDE)
 def settle_run(context: Context, caller: Caller, request: SettleCall) -> Settled:
     """Decide about a call in doubt of an open run: make it again when it is asked for, or never."""
-    run = context.find_run(caller.principal, request.run)
+    run = context.find_run(caller.principal, request.run, request.epoch)
     by = caller.act_as(request.by)
     deciding.settle_call(context, run, request.call, request.how, by=by, reason=request.reason)
     return Settled(call=request.call, how=request.how)
@@ -283,10 +298,9 @@ def _settled(_: Context, request: SettleCall, __: Sequence[Signed]) -> Settled:
     return Settled(call=request.call, how=request.how)
 
 
-class Close(Value, frozen=True):
+class Close(InRun, frozen=True, kw_only=True):
     """End a run: its report, or the error that it ends with."""
 
-    run: str
     report: Report = Report()
     error: str | None = None
 
@@ -300,7 +314,7 @@ class Closed(Value, frozen=True):
 @act("POST /v1/runs/{run}/close", roles=WORK)
 def close(context: Context, caller: Caller, request: Close) -> Closed:
     """End a run. `completed` is provisional, until somebody verifies. What it offered and nobody ended is withdrawn."""
-    run = context.find_run(caller.principal, request.run)
+    run = context.find_run(caller.principal, request.run, request.epoch)
     return Closed(outcome=close_run(context, run, request.report, request.error))
 
 

@@ -44,8 +44,8 @@ def recorded_agent(
     /,
     *,
     by: str = "",
-    may: Sequence[str] = (),
-    may_delegate: Sequence[str] = (),
+    may: Sequence[str] | None = None,
+    may_delegate: Sequence[str] | None = None,
     grant: Grant | None = None,
 ) -> Callable[[F], F]: ...
 
@@ -56,8 +56,8 @@ def recorded_agent(
     /,
     *,
     by: str = "",
-    may: Sequence[str] = (),
-    may_delegate: Sequence[str] = (),
+    may: Sequence[str] | None = None,
+    may_delegate: Sequence[str] | None = None,
     grant: Grant | None = None,
 ) -> Any:
     """Record a function as an agent: each call of it is a run, and its first argument is the task.

@@ -6,7 +6,7 @@ receipts, and an offer is read. What remembers a request is the receipt that it 
 
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from batonpass.errors import FencedError, NotFoundError
 from batonpass.log.append import Recorder, Request, StreamWriter
@@ -52,10 +52,11 @@ class Context(Struct, frozen=True, kw_only=True):
     offers: dict[str, Offer] = field(default_factory=dict)
     requests: dict[str, Lock] = field(default_factory=dict)  # with idempotency keys, while they are at work
 
-    def find_run(self, principal: str, run: str) -> ActiveRun:
+    def find_run(self, principal: str, run: str, epoch: int | None = None) -> ActiveRun:
         """Return an open run: at work here, or opened again from its receipts.
 
-        Raises `NotFoundError`, in the same words if it is another principal's.
+        Raises `NotFoundError`, in the same words if it is another principal's, and `FencedError` if it is held in
+        another epoch than the caller's: another took it over, perhaps in this process.
         """
         active = self.runs.get(run)
         if active is None:
@@ -63,6 +64,8 @@ class Context(Struct, frozen=True, kw_only=True):
             active = self.runs.setdefault(run, open_run(self.recorder, run, principal=principal))
         if principal and principal != active.principal:
             raise unknown_run(run)
+        if epoch not in {None, active.writer.epoch}:
+            raise FencedError(f"{run} was taken over: what it does now is not recorded in its name")
         return active
 
     def forget(self, run: ActiveRun) -> None:
@@ -74,6 +77,8 @@ class Context(Struct, frozen=True, kw_only=True):
     def request(self, principal: str, act: str, request: Struct, key: str) -> Request:
         """Return what the receipts of this request will say of it."""
         secret = self.recorder.secret
+        if getattr(request, "epoch", None) is not None:  # the same request, also after a takeover
+            request = structs.replace(request, epoch=None)
         return Request(
             keyed_digest(secret, b"request\0%s\0%s" % (principal.encode(), key.encode())),
             keyed_digest(secret, b"fingerprint\0" + encode((act, request))),

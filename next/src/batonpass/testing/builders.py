@@ -41,13 +41,24 @@ def for_caller(relay: Relay, caller: Caller) -> Relay:
     return Relay(LocalPort(port_of(relay).context, caller))
 
 
-def a_run(relay: Relay, *, intent: str = "Round totals half-even", may: Sequence[str] = (), **others: Any) -> Run:  # noqa: ANN401 - as `start` takes them
+def a_run(
+    relay: Relay,
+    *,
+    intent: str = "Round totals half-even",
+    may: Sequence[str] | None = None,
+    **others: Any,  # noqa: ANN401 - as `start` takes them
+) -> Run:
     """Return a root run of user:ana. With `may` it is enforced, and may delegate the same."""
     return relay.start(intent, by="user:ana", may=may, may_delegate=others.pop("may_delegate", may), **others)
 
 
 def an_attempt(
-    relay: Relay, *, to: str = "editor", task: str = "Fix rounding", may: Sequence[str] = (), parent: Run | None = None
+    relay: Relay,
+    *,
+    to: str = "editor",
+    task: str = "Fix rounding",
+    may: Sequence[str] | None = None,
+    parent: Run | None = None,
 ) -> Run:
     """Return an attempt at a handoff of a new root run, or of the one that is given."""
     root = a_run(relay, may=may) if parent is None else parent
