@@ -32,6 +32,7 @@ from batonpass.model.bodies import (
     ToolSettled,
 )
 from batonpass.model.grants import Terms
+from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Signed
 from batonpass.verify.facts import Facts, FaultError, OfferFacts, RunFacts
 
@@ -142,8 +143,13 @@ def _check_ended(facts: Facts, signed: Signed, body: RunClosed | HandoffEnded) -
 
 
 def _check_cancelled(facts: Facts, _: Signed, body: HandoffCancelled) -> None:
-    if not facts.is_own_child(body.holder, body.handoff):
-        raise FaultError("holder", f"{body.holder} withdraws {body.handoff}, which it did not offer")
+    handoff, tables = body.handoff, facts.tables
+    while not facts.is_own_child(body.holder, handoff):
+        # What a withdrawn handoff had handed on is withdrawn with it.
+        above = tables.streams[tables.handoffs[handoff].parent].handoff
+        if above is None or tables.handoffs[above].state != State.CANCELLED:
+            raise FaultError("holder", f"{body.holder} withdraws {body.handoff}, which it did not offer")
+        handoff = above
 
 
 def _check_request(facts: Facts, signed: Signed, body: ToolRequested) -> None:
