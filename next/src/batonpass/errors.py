@@ -47,7 +47,7 @@ class NotFoundError(BatonpassError):
 class HandoffError(BatonpassError):
     """A handoff does not allow this."""
 
-    codes: ClassVar[tuple[str, ...]] = ("handoff.ended",)
+    codes: ClassVar[tuple[str, ...]] = ("handoff.is_attempt",)
     exit_status = 1
     http_status = 409
 
@@ -61,7 +61,7 @@ class LifecycleError(HandoffError):
 class CallError(BatonpassError):
     """A call does not allow this."""
 
-    codes: ClassVar[tuple[str, ...]] = ("call.not_open", "call.not_recorded", "call.guard_failed")
+    codes: ClassVar[tuple[str, ...]] = ("call.not_open", "call.guard_failed")
     exit_status = 1
     http_status = 409
 
