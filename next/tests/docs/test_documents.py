@@ -23,7 +23,7 @@ def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
     """A reader who types them one after the other sees no error."""
     program = "\n".join(snippets(page, "python"))
     environment = {**os.environ, "BATONPASS_STATE_DIR": str(tmp_path / "state")}
-    tree = tmp_path / "tree"
+    tree = tmp_path / "reader"
     tree.mkdir()
 
     done = subprocess.run(
@@ -36,7 +36,7 @@ def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
 def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
     """What the README tells a reader to type after the first snippet answers with status 0."""
     environment = {**os.environ, "BATONPASS_STATE_DIR": str(tmp_path / "state")}
-    tree = tmp_path / "tree"
+    tree = tmp_path / "reader"
     tree.mkdir()
     first = snippets(ROOT / "README.md", "python")[0]
     subprocess.run([sys.executable, "-c", first], cwd=tree, env=environment, check=True)
