@@ -165,6 +165,10 @@ class StreamWriter:
         """Read head and history before the next act: another process of this relay may have written in this epoch."""
         self.is_unsure, self._place = True, None
 
+    def read_head(self) -> None:
+        """Read where the next receipt goes. Before the history: what another process writes after it is a conflict."""
+        self._place = self._read_place()
+
     def moved_to(self, signed: Signed) -> None:
         """Go on after a receipt that was written in somebody else's commit."""
         self._place = Place(stream=self.stream, seq=signed.receipt.seq, head=signed.digest, epoch=self.epoch)

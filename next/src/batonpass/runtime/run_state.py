@@ -123,6 +123,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
         # No append is at work meanwhile: what another thread wrote during the reading would be forgotten again.
         with self.writer.lock:
             if self.writer.is_unsure:
+                self.writer.read_head()
                 row = None if self.handoff is None else recorder.store.find_handoff(self.handoff)
                 self.history = read_run(recorder.store, self.id, row)
                 self.writer.is_unsure = False
