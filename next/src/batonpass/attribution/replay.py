@@ -29,6 +29,8 @@ class Write(Struct, frozen=True, kw_only=True):
     hunks: tuple[Hunk, ...] | None  # None: its lines were not kept
     began_at: int = 0
     ended_at: int = 0
+    call: str = ""
+    rivals: tuple[str, ...] = ()  # calls that may have written while this one ran, and left no outcome
 
 
 class Line(Struct, eq=False):
@@ -39,6 +41,7 @@ class Line(Struct, eq=False):
     write: int | None = None  # the number of the write, if it is recorded
     hunk: str = ""
     is_matched: bool = False  # recognised by its words after an unrecorded change
+    calls: tuple[str, ...] = ()  # if it is of one of several: which
 
 
 class Replayed(Struct, frozen=True, kw_only=True):
@@ -106,7 +109,7 @@ def _after(write: Write, number: int, source: _Text, suspects: tuple[int, ...]) 
     if write.after is None:
         return _Text(base="created", write=number)
     if write.hunks is None:
-        return _Text(base="opaque", write=number, is_whole=write.before is None and not suspects)
+        return _Text(base="opaque", write=number, is_whole=write.before is None and not (suspects or write.rivals))
     grew = sum(len(hunk.added) - hunk.removed for hunk in write.hunks)
     return _Text(parent=source, write=number, suspects=suspects, grew=grew)
 
@@ -172,8 +175,11 @@ def _apply_hunks(writes: Sequence[Write], step: _Text, lines: list[Line]) -> lis
 
 def _added_line(writes: Sequence[Write], step: _Text, text: str, place: str) -> Line:
     number = step.write or 0
-    if any(text in hunk.added for other in step.suspects for hunk in writes[other].hunks or ()):
-        return Line("unknown", text)
+    write = writes[number]
+    suspects = (writes[other] for other in step.suspects)
+    rivals = [each.call for each in suspects if any(text in hunk.added for hunk in each.hunks or ())]
+    if rivals or write.rivals:
+        return Line("unknown", text, calls=(*rivals, *write.rivals, write.call))
     return Line("recorded", text, number, place)
 
 
@@ -201,6 +207,7 @@ def _recognise(writes: Sequence[Write], base: _Text, found: Sequence[Line]) -> N
 
 def _keep(line: Line, source: Line) -> None:
     line.origin, line.write, line.hunk, line.is_matched = source.origin, source.write, source.hunk, True
+    line.calls = source.calls
 
 
 def _only_writers(writes: Sequence[Write]) -> dict[str, int | None]:

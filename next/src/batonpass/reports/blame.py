@@ -4,22 +4,35 @@ What is not known is said to be so: a line that no recorded call wrote has no wr
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from batonpass.attribution.replay import Line, Origin, Write, replay
 from batonpass.authority.grants import covers, find_refusal
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.bodies import ToolEnded, ToolFailed, ToolLateResult, ToolRequested
+from batonpass.model.bodies import (
+    HandoffCancelled,
+    HandoffEnded,
+    HandoffRetried,
+    RunClosed,
+    RunRekeyed,
+    ToolEnded,
+    ToolFailed,
+    ToolLateResult,
+    ToolRequested,
+    ToolSettled,
+)
 from batonpass.model.grants import Held
 from batonpass.model.receipt import Signed
 from batonpass.model.values import Mode
 from batonpass.reading.batons import principal_of, read_hops, read_lineage
 from batonpass.reading.handoffs import Hop, Shown, as_moment
-from batonpass.reading.history import attempts_at, find_text, read_hunks, read_part
+from batonpass.reading.history import find_text, read_hunks, read_part
 from batonpass.runtime.effects import name_of_target, target_digest
 from batonpass.store.port import Store
 from batonpass.wire.canonical import digest
@@ -69,6 +82,7 @@ class BlamedLine(Shown, frozen=True):
     write: str | None = None  # the id of a `BlamedWrite`, if it is recorded
     hunk: str | None = None  # where that write placed it
     is_matched: bool = False  # recognised by its words, after the file was changed outside of the record
+    calls: tuple[str, ...] = ()  # of an unknown origin: the calls of which one wrote it, if that much is known
 
 
 class DoubtfulWrite(Shown, frozen=True):
@@ -89,7 +103,7 @@ class Blame(Shown, frozen=True):
     state: FileState  # recorded: as the last write left it; earlier: as an earlier one did, or found it
     is_text: bool
     lines: tuple[BlamedLine, ...]  # all, or those that were asked for
-    writes: tuple[BlamedWrite, ...]  # those that are named, and the last one
+    writes: tuple[BlamedWrite, ...]  # those that are named, or may be meant, and the last one
     in_doubt: tuple[DoubtfulWrite, ...] = ()  # if a line has no writer: calls that may be it
 
     def write_of(self, line: BlamedLine) -> BlamedWrite | None:
@@ -131,6 +145,7 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
     first = 0 if number is None else number - 1
     chosen = list(enumerate(every[first:number], first + 1))
     named = {line.write for _, line in chosen if line.write is not None}
+    named |= file.numbers_of({call for _, line in chosen for call in line.calls})
     last = {len(file.writes) - 1} if file.writes else set()
     return Blame(
         path=shown,
@@ -139,7 +154,7 @@ def read_blame(store: Store, work_tree: Path, path: Path, number: int | None) ->
         is_text=lines is not None,
         lines=tuple(file.line(place, line) for place, line in chosen),
         writes=tuple(file.describe(index) for index in sorted(named | last)),
-        in_doubt=() if all(line.origin == "recorded" for _, line in chosen) else tuple(file.in_doubt()),
+        in_doubt=() if chosen and all(line.origin == "recorded" for _, line in chosen) else file.in_doubt,
     )
 
 
@@ -206,6 +221,20 @@ class _Touched:
             for write in _writes_in(signed, target):
                 self._receipts.append(signed)
                 self.writes.append(write)
+        doubtful = [each for run in self._doubtful_runs() for each in self._doubtful_in(run)]
+        self.in_doubt = tuple(call for call, _, _ in doubtful)
+        for index, write in enumerate(self.writes) if doubtful else ():
+            began_at = min(write.began_at, self._request(self._receipts[index]).receipt.at)
+            rivals = tuple(
+                call.call
+                for call, requested_at, over_at in doubtful
+                if requested_at <= write.ended_at and (over_at is None or over_at > began_at)
+            )
+            self.writes[index] = replace(write, rivals=rivals)
+
+    def numbers_of(self, calls: Container[str]) -> set[int]:
+        """Return which writes some calls made."""
+        return {index for index, write in enumerate(self.writes) if write.call in calls}
 
     def line(self, number: int, line: Line) -> BlamedLine:
         """Return a line with the ids of what wrote it."""
@@ -216,6 +245,7 @@ class _Touched:
             write=None if line.write is None else self._receipts[line.write].receipt.id,
             hunk=line.hunk or None,
             is_matched=line.is_matched,
+            calls=line.calls,
         )
 
     def describe(self, index: int) -> BlamedWrite:
@@ -224,7 +254,7 @@ class _Touched:
         body = signed.body
         if not isinstance(body, ToolEnded | ToolLateResult):
             raise NotFoundError(f"receipt {signed.receipt.seq} of {signed.stream} changed no file")
-        request = self._request(signed, body)
+        request = self._request(signed)
         asked = request.body
         hops = read_hops(self._store, body.run)
         *above, own = hops
@@ -266,39 +296,42 @@ class _Touched:
         """
         return target is None or os.path.normpath(self._tree / target) != os.path.normpath(self._tree / self._name)
 
-    def in_doubt(self) -> Iterator[DoubtfulWrite]:
-        """Yield the calls that were to write this file and left no outcome.
+    def _doubtful_runs(self) -> Iterator[str]:
+        """Yield the runs that may have a call without an outcome.
 
-        Looked through are the runs with open calls, and the attempts beside those that wrote it: a call that a person
-        has decided about is open no more, and may have written all the same.
+        Those with open calls; and, because a call that a person has decided about is open no more and may have written
+        all the same, those in the trees of the writers about which there was something to decide.
         """
         with self._store.view() as view:
             runs = dict.fromkeys(str(row[1]) for row in islice(view.rows("open_calls"), _MOST_OPEN_CALLS))
-        for signed in self._receipts:
-            runs |= dict.fromkeys(self._attempts_beside(signed))
-        ended = {signed.body.call for signed in self._receipts if isinstance(signed.body, ToolLateResult)}
-        for run in runs:
-            receipts = self._store.receipts(run)
-            ended |= {each.body.call for each in receipts if isinstance(each.body, ToolEnded)}
-            agent = next((hop.agent for hop in reversed(read_hops(self._store, run))), "")
-            for each in receipts:
-                body = each.body
-                if not isinstance(body, ToolRequested) or body.call in ended or find_text(each, "action") != "write":
-                    continue
-                if name_of_target(self._tree, find_text(each, "target") or "") == self._name:
-                    at = as_moment(each.receipt.at)
-                    yield DoubtfulWrite(call=body.call, tool=body.tool, run=run, agent=agent, requested_at=at)
+        writers = (self._store.find_stream(_run_of(signed)) for signed in self._receipts)
+        for root in dict.fromkeys(row.root or row.id for row in writers if row is not None):
+            for row in self._store.runs_of_tree(root):
+                if row.handoff is None or self._store.find_stream(row.handoff) is not None:
+                    runs[row.id] = None
+        yield from runs
 
-    def _attempts_beside(self, signed: Signed) -> list[str]:
-        body = signed.body
-        run = body.run if isinstance(body, ToolEnded | ToolLateResult) else signed.stream
+    def _doubtful_in(self, run: str) -> Iterator[tuple[DoubtfulWrite, int, int | None]]:
+        """Yield the calls of a run that were to write this file and left no outcome: when each began, and was over."""
         row = self._store.find_stream(run)
-        handoff = None if row is None or row.handoff is None else self._store.find_handoff(row.handoff)
-        return [run] if handoff is None else attempts_at(handoff, self._store.receipts(handoff.id))
+        acts = [] if row is None or row.handoff is None else self._store.receipts(row.handoff)
+        receipts = [*self._store.receipts(run), *acts]
+        ended = {each.body.call for each in receipts if isinstance(each.body, ToolEnded | ToolLateResult)}
+        for each in receipts:
+            body = each.body
+            if not isinstance(body, ToolRequested) or body.call in ended or find_text(each, "action") != "write":
+                continue
+            if name_of_target(self._tree, find_text(each, "target") or "") == self._name:
+                agent = "" if row is None else row.agent or ""
+                at = each.receipt.at
+                call = DoubtfulWrite(call=body.call, tool=body.tool, run=run, agent=agent, requested_at=as_moment(at))
+                yield call, at, _over_at(each, body.call, receipts)
 
-    def _request(self, signed: Signed, body: ToolEnded | ToolLateResult) -> Signed:
+    def _request(self, signed: Signed) -> Signed:
         """Return the request of a call: mostly the receipt before its outcome, so that is where the search begins."""
-        run, call = body.run, body.call
+        body = signed.body
+        call = body.call if isinstance(body, ToolEnded | ToolLateResult) else ""
+        run = _run_of(signed)
         if isinstance(body, ToolEnded):
             before = (self._store.receipt(run, seq) for seq in range(signed.receipt.seq - 1, 0, -1))
         else:
@@ -309,6 +342,32 @@ class _Touched:
         raise NotFoundError(f"the ledger has an outcome of {call}, and no request")
 
 
+def _run_of(signed: Signed) -> str:
+    body = signed.body
+    return body.run if isinstance(body, ToolEnded | ToolLateResult) else signed.stream
+
+
+def _over_at(request: Signed, call: str, receipts: Iterable[Signed]) -> int | None:
+    """Return when a call without an outcome was over: a person decided about it, or its run ended or changed hands.
+
+    None: nothing says that it is. A process that seems dead may still write.
+    """
+    run, ends = request.stream, []
+    for each in receipts:
+        body = each.body
+        if isinstance(body, ToolSettled):
+            is_end = body.call == call
+        elif isinstance(body, HandoffRetried | HandoffCancelled):
+            is_end = body.ended_run is not None and body.ended_run.run == run
+        else:
+            is_end = isinstance(body, RunClosed | RunRekeyed | HandoffEnded) and (
+                each.stream == run and each.receipt.seq > request.receipt.seq
+            )
+        if is_end:
+            ends.append(each.receipt.at)
+    return min(ends, default=None)
+
+
 def _writes_in(signed: Signed, target: str) -> Iterator[Write]:
     body = signed.body
     if not isinstance(body, ToolEnded | ToolLateResult):
@@ -317,7 +376,14 @@ def _writes_in(signed: Signed, target: str) -> Iterator[Write]:
         if effect.target == target:
             at = signed.receipt.at
             hunks = read_hunks(signed)
-            yield Write(before=effect.before, after=effect.after, hunks=hunks, began_at=at - body.took_us, ended_at=at)
+            yield Write(
+                before=effect.before,
+                after=effect.after,
+                hunks=hunks,
+                began_at=at - body.took_us,
+                ended_at=at,
+                call=body.call,
+            )
 
 
 def _outcome(body: ToolEnded | ToolLateResult) -> WriteOutcome:

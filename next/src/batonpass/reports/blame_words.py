@@ -12,6 +12,7 @@ _DOT: Final = Token(" · ", Tone.QUIET)
 _FROM: Final = Token(" ← ", Tone.QUIET)
 _MATCHED: Final = "recognised by its words: the file was changed outside of the record since"
 _WIDEST: Final = 40
+_USER: Final = "user:"
 _UNEXPLAINED: Final = {
     "older": ("older than the record", "it was there before the first recorded write of this file"),
     "not_recorded": ("not in the record", "no recorded call is known to have written this line"),
@@ -54,7 +55,7 @@ def _narrate_write(write: BlamedWrite, found: BlamedLine) -> Iterator[Line]:
     if write.handoff is not None:
         head += [_DOT, quoted(write.task)]
     for link in reversed(write.chain):
-        head += [_FROM, name(link.agent)]
+        head += [_FROM, *_agent(link.agent, write.principal)]
     head += [_FROM, _person(write.principal), Token(": "), quoted(write.intent)]
     allowed = [Token(write.verdict), _DOT, *_grant(write), _DOT, Token("approval: none needed")]
     call = list(named(write.tool, write.call))
@@ -74,9 +75,25 @@ def _narrate_line(blame: Blame, found: BlamedLine) -> Iterator[Line]:
     if write is not None:
         yield from _narrate_write(write, found)
         return
+    if found.calls:
+        yield line(Token(f"one of {len(found.calls)} calls that may have run at once:", Tone.WARN))
+        yield from _candidates(blame, found)
+        return
     label, why = _UNEXPLAINED[found.origin]
     yield line(Token(f"{label}: {why}", Tone.WARN))
     yield from _narrate_state(blame)
+
+
+def _candidates(blame: Blame, found: BlamedLine) -> Iterator[Line]:
+    """Yield a row for each call that may have written a line."""
+    for write in blame.writes:
+        if write.call in found.calls:
+            yield line(_writer(write, write.at), lead="  ")
+    for call in blame.in_doubt:
+        if call.call in found.calls:
+            yield line(_writer(call, call.requested_at), Token(" left no outcome", Tone.WARN), lead="  ")
+    if found.is_matched:
+        yield line(Token(_MATCHED, Tone.WARN))
 
 
 def _rows(blame: Blame) -> Iterator[Line]:
@@ -109,13 +126,20 @@ def _grant(write: BlamedWrite) -> Iterator[Token]:
         yield Token("beyond its grant", Tone.BAD)
         yield Token(": ")
     yield Token(f"may {visible(may) or 'nothing'} (granted by ")
-    yield _person(write.granted_by or "")
+    yield from _agent(write.chain[-1].agent, write.principal) if write.chain else [_person(write.principal)]
     yield Token(", revoked since)" if write.is_revoked else ")")
 
 
 def _person(principal: str) -> Token:
     """Return a principal by name: a user is known without saying so."""
-    return name(principal.removeprefix("user:"))
+    return name(principal.removeprefix(_USER))
+
+
+def _agent(agent: str, principal: str) -> Iterator[Token]:
+    """Yield an agent by name; it is said to be one where it has the name of a person."""
+    if agent.startswith(_USER) or agent in {principal, principal.removeprefix(_USER)}:
+        yield Token("agent ")
+    yield name(agent)
 
 
 def _clock(at: datetime) -> str:
