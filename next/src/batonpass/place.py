@@ -80,7 +80,7 @@ def find_place(ledger: str | Path | None = None, *, work_tree: Path | None = Non
         return Place(directory=directory, url=f"sqlite:///{file}", work_tree=root)
     common = Path(identity.of)  # and not the root, which in a linked work tree has another name
     directory = _directory_for(common.parent.name if common.name == ".git" else common.name, identity.of)
-    _claim(directory, identity, create=create)
+    _claim(directory, identity, create=create, is_folder=identity.of == str(root))
     return Place(directory=directory, url=f"sqlite:///{directory / 'ledger.db'}", work_tree=root)
 
 
@@ -135,12 +135,14 @@ def _directory_for(name: str, identity: str) -> Path:
     return state_directory() / "ledgers" / f"{readable}-{digest[:_HASH_LENGTH]}"
 
 
-def _claim(directory: Path, identity: Identity, *, create: bool) -> None:
+def _claim(directory: Path, identity: Identity, *, create: bool, is_folder: bool = False) -> None:
     """Make the directory, or see that it is ours and belongs to what it was made for."""
     marker = directory / "place.json"
     if not directory.exists():
         if not create:
             detail = f"nothing is recorded of {identity.of} yet: run a program that uses Batonpass, or `batonpass demo`"
+            if is_folder:
+                detail += "; outside of a git repository each folder has a record of its own"
             raise StoreError(detail, code="store.place")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.lstat()

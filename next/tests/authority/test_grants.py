@@ -91,6 +91,16 @@ def test_a_chain_that_was_widened_by_force_has_no_effect() -> None:
     assert ("grant.exceeded", "b tried write:etc/passwd, which lead may not delegate") == (refusal.rule, refusal.reason)
 
 
+@pytest.mark.parametrize("target", ["/etc/passwd", "./src/a", "../a", "src//a", "a%2fb"])
+def test_a_target_that_no_permit_can_name_is_explained(target: str) -> None:
+    """An absolute path, or one with a dot in it, is a matter of the work tree and not of how patterns are written."""
+    refusal = find_refusal([Held("run_1", "lead", make_terms(["write:**"], [], None))], f"write:{target}", 0)
+
+    assert refusal is not None
+    assert ("value.invalid", True) == (refusal.rule, "is outside of the work tree, or written" in refusal.reason)
+    assert refusal.reason.endswith(": name the target from the work tree on, as src/a")
+
+
 @pytest.mark.parametrize(
     ("ends", "now", "expired"),
     [

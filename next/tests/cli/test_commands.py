@@ -183,6 +183,16 @@ def test_nothing_recorded_yet(terminal: Terminal) -> None:
     terminal.matches("no-ledger")
 
 
+def test_a_folder_below_counts_only_where_there_is_no_repository(terminal: Terminal) -> None:
+    """Where nothing is recorded, a folder of its own is said to be one; a repository has one record for all of them."""
+    words = "outside of a git repository each folder has a record of its own"
+    assert words in terminal.run("run", "list").err
+    Path(".git").mkdir()
+    below = terminal.run("run", "list").err
+
+    assert ("nothing is recorded of" in below, words in below) == (True, False)
+
+
 def test_help(terminal: Terminal) -> None:
     """Help names every command and option in words."""
     for arguments in (

@@ -81,11 +81,13 @@ def test_the_printed_lines_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_left_of_what_is_not_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [[PROGRAM], [sys.executable, "-m", "batonpass"]], ids=["command", "module"])
+def test_nothing_is_left_of_what_is_not_kept(tmp_path: Path, program: list[str | Path]) -> None:
     """Without --keep no folder and no record stays, and the last line keeps them, whatever is there already."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    played = _run("demo", TMPDIR=str(temporary))
+    environment = _environment(TMPDIR=str(temporary))
+    played = subprocess.run([*program, "demo"], capture_output=True, text=True, check=False, env=environment)
 
     assert (0, "") == (played.returncode, played.stderr)
     assert ([], False) == (list(temporary.iterdir()), Path(os.environ["BATONPASS_STATE_DIR"]).exists())

@@ -1,16 +1,17 @@
 """What a call changed, in hunks: they make the new text of the old one, and no text can draw the search out."""
 
 import random
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
-from batonpass.model.values import Hunk
 from batonpass.runtime.effects import find_hunks
 
 _EQUAL_LINES = ["x"] * 199  # as many as are all compared with each other
 
 
-def _apply(old: list[str], hunks: tuple[Hunk, ...]) -> list[str]:
+def _apply(old: list[str], hunks: Iterable[Any]) -> list[str]:
     made: list[str] = []
     at = 0
     for hunk in hunks:

@@ -90,8 +90,9 @@ def find_refusal(lineage: Sequence[Held], permission: str, now: int) -> Refusal 
     """Return why a call is not allowed; None if it is. `lineage` is what each hop holds, the run's own last."""
     try:
         require_pattern(permission)
-    except InvalidValueError as error:
-        return Refusal("value.invalid", str(error))
+    except InvalidValueError:
+        reason = f"{permission!r} is outside of the work tree, or written in another way than a permit can be"
+        return Refusal("value.invalid", f"{reason}: name the target from the work tree on, as src/a")
     *ancestors, own = lineage
     if not any(covers(pattern, permission) for pattern in own.terms.may):
         may = ", ".join(own.terms.may) or "nothing"

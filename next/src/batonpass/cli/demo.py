@@ -100,5 +100,7 @@ def _make_folder(path: Path) -> Path:
 def _program() -> str:
     """Return how this program is called from another folder."""
     own = Path(sys.argv[0]).resolve()
+    if own.name == "__main__.py":
+        return f"{quote(sys.executable)} -m batonpass"
     found = shutil.which("batonpass")
     return "batonpass" if found is not None and Path(found).resolve() == own else quote(str(own))

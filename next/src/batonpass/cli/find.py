@@ -28,7 +28,9 @@ def find_handoff(store: Store, text: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise _ambiguous(text, "handoff", [_choice(read_handoff_line(store, each)) for each in found])
+        raise _ambiguous(
+            text, "handoff", [_choice(read_handoff_line(store, each)) for each in found], ", or `last` for the latest"
+        )
     if text == "last":
         raise NotFoundError("nothing was handed off in this ledger yet")
     detail = f"there is no handoff {text!r} in this ledger: `batonpass run list` shows the agents and their runs"
@@ -59,10 +61,10 @@ def _is_meant(call: CallView, text: str) -> bool:
     return text in {call.id, call.tool} or (len(text) >= _SHORTEST and call.id.endswith(text))
 
 
-def _ambiguous(text: str, what: str, choices: Iterable[dict[str, str]]) -> NotFoundError:
+def _ambiguous(text: str, what: str, choices: Iterable[dict[str, str]], hint: str = "") -> NotFoundError:
     rows = list(choices)
     many = f"more than {_MOST_CHOICES}" if len(rows) > _MOST_CHOICES else len(rows)
-    detail = f"{text!r} fits {many} {what}s: give the last letters of one"
+    detail = f"{text!r} fits {many} {what}s: give the last letters of one{hint}"
     return NotFoundError(detail, code="id.ambiguous", facts={"choices": rows[:_MOST_CHOICES]})
 
 

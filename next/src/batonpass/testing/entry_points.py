@@ -307,7 +307,8 @@ SITUATIONS: Final[dict[str, Situation]] = {
     ),
     "a target that can be read in two ways is denied": Situation(
         _calls("src/../etc"),
-        "call.denied: 'write:src/../etc' is not action:segment/segment, with ** only at the end",
+        "call.denied: 'write:src/../etc' is outside of the work tree, or written in another way than a permit can be: "
+        "name the target from the work tree on, as src/a",
         "tool.denied",
     ),
     "a call under an expired grant is denied": Situation(
