@@ -102,6 +102,10 @@ def sign(
     )
 
 
+class StaleReadingError(Exception):
+    """What an act was judged by is not what is recorded: it has to be judged again."""
+
+
 class StreamWriter:
     """Appends to the stream of one run. It is the only writer of its epoch, so its head is known and seldom read."""
 
@@ -111,6 +115,7 @@ class StreamWriter:
         self.mode: Mode = mode
         self.epoch = place.epoch
         self.is_unsure = False  # an append was cut short: whatever was remembered of this stream has to be read again
+        self.reading = 0  # how often it became unsure: an act that was judged before the last time is judged again
         self.gaps: list[str] = []  # what an observed run did and could not record: written first, next time
         self.is_lost = False  # what began this stream could not be recorded, so neither can what follows
         self._recorder = recorder
@@ -122,15 +127,19 @@ class StreamWriter:
         *drafts: Draft,
         cosigner: KeyPair | None = None,
         following: Callable[[Signed], Sequence[Signed]] | None = None,
+        judged_in: int | None = None,
     ) -> Signed:
         """Write drafts in one commit, and return the last of them when it is durable. Raises what the store raises.
 
-        `following` makes receipts of other streams out of the last one, for the same commit.
+        `following` makes receipts of other streams out of the last one, for the same commit. `judged_in` is the reading
+        by which somebody decided that this may be written; after another one `StaleReadingError` is raised.
         """
         recorder = self._recorder
         if self.is_lost:
             raise StoreError(f"{self.stream} has no place in the record: its beginning could not be written")
         with self.lock:
+            if judged_in not in {None, self.reading}:
+                raise StaleReadingError
             place = self._place or self._read_place()
             # Unknown until the store has answered: after anything else, even Ctrl-C, the next append reads the head.
             self._place = None
@@ -157,13 +166,14 @@ class StreamWriter:
                 if isinstance(error, BatonpassError) and not isinstance(error, OutcomeUnknownError | ConflictError):
                     self._place = place  # nothing was written, and nobody else has
                 else:
-                    self.is_unsure = True  # only a reading takes it back, which waits until no append is at work
+                    # Only a reading takes it back, which waits until no append is at work.
+                    self.is_unsure, self.reading = True, self.reading + 1
                 raise
         return own
 
     def look_again(self) -> None:
         """Read head and history before the next act: another process of this relay may have written in this epoch."""
-        self.is_unsure, self._place = True, None
+        self.is_unsure, self._place, self.reading = True, None, self.reading + 1
 
     def read_head(self) -> None:
         """Read where the next receipt goes. Before the history: what another process writes after it is a conflict."""

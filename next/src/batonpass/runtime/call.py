@@ -18,7 +18,7 @@ from batonpass.errors import (
     GrantError,
     StoreError,
 )
-from batonpass.log.append import Draft, append_shared
+from batonpass.log.append import Draft, StaleReadingError, append_shared
 from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolEnded, ToolFailed, ToolLateResult, ToolRequested
 from batonpass.model.values import Effect, Outcome
 from batonpass.reading.history import DoubtfulCall, settlements
@@ -59,6 +59,7 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
     """
     recorder, tool = context.recorder, request.tool
     run.refresh(recorder)
+    reading = run.writer.reading
     is_write = request.action in _WRITES
     if is_write:  # as it is named from the work tree on, and for good: a tool may change the folder that it works in
         request = request._replace(target=from_work_tree(context.work_tree, request.target))
@@ -96,10 +97,10 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         # Before the commit: an interrupt right after it must not hide that it is in doubt.
         run.open_calls[call.id] = call
     try:
-        run.writer.append(Draft(body, contents))
+        run.writer.append(Draft(body, contents), judged_in=reading)
     except BaseException as error:  # noqa: BLE001 - it is raised again there
         del run.open_calls[call.id]  # written or not: the next act looks
-        run.writer.is_unsure = run.writer.is_unsure or not isinstance(error, BatonpassError)
+        run.writer.is_unsure = run.writer.is_unsure or not isinstance(error, BatonpassError | StaleReadingError)
         return _not_begun(context, run, key, request, error)
     return Begun(call.id, key)
 
@@ -115,6 +116,8 @@ def _recall(context: Context, run: ActiveRun, key: str, request: CallRequest) ->
 
 def _not_begun(context: Context, run: ActiveRun, key: str, request: CallRequest, error: BaseException) -> Begun:
     """Let an observed run make a call that could not be recorded. Raises what stands against it otherwise."""
+    if isinstance(error, StaleReadingError):  # the append of another thread was cut short meanwhile
+        return begin_call(context, run, request)
     if isinstance(error, GrantError):  # by the commit itself: a look before it would leave a gap
         reason = f"{run.agent} tried {request.action}:{request.target}, and {error}"
         raise deny(context, run, key, request, Refusal("grant.revoked", reason)) from error
