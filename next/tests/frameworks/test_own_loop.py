@@ -351,7 +351,7 @@ def test_agent_that_is_asked_again_after_a_failure_is_its_next_attempt(recording
         len(seen.of("handoff.retried")),
         seen.last("handoff.completed").body["kept"],
     )
-    assert {receipt.body["by"] for receipt in seen.of("handoff.retried")} == {"user:ana"}
+    assert {receipt.body["by"] for receipt in seen.of("handoff.retried")} == {"agent:lead"}
 
 
 ANALYSIS = """
@@ -505,7 +505,7 @@ def test_call_of_nobody_is_refused_while_an_enforced_agent_works(relay: Relay) -
     in_a_thread()
 
     assert ["CallError", "words of a"] == made
-    with pytest.raises(CallError, match="nobody knows whose call"):
+    with pytest.raises(CallError, match="no agent is at work here"):
         recorded_tool(enforced, reads=True)(a_reader)("b")
 
 

@@ -14,7 +14,7 @@ from batonpass.api import runs as run_acts
 from batonpass.api.acts import Caller
 from batonpass.api.async_port import AsyncPort, await_function, open_async_port
 from batonpass.api.repetition import Slot
-from batonpass.api.run_base import CURRENT_RUN, OfferArguments, RunBase, make_grant
+from batonpass.api.run_base import CURRENT_RUN, ENFORCED_RUNS, OfferArguments, RunBase, make_grant
 from batonpass.api.tools import (
     CURRENT_CALL,
     CurrentCall,
@@ -173,7 +173,7 @@ class AsyncRun(RunBase[AsyncPort]):
             tool.name,
             encode_arguments(args, kwargs),
             action=tool.action,
-            target=tool.target_of(args, kwargs),
+            target=tool.target_of(args, kwargs, is_enforced=self.mode == "enforced"),
             idempotent=tool.idempotent,
         )
         if begun.is_replayed:
@@ -206,9 +206,11 @@ class AsyncRun(RunBase[AsyncPort]):
     async def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
         """End the run, with its report; with an error it has failed."""
         words = None if error is None else repr(error)
-        await self._port.do(
-            run_acts.close, run_acts.Close(run=self.id, epoch=self.epoch, report=self.progress.report, error=words), key
-        )
+        request = run_acts.Close(run=self.id, epoch=self.epoch, report=self.progress.report, error=words)
+        try:
+            await self._port.do(run_acts.close, request, key)
+        finally:
+            ENFORCED_RUNS.discard(self.progress)
 
     async def __aenter__(self) -> Self:
         self._token = CURRENT_RUN.set(self)
@@ -333,7 +335,9 @@ class AsyncRelay:
             run, after = next((each.id for each in page.items if each.handoff is None), run), page.next
             if run == "last" and after is None:
                 raise NotFoundError("no root run is open in this ledger: there is nothing to resume")
-        return AsyncRun(self._port, await self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
+        resumed = AsyncRun(self._port, await self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
+        resumed.progress.is_resumed = True
+        return resumed
 
     async def handoff(self, handoff: str) -> AsyncHandoff:
         """Return a handoff of any process, by its whole id. Raises `NotFoundError`."""

@@ -22,6 +22,7 @@ from batonpass.api import opening
 from batonpass.api import runs as run_acts
 from batonpass.api.acts import Act
 from batonpass.api.port import Port
+from batonpass.api.tools import require_finished
 from batonpass.errors import BatonpassError
 
 P = ParamSpec("P")
@@ -74,13 +75,14 @@ async def await_function(function: Callable[..., Any], args: tuple[Any, ...], kw
     the cancellation goes on at the next await. A coroutine is cancelled where it is.
     """
     if iscoroutinefunction(function):
-        return await function(*args, **kwargs)
+        return require_finished(function, await function(*args, **kwargs))
     call = partial(copy_context().run, partial(function, *args, **kwargs))
     # Not in our threads: tools may take all day, and acts would wait for them.
     result, cancelled = await _wait_for(asyncio.get_running_loop().run_in_executor(None, call))
     if cancelled is not None:
         _cancel_later()
-    return await result.result() if isawaitable(result.result()) else result.result()
+    value = result.result()
+    return require_finished(function, await value if isawaitable(value) else value)
 
 
 async def _finish(act: Callable[[], T]) -> tuple[T, asyncio.CancelledError | None]:

@@ -15,7 +15,7 @@ from batonpass.api.acts import Caller
 from batonpass.api.opening import open_port
 from batonpass.api.port import Port
 from batonpass.api.repetition import Slot
-from batonpass.api.run_base import CURRENT_RUN, OfferArguments, RunBase, make_grant
+from batonpass.api.run_base import CURRENT_RUN, ENFORCED_RUNS, OfferArguments, RunBase, make_grant
 from batonpass.api.tools import (
     CURRENT_CALL,
     CurrentCall,
@@ -167,7 +167,7 @@ class Run(RunBase[Port]):
             tool.name,
             encode_arguments(args, kwargs),
             action=tool.action,
-            target=tool.target_of(args, kwargs),
+            target=tool.target_of(args, kwargs, is_enforced=self.mode == "enforced"),
             idempotent=tool.idempotent,
         )
         if begun.is_replayed:
@@ -200,9 +200,11 @@ class Run(RunBase[Port]):
     def close(self, error: BaseException | None = None, *, key: str | None = None) -> None:
         """End the run, with its report; with an error it has failed."""
         words = None if error is None else repr(error)
-        self._port.do(
-            run_acts.close, run_acts.Close(run=self.id, epoch=self.epoch, report=self.progress.report, error=words), key
-        )
+        request = run_acts.Close(run=self.id, epoch=self.epoch, report=self.progress.report, error=words)
+        try:
+            self._port.do(run_acts.close, request, key)
+        finally:
+            ENFORCED_RUNS.discard(self.progress)
 
     def __enter__(self) -> Self:
         self._token = CURRENT_RUN.set(self)
@@ -325,7 +327,9 @@ class Relay:
             run, after = next((each.id for each in page.items if each.handoff is None), run), page.next
             if run == "last" and after is None:
                 raise NotFoundError("no root run is open in this ledger: there is nothing to resume")
-        return Run(self._port, self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
+        resumed = Run(self._port, self._port.do(run_acts.resume, run_acts.OfRun(run=run), key))
+        resumed.progress.is_resumed = True
+        return resumed
 
     def handoff(self, handoff: str) -> Handoff:
         """Return a handoff of any process, by its whole id. Raises `NotFoundError`."""

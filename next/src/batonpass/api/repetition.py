@@ -45,4 +45,5 @@ class Progress:
     def __init__(self) -> None:
         self.repetitions = Repetitions()
         self.report = Report()
+        self.is_resumed = False  # it was taken over here: what its last holder left at work is over
         self.work: object = None  # what an adapter of a framework keeps of it

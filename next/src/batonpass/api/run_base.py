@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypedDict, TypeVar
+from weakref import WeakSet
 
 from batonpass.api.repetition import Progress
 from batonpass.api.runs import Opened
@@ -31,6 +32,9 @@ T = TypeVar("T")
 
 CURRENT_RUN: Final[ContextVar[Any]] = ContextVar("batonpass_run", default=None)
 
+# Runs that handles of this process hold open. What runs for nobody known may be the work of any of them.
+ENFORCED_RUNS: Final[WeakSet[Progress]] = WeakSet()
+
 
 class OfferArguments(TypedDict, total=False):
     """What `hand_off` may be told, whichever answer it gives."""
@@ -52,6 +56,8 @@ class RunBase(Generic[AnyPort]):
         self._port = port
         self.opened = opened
         self.progress = Progress() if progress is None else progress
+        if progress is None and opened.mode == "enforced" and not opened.is_replayed:
+            ENFORCED_RUNS.add(self.progress)
         self._token: Token[Any] | None = None
         self.id = opened.run
         self.epoch = opened.epoch

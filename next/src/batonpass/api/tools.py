@@ -1,21 +1,31 @@
 """A function as a tool: its name, what it does, and which argument is its target."""
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
-from types import CoroutineType, MappingProxyType, MethodType
+from inspect import Parameter, Signature
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from batonpass.errors import InvalidValueError
+from batonpass.errors import CallError, InvalidValueError
 from batonpass.wire.canonical import encode
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 _PATHS: Final = frozenset({"path", "file", "filename", "file_path", "filepath", "file_name"})
+_COLLECTING: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+# Of these very types a text is the one that the tool works with. A subclass may have two: one that it says when it is
+# judged, and another that it is.
+_PATH_TYPES: Final = frozenset({PosixPath, WindowsPath, PurePosixPath, PureWindowsPath, os.DirEntry})
+_PRINTED: Final = frozenset({int, bool, type(None)})
+_PRINTED_IF_OBSERVED: Final = frozenset({float, bytes, list, tuple, dict})
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -24,18 +34,40 @@ class Tool(Struct, frozen=True, kw_only=True):
     name: str
     action: str
     target: str | None = None  # the argument that names it; None: the name of the tool
-    position: int = -1
+    position: int = -1  # of that argument; -1: it is given by name only
+    has_name: bool = True  # False: it is given by position only
     idempotent: bool = False  # made again without asking when in doubt
+    function: object = None  # which was declared
 
-    def target_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Return what a call is about. Raises `InvalidValueError` if the argument is missing."""
+    def target_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, is_enforced: bool) -> str:
+        """Return what a call is about: the value that the function is given, as Python binds it.
+
+        Raises `InvalidValueError` if it is missing, and if it is enforced and may be another when it is used.
+        """
+        if self.target is not None and 0 <= self.position < len(args):
+            return self._text_of(args[self.position], is_enforced=is_enforced)
+        return self.target_in(kwargs if self.has_name else {}, is_enforced=is_enforced)
+
+    def target_in(self, given: Mapping[str, Any], *, is_enforced: bool) -> str:
+        """Return the same of arguments by the names of their parameters."""
         if self.target is None:
             return self.name
-        if self.target in kwargs:
-            return str(kwargs[self.target])
-        if self.position < len(args):
-            return str(args[self.position])
-        raise InvalidValueError(f"{self.name} needs {self.target}=, which names what it works on")
+        if self.target not in given:
+            raise InvalidValueError(f"{self.name} needs {self.target}=, which names what it works on")
+        return self._text_of(given[self.target], is_enforced=is_enforced)
+
+    def _text_of(self, value: Any, *, is_enforced: bool) -> str:  # noqa: ANN401 - any argument
+        kind = type(value)
+        if kind is str:
+            text: str = value
+            return text
+        if kind in _PATH_TYPES:
+            return str(os.fspath(value))
+        if kind in _PRINTED or (kind in _PRINTED_IF_OBSERVED and not is_enforced):
+            return str(value)
+        if not is_enforced:
+            return self.name
+        raise InvalidValueError(f"{self.target}= of {self.name} is judged as a str or a Path, and this is {kind!r}")
 
 
 class ToolArguments(TypedDict, total=False):
@@ -58,13 +90,19 @@ class Declared(Struct, frozen=True, kw_only=True):
     def of(self, function: Callable[..., Any], name: str | None = None) -> Tool:
         """Return what a call of a function needs. Raises `InvalidValueError` if it has no such argument."""
         try:
-            signature = inspect.signature(function).parameters
+            parameters = signature_of(function).parameters
         except (TypeError, ValueError):  # of a builtin nobody knows
-            signature = MappingProxyType({})
+            parameters = Signature().parameters
+        single = [each.name for each in parameters.values() if each.kind not in _COLLECTING]
         # An argument that may be left out is not what every call is about.
-        optional = {each.name for each in signature.values() if each.default is not each.empty}
+        optional = {each.name for each in parameters.values() if each.default is not each.empty}
         own = str(name or getattr(function, "__name__", type(function).__name__))
-        return self.named(own, list(signature), optional)
+        tool = replace(self.named(own, single, optional), function=function)
+        if tool.target is None:
+            return tool
+        kind = parameters[tool.target].kind
+        position = -1 if kind is Parameter.KEYWORD_ONLY else single.index(tool.target)
+        return replace(tool, position=position, has_name=kind is not Parameter.POSITIONAL_ONLY)
 
     def named(self, name: str, parameters: list[str], optional: Collection[str] = ()) -> Tool:
         """Return what a call needs of a tool that is no function here: of its name and of those of its arguments."""
@@ -78,9 +116,31 @@ class Declared(Struct, frozen=True, kw_only=True):
             name=name,
             action=self.action or use,
             target=target,
-            position=-1 if target is None else parameters.index(target),
             idempotent=self.idempotent or self.reads,
         )
+
+
+def signature_of(function: Callable[..., Any]) -> Signature:
+    """Return what a function is given: its own parameters, or those of the function that it passes all of them on to.
+
+    Python's own answer is always that of the wrapped one, which says nothing about a wrapper that has others.
+    """
+    if isinstance(function, MethodType):
+        own, *others = signature_of(function.__func__).parameters.values()
+        return Signature([own, *others] if own.kind in _COLLECTING else others)
+    if _passes_on(function):
+        inner: Callable[..., Any] = function.__dict__["__wrapped__"]
+        return signature_of(inner)
+    return inspect.signature(function, follow_wrapped=False)
+
+
+@lru_cache(maxsize=512)
+def _passes_on(function: Any) -> bool:  # noqa: ANN401 - any callable
+    """Return whether a function is a wrapper that has no parameters of its own."""
+    if not (isinstance(function, FunctionType) and hasattr(function, "__wrapped__")):
+        return False
+    own = inspect.signature(function, follow_wrapped=False).parameters.values()
+    return tuple(each.kind for each in own) == _COLLECTING
 
 
 # Inspecting a signature costs more than everything else that a call does here.
@@ -136,10 +196,19 @@ def tool(
 
 
 def tool_of(function: Callable[..., Any]) -> Tool:
-    """Return what a call of a function needs: as it was declared, or what its name and arguments say."""
+    """Return what a call of a function needs: as it was declared, or what its name and arguments say.
+
+    A declaration is that of one function, and of wrappers that pass everything on to it. What carries a copy and has
+    arguments of its own (a wrapper, an object of a declared class) was not declared.
+    """
     declared: Tool | None = getattr(function, "__batonpass_tool__", None)
     if declared is None:
         return _undeclared(function)
+    inner: Any = function.__func__ if isinstance(function, MethodType) else function
+    while inner is not declared.function:
+        if not _passes_on(inner):
+            return _undeclared(function)
+        inner = inner.__wrapped__
     if isinstance(function, MethodType) and declared.position > 0:
         return replace(declared, position=declared.position - 1)  # it was declared with its `self`
     return declared
@@ -179,4 +248,14 @@ def call_function(function: Callable[..., T], args: tuple[Any, ...], kwargs: Map
     if isinstance(result, CoroutineType):
         result.close()
         raise InvalidValueError(f"{function!r} has to be awaited: call it with a run of AsyncRelay")
-    return result
+    return require_finished(function, result)
+
+
+def require_finished(function: Callable[..., Any], result: T) -> T:
+    """Return a result. Raises `CallError` for a generator: its work would begin after it was recorded as completed."""
+    if not isinstance(result, GeneratorType | AsyncGeneratorType):
+        return result
+    if isinstance(result, GeneratorType):
+        result.close()
+    detail = f"{function!r} works in steps, and a call is one: let it return what it yields as a list"
+    raise CallError(detail, code="call.guard_failed")

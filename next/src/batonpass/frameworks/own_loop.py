@@ -23,8 +23,9 @@ from typing import Any, NoReturn, TypeVar, Unpack, overload
 
 from msgspec import json
 
+from batonpass.api.async_port import await_function
 from batonpass.api.run_base import make_grant
-from batonpass.api.tools import Declared, ToolArguments, tool_of
+from batonpass.api.tools import Declared, ToolArguments, call_function, signature_of, tool_of
 from batonpass.frameworks.flows import adelegate, aguard, astream, delegate, guard, stream
 from batonpass.frameworks.port import DEFAULT, Call, Recording, Refused, Work, current_work, encode_plain, text_of
 from batonpass.model.grants import Grant
@@ -62,7 +63,8 @@ def recorded_agent(
 ) -> Any:
     """Record a function as an agent: each call of it is a run, and its first argument is the task.
 
-    `by` is for whom it works where it begins by itself. With a grant it is enforced, else as the agent that calls it.
+    `by` is for whom it works where it begins by itself. With a grant it is enforced, without one observed; an enforced
+    agent hands work only to one that has a grant, here or by its name in the `Recording`.
     What it returned to an earlier attempt of its caller is given again, and it does not work a second time; a generator
     does, with the results of its finished calls.
     """
@@ -118,13 +120,14 @@ def recorded_tool(
 def recorded_tool(recording: Any = None, name: str | None = None, /, **does: Unpack[ToolArguments]) -> Any:
     """Guard a function as a tool of the agent at work, which it finds by itself. It is declared as with `tool`.
 
-    A refusal is raised: a loop of one's own may tell its model.
+    A refusal is raised: a loop of one's own may tell its model. A generator is refused, as its work would begin after
+    its call was recorded as completed.
     """
     declared = Declared(**does)
     is_declared = name is not None or declared != Declared()
 
     def recorded(function: F) -> F:
-        signature = inspect.signature(function)
+        signature = signature_of(function)
         tool = declared.of(function, name) if is_declared else tool_of(function)
 
         def begin(args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Call, dict[str, object]]:
@@ -134,11 +137,11 @@ def recorded_tool(recording: Any = None, name: str | None = None, /, **does: Unp
 
         @wraps(function)
         def make(*args: object, **kwargs: object) -> object:
-            return guard(*begin(args, kwargs), partial(function, *args, **kwargs), _refuse)
+            return guard(*begin(args, kwargs), partial(call_function, function, args, kwargs), _refuse)
 
         @wraps(function)
         async def make_awaited(*args: object, **kwargs: object) -> object:
-            return await aguard(*begin(args, kwargs), partial(function, *args, **kwargs), _refuse)
+            return await aguard(*begin(args, kwargs), partial(await_function, function, args, kwargs), _refuse)
 
         return make_awaited if inspect.iscoroutinefunction(function) else make  # type: ignore[return-value]
 

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
-from weakref import WeakSet
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from msgspec.structs import replace
 from batonpass.api.default import current_run, default_relay
 from batonpass.api.handles import BegunCall, Handoff, Relay, Run
 from batonpass.api.repetition import Repetitions, Slot
-from batonpass.api.run_base import CURRENT_RUN
+from batonpass.api.run_base import CURRENT_RUN, ENFORCED_RUNS
 from batonpass.api.tools import CURRENT_CALL, CurrentCall, Declared, Tool, encode_result
 from batonpass.errors import (
     BatonpassError,
@@ -40,12 +39,23 @@ from batonpass.errors import (
 from batonpass.frameworks.states import BEGIN, DROP, GONE, MOVES, End, WorkState, decide_end
 from batonpass.model.grants import Grant
 from batonpass.model.items import Brief, Report
+from batonpass.model.lifecycle import State
+from batonpass.model.values import NAME_LENGTH
+from batonpass.narrate.tokens import visible
 from batonpass.wire.canonical import digest, encode
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger("batonpass")
 _MOST_GAPS: Final = 1_000
 _NOTHING: Final = "it returned nothing"
+_NOBODY: Final = (
+    "no agent is at work here: call it from a recorded agent or inside of a run; a new thread works for the one that "
+    "began it by contextvars.copy_context().run"
+)
+_NOBODY_IN_ENFORCED: Final = (
+    "nobody knows whose call it is, and a run with a grant is open in this process: call it inside of that run, and "
+    "begin threads by contextvars.copy_context().run"
+)
 
 # A decision, and not a fault: it reaches observed programs too.
 VERDICTS: Final = (CallDeniedError, CallInDoubtError, FencedError, GrantError)
@@ -148,7 +158,7 @@ class Recording:
     def note_gap(self, gap: str) -> None:
         """Note what was not recorded, where no run can say it."""
         self.gaps.append(gap)
-        _LOG.warning("not recorded: %s", gap)
+        _LOG.warning("not recorded: %s", visible(gap))  # names of others are in it, and a terminal obeys them
 
     @contextmanager
     def resuming(
@@ -223,8 +233,6 @@ class Work:
             return
         self.is_enforced = run.mode == "enforced"
         run.progress.work = self
-        if self.is_enforced:
-            _ENFORCED.add(self)
         if run.is_replayed and run.handoff is not None:
             handoff = self.recording.relay.handoff(run.handoff)
             result = self.try_to(handoff.result, f"result of {self.agent}")
@@ -282,7 +290,8 @@ class Work:
                 child._at_work(offered)
                 child._move(BEGIN)
             elif offered is not None:
-                child._begin = partial(_accept, offered, run.principal)
+                has_left = child.try_to(partial(_is_left, offered, run), f"handoff to {to}") or False
+                child._begin = partial(_accept, offered, run, has_left=has_left)
         self._children.add(child)
         if transfer:
             self._transfers.append(child)
@@ -312,7 +321,6 @@ class Work:
             self._record_gaps()
         if not is_over:
             return
-        _ENFORCED.discard(self)
         for child in tuple(self._children):
             # From the leaves: frameworks do not close the generators inside of one that is dropped.
             if how in GONE and child.state is not WorkState.PAUSED:
@@ -399,8 +407,8 @@ class Call:
     def judge(self, arguments: Mapping[str, Any]) -> Verdict:
         """Decide, and make the request durable. Never raises: whatever goes wrong is a refusal, or a gap."""
         work = self.work
-        # A tool that runs for nobody known, in a new thread say, may be that of any enforced agent.
-        is_enforced = bool(self.recording.grant or _ENFORCED) if work is None else work.is_enforced
+        # A tool that runs for nobody known, in a new thread say, may be that of any enforced run.
+        is_enforced = bool(self.recording.grant or ENFORCED_RUNS) if work is None else work.is_enforced
         try:
             return self._judge(arguments)
         except VERDICTS as error:
@@ -416,10 +424,11 @@ class Call:
 
     def _judge(self, arguments: Mapping[str, Any]) -> Verdict:
         work = self.work
-        run = None if work is None else work.run
-        if work is None or run is None:
-            detail = "nobody knows whose call it is: a new thread needs contextvars.copy_context().run"
-            raise CallError(detail, code="call.guard_failed")
+        if work is None:
+            raise CallError(_NOBODY_IN_ENFORCED if ENFORCED_RUNS else _NOBODY, code="call.guard_failed")
+        run = work.run
+        if run is None:
+            raise CallError(f"{work.agent} is not recorded, and called {self.tool}", code="call.guard_failed")
         if work.state is WorkState.ENDED:
             raise CallError(f"{work.agent} has ended, and called {self.tool}", code="call.guard_failed")
         data = encode_plain(arguments)
@@ -431,7 +440,7 @@ class Call:
             self.tool,
             data,
             action=tool.action,
-            target=tool.target_of((), arguments),
+            target=tool.target_in(arguments, is_enforced=work.is_enforced),
             idempotent=tool.idempotent,
         )
         if begun.is_replayed:
@@ -441,7 +450,9 @@ class Call:
 
     def _declare(self, arguments: Mapping[str, Any], *, is_enforced: bool) -> Tool:
         declared = self.recording.tools.get(self.tool, Declared())
-        if declared.target not in arguments and not is_enforced:
+        if is_enforced:  # by what was declared alone: a model that names its arguments would choose its permission
+            return declared.named(self.tool, [] if declared.target is None else [declared.target])
+        if declared.target not in arguments:
             declared = replace(declared, target=None)  # a model left it out: what it does is recorded all the same
         return declared.named(self.tool, list(arguments))
 
@@ -474,7 +485,6 @@ class _Seat(NamedTuple):
 # The agent at work here: what it calls is its call, and an agent that begins here is handed its task by it.
 _SEAT: Final[ContextVar[_Seat | None]] = ContextVar("batonpass_work", default=None)
 _EXPECTED: Final[ContextVar[Work | None]] = ContextVar("batonpass_expected", default=None)
-_ENFORCED: Final[WeakSet[Work]] = WeakSet()  # at work in this process
 
 
 def current_work(recording: Recording | None = None) -> Work | None:
@@ -534,15 +544,31 @@ def _hand_off(run: Run, to: str, task: str, *, brief: Brief, grant: Grant | None
         return run.hand_off(to, task, brief=brief, grant=grant)
     try:
         return run.hand_off(to, task, brief=brief, grant=grant, accept=True)
-    except LifecycleError:  # an attempt at it has failed, or its process is gone
-        return _accept(run.hand_off(to, task, brief=brief, grant=grant), run.principal)
+    except LifecycleError:  # an attempt at it has failed, or is at work in another process
+        offered = run.hand_off(to, task, brief=brief, grant=grant)
+        return _accept(offered, run, has_left=_is_left(offered, run))
 
 
-def _accept(handoff: Handoff, by: str) -> Run:
-    """Begin an attempt; the next one, if the last has failed or its process is gone: it is asked for again."""
+def _is_left(handoff: Handoff, caller: Run) -> bool:
+    """Return whether an attempt was at work when its caller was taken over: with the old caller it is over as well."""
+    if caller.attempt == 1 and not caller.progress.is_resumed:
+        return False
+    info = handoff.info()
+    # An earlier holder of the caller began it, if it is older than this attempt of the caller. Ids sort by time.
+    return info.state == State.RUNNING and (caller.progress.is_resumed or str(info.run) < caller.id)
+
+
+def _accept(handoff: Handoff, caller: Run, *, has_left: bool) -> Run:
+    """Begin an attempt; the next one, if the last has failed or was left: it is asked for again.
+
+    Raises `LifecycleError` if it may be at work in another process.
+    """
     try:
         return handoff.accept(replay=True)
-    except LifecycleError:
+    except LifecycleError as error:
+        if error.facts.get("state") == State.RUNNING and not has_left:
+            raise
+        by = f"agent:{caller.agent}"[:NAME_LENGTH]  # and no person
         return handoff.retry(by=by, reason="its caller asked again").accept()
 
 
