@@ -110,7 +110,9 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
     ),
     "an append that was cut short leaves a run sure of itself": (
         Change(
-            "log/append.py", "                    self.is_unsure = True  # only", "                    pass  # only"
+            "log/append.py",
+            "self.is_unsure, self.reading = True, self.reading + 1\n                raise",
+            "pass\n                raise",
         ),
     ),
     "history is read again while a thread appends": (
@@ -128,7 +130,9 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
             "log/append.py", "self._place = place  # nothing", "self._place, self.is_unsure = place, was  # nothing"
         ),
         Change(
-            "log/append.py", "                    self.is_unsure = True  # only", "                    pass  # only"
+            "log/append.py",
+            "self.is_unsure, self.reading = True, self.reading + 1\n                raise",
+            "pass\n                raise",
         ),
         Change("runtime/run_state.py", "        with self.writer.lock:\n", "        if True:\n"),
         Change(

@@ -99,7 +99,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
         """
         if self.mode == "enforced":
             raise error
-        _log.warning("%s goes on unrecorded: %s: %s", self.agent, what, error)
+        _log.warning("%r goes on unrecorded: %r: %r", self.agent, what, str(error))
         gaps = (self.reporter or self).writer.gaps
         if len(gaps) < _MOST_GAPS:
             gaps.append(f"{self.agent}: {what}: {error}")
