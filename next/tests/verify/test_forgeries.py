@@ -5,7 +5,9 @@ Each is found by the step that it is meant for, or stands here among what is not
 """
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -356,3 +358,23 @@ def test_the_end_can_be_written_anew_with_the_relays_key(scene: Scene) -> None:
     )
 
     assert "end" in scene.verify().not_run
+
+
+def test_an_index_that_hides_a_receipt_is_found(tmp_path: Path) -> None:
+    """Readers look by an index: one that was made for other rows hides what stands in the table."""
+    with a_relay(tmp_path / "l.db") as relay:
+        a_run(relay).call(print)
+    with closing(sqlite3.connect(tmp_path / "l.db")) as forger:
+        forger.execute("CREATE TABLE other AS SELECT stream, seq + 100 AS seq FROM receipts")
+        forger.execute("CREATE UNIQUE INDEX other_index ON other (stream, seq)")
+        forger.commit()
+        forger.execute("PRAGMA writable_schema = ON")
+        ((page,),) = forger.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'other_index'")
+        forger.execute("UPDATE sqlite_schema SET rootpage = ? WHERE name = 'sqlite_autoindex_receipts_1'", (page,))
+        forger.execute("DELETE FROM sqlite_schema WHERE tbl_name = 'other'")
+        forger.commit()
+
+    with a_relay(tmp_path / "l.db") as relay, pytest.raises(VerificationError) as found:
+        relay.verify()
+
+    assert "indexes" == found.value.facts["step"]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from batonpass.verify.verifier import NOT_RUN, RELAY_KEY, ROOT_KEY, ROWS, STEPS
+from batonpass.verify.verifier import INDEXES, NOT_RUN, RELAY_KEY, ROOT_KEY, ROWS, STEPS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spec" / "verification.md").read_text(encoding="utf-8")
 
@@ -11,7 +11,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "spec" / "verification.md").read_te
 def test_the_steps_are_those_of_the_page() -> None:
     """What the evidence names, the page explains, in the order in which it is done."""
     rows = re.findall(r"^\| (\d+) \| \*\*([a-z ]+)\*\* \| `([a-z.]+)` \|", PAGE, flags=re.MULTILINE)
-    last = [(ROOT_KEY, "verify.recorder"), (RELAY_KEY, "verify.recorder"), (ROWS, "verify.rows")]
+    last = [
+        (ROOT_KEY, "verify.recorder"),
+        (RELAY_KEY, "verify.recorder"),
+        (ROWS, "verify.rows"),
+        (INDEXES, "verify.rows"),
+    ]
     steps = [*((step.name, step.code) for step in STEPS), *last]
 
     assert [(str(number), *step) for number, step in enumerate(steps, 1)] == rows

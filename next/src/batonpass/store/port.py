@@ -18,6 +18,10 @@ class View(Protocol):
         """Yield every receipt, by position."""
         ...
 
+    def damage(self) -> str | None:
+        """Return what the database itself finds wrong, an index that is not its table's say; None if nothing."""
+        ...
+
     def rows(self, table: str) -> Iterator[tuple[object, ...]]:
         """Yield the rows of a derived table, by its key. `admission.TABLES` names them."""
         ...

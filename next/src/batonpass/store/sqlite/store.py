@@ -277,6 +277,11 @@ class _SqliteView:
         """Yield every receipt, by position."""
         yield from self._connection.execute(_SQL["all_receipts"])
 
+    def damage(self) -> str | None:
+        """Return what SQLite finds wrong with its pages and indexes; None if nothing."""
+        ((found,),) = self._connection.execute("PRAGMA integrity_check(1)")
+        return None if found == "ok" else str(found)
+
     def rows(self, table: str) -> Iterator[tuple[object, ...]]:
         """Yield the rows of a derived table, by its key."""
         yield from self._connection.execute(_SQL[f"all_{table}"])
