@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Samples = dict[str, list[float]]
 
-RESULTS: Final = Path(__file__).parent / "results" / "latest.md"
+RESULTS: Final = Path(__file__).resolve().parent / "results" / "latest.md"
 IN_FLIGHT: Final = 64
 PROCESSES: Final = 8
 RAW: Final = "append+fsync"
@@ -436,6 +436,7 @@ def main() -> int:
         parser.error(f"no row is called so: {', '.join(row.name for row in ROWS)}")
     with tempfile.TemporaryDirectory(prefix="batonpass-bench-") as directory:
         os.environ["BATONPASS_STATE_DIR"] = f"{directory}/state"
+        os.chdir(directory)  # a permit counts from the work tree on, which is this folder
         for name in ("BATONPASS_LEDGER", "PYTHONDONTWRITEBYTECODE"):  # the second: each start would compile anew
             os.environ.pop(name, None)
         settings = Settings(Path(directory), rounds=15, acts=20, seconds=1.5, early=200, late=20_000)

@@ -206,6 +206,7 @@ def main() -> int:
     if sys.implementation.name != "cpython" or sys.version_info[:2] != (3, 11):
         print("counted on another Python than CPython 3.11: calls and functions do not compare\n", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="batonpass-walk-") as name:
+        os.chdir(name)
         ledger = Ledger(Path(name))
         found = {what: walk(act, ledger.writer) for what, act in acts_of(ledger.relay).items()}
         ledger.relay.close()
