@@ -27,7 +27,7 @@ class Port(Protocol):
 
 
 class LocalPort:
-    """Acts in this process, for one caller. Nothing is encoded."""
+    """Acts in this process, for one caller. A request is passed as it is, after a look at its types."""
 
     def __init__(self, context: Context, caller: Caller = Caller()) -> None:  # noqa: B008 - frozen
         self.context = context
@@ -89,7 +89,7 @@ class LocalPort:
 def _check(act: Act[Q, A], request: Q) -> None:
     """Raise `InvalidValueError` if a request is not of its types: what no reader accepts would be signed for good.
 
-    Structs check nothing when they are made. There and back through JSON takes two microseconds, and is said in the
+    Structs check nothing when they are made. There and back through JSON takes some microseconds, and is said in the
     words that a caller elsewhere gets.
     """
     try:
