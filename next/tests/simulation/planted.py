@@ -101,13 +101,6 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
             "        if not isinstance(failure, StoreError):\n            return outcome\n",
         ),
     ),
-    "an open call is forgotten before its outcome is written": (
-        Change(
-            "runtime/call.py",
-            "opened = run.open_calls.get(call) or find",
-            "opened = run.open_calls.pop(call, None) or find",
-        ),
-    ),
     "an append that was cut short leaves a run sure of itself": (
         Change(
             "log/append.py",
