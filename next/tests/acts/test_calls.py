@@ -1,12 +1,13 @@
 """Calls of tools: judged before, recorded before and after, replayed, in doubt."""
 
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batonpass import Relay, Run, State, current_call, current_run, tool
-from batonpass.errors import BatonpassError, CallInDoubtError, InvalidValueError, OutcomeUnknownError
+from batonpass.errors import BatonpassError, CallInDoubtError, ConflictError, InvalidValueError, OutcomeUnknownError
 from batonpass.testing import Faults, a_relay, a_run, an_attempt, observe, say_in_json
 
 
@@ -414,3 +415,42 @@ def test_a_tool_may_call_another() -> None:
             ]
             for receipt in observe(relay).of("tool")
         ]
+
+
+class Interrupting(tzinfo):
+    """A time zone at which somebody presses Ctrl-C, whenever it is asked."""
+
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        """Interrupt."""
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_after_the_tool_leaves_the_call_in_doubt() -> None:
+    """Between what the tool returned and its outcome nobody knows either: the equal call is that call."""
+    made: list[str] = []
+
+    def make(what: str) -> datetime:
+        made.append(what)
+        return datetime(2026, 1, 1, tzinfo=Interrupting())  # its words are asked for after the tool
+
+    with a_relay() as relay:
+        run = a_run(relay)
+        with pytest.raises(KeyboardInterrupt):
+            run.call(make, "x")
+        with pytest.raises(CallInDoubtError):
+            run.call(make, "x")
+
+        assert ["x"] == made
+        assert ["run.started", "tool.requested"] == observe(relay).kinds()
+
+
+def test_an_outcome_after_a_decision_in_the_same_process_is_evidence() -> None:
+    """A person decides while the tool is at work: what it did then is kept, and delivers nothing."""
+    with a_relay() as relay:
+        run = an_attempt(relay)
+        begun = run.begin_call("send", b"[]")
+        run.settle(begun.id, "skip", by="user:ana")
+        with pytest.raises(ConflictError):
+            begun.succeed("sent")
+
+        assert ["tool.settled", "tool.late_result"] == observe(relay).kinds()[-2:]

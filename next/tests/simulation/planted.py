@@ -104,7 +104,7 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
     "an append that was cut short leaves a run sure of itself": (
         Change(
             "log/append.py",
-            "self.is_unsure, self.reading = True, self.reading + 1\n                raise",
+            "self.doubt()\n                raise",
             "pass\n                raise",
         ),
     ),
@@ -124,7 +124,7 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
         ),
         Change(
             "log/append.py",
-            "self.is_unsure, self.reading = True, self.reading + 1\n                raise",
+            "self.doubt()\n                raise",
             "pass\n                raise",
         ),
         Change("runtime/run_state.py", "        with self.writer.lock:\n", "        if True:\n"),

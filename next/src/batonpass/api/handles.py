@@ -54,10 +54,10 @@ class BegunCall:
 
     def succeed(self, value: object) -> None:
         """Record the result, before the agent has it."""
-        data = encode_result(value)
-        result = UNSET if data is None else Raw(data)
-        request = call_acts.FinishCall(run=self._run, call=self.id, result=result)
         try:
+            data = encode_result(value)
+            result = UNSET if data is None else Raw(data)
+            request = call_acts.FinishCall(run=self._run, call=self.id, result=result)
             self._port.do(call_acts.finish_call, request)
         except BaseException:
             self.abandon()  # the caller has no result: if it asks again, it asks for this call, and not for another
@@ -173,23 +173,24 @@ class Run(RunBase[Port]):
         if begun.is_replayed:
             value: T = begun.value
             return value
-        is_over = False
+        is_kept = False
         token = CURRENT_CALL.set(CurrentCall(run=self.id, call=begun.id, key=begun.key, attempt=self.attempt))
         run_token = CURRENT_RUN.set(self)  # whose call it is, whichever `with` is around it
         try:
-            # Ctrl-C is no outcome: a BaseException passes, and leaves the call in doubt, which is what it is.
-            result: T = call_function(function, args, kwargs)
-            is_over = True
-        except Exception as error:
-            is_over = True
-            begun.fail(repr(error))
-            raise
+            try:
+                # Ctrl-C is no outcome: a BaseException passes, and leaves the call in doubt, which is what it is.
+                result: T = call_function(function, args, kwargs)
+            except Exception as error:
+                begun.fail(repr(error))
+                raise
+            finally:
+                CURRENT_CALL.reset(token)
+                CURRENT_RUN.reset(run_token)
+            begun.succeed(result)
+            is_kept = True
         finally:
-            CURRENT_CALL.reset(token)
-            CURRENT_RUN.reset(run_token)
-            if not is_over:
+            if not is_kept:  # wherever it was cut short: who asks again asks for this call
                 begun.abandon()
-        begun.succeed(result)
         return result
 
     def settle(self, call: str, how: Settlement, *, by: str, reason: str = "", key: str | None = None) -> None:

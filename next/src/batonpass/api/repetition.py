@@ -13,10 +13,13 @@ class Slot:
     def __init__(self, number: int, taken: set[int]) -> None:
         self.number = number
         self._taken = taken
+        self._is_held = True
 
     def give_back(self) -> None:
         """Free the number of what did not come about. This number and no other: the last may be in use."""
-        self._taken.discard(self.number)
+        if self._is_held:  # once: by the second time another may have it
+            self._is_held = False
+            self._taken.discard(self.number)
 
 
 class Repetitions:

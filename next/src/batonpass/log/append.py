@@ -166,14 +166,18 @@ class StreamWriter:
                 if isinstance(error, BatonpassError) and not isinstance(error, OutcomeUnknownError | ConflictError):
                     self._place = place  # nothing was written, and nobody else has
                 else:
-                    # Only a reading takes it back, which waits until no append is at work.
-                    self.is_unsure, self.reading = True, self.reading + 1
+                    self.doubt()
                 raise
         return own
 
+    def doubt(self) -> None:
+        """Have the history read before the next act. Only a reading ends it, and waits until no append is at work."""
+        self.is_unsure, self.reading = True, self.reading + 1
+
     def look_again(self) -> None:
         """Read head and history before the next act: another process of this relay may have written in this epoch."""
-        self.is_unsure, self._place, self.reading = True, None, self.reading + 1
+        self.doubt()
+        self._place = None
 
     def read_head(self) -> None:
         """Read where the next receipt goes. Before the history: what another process writes after it is a conflict."""

@@ -119,7 +119,7 @@ class Baton(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
 
 class HandoffOptions(Struct, frozen=True, kw_only=True):
-    """What few handoffs need. The same `key` by the same parent is the same handoff, whatever else is offered."""
+    """What few handoffs need. The same `key` by the same parent to the same agent is the same handoff."""
 
     key: str | None = None
 

@@ -100,7 +100,8 @@ def begin_call(context: Context, run: ActiveRun, request: CallRequest) -> Begun:
         run.writer.append(Draft(body, contents), judged_in=reading)
     except BaseException as error:  # noqa: BLE001 - it is raised again there
         del run.open_calls[call.id]  # written or not: the next act looks
-        run.writer.is_unsure = run.writer.is_unsure or not isinstance(error, BatonpassError | StaleReadingError)
+        if not isinstance(error, BatonpassError | StaleReadingError):
+            run.writer.doubt()
         return _not_begun(context, run, key, request, error)
     return Begun(call.id, key)
 
@@ -168,7 +169,7 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
     if not call:  # begun while nothing could be recorded
         return outcome
     recorder = context.recorder
-    opened = run.open_calls.get(call) or find_open_call(context, run, call)
+    opened = run.open_calls.get(call) or run.settled_calls.get(call) or find_open_call(context, run, call)
     effects, contents = look_at_effects(context, opened)
     if error is not None:
         contents["error"] = error.encode("utf-8", "replace")
@@ -184,7 +185,7 @@ def finish_call(context: Context, run: ActiveRun, call: str, *, result: bytes | 
         run.writer.append(Draft(ended(run=run.id, call=call, took_us=took, effects=effects), contents))
         _note_outcome(run, opened, result, outcome)
     except BaseException as failure:
-        run.writer.is_unsure = True  # begun again it would be made twice, without a look at the ledger
+        run.writer.doubt()  # begun again it would be made twice, without a look at the ledger
         run.open_calls.pop(call, None)
         if run.handoff is not None and _is_late(context, run, run.handoff, call, failure):
             late = ToolLateResult(

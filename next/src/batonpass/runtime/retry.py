@@ -69,7 +69,9 @@ def settle_call(context: Context, run: ActiveRun, call: str, how: Settlement, *,
     try:
         settled = ToolSettled(run=doubtful.run if doubtful else run.id, call=call, settlement=how, by=by)
         _write_settlement(context, run, Draft(settled, {"reason": reason.encode()} if reason else {}))
-        run.open_calls.pop(call, None)
+        opened = run.open_calls.pop(call, None)
+        if opened is not None:
+            run.settled_calls[call] = opened
         run.history.in_doubt.pop(found.key, None)
         if how == "skip":
             run.history.finished[found.key] = NULL

@@ -48,6 +48,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     lineage: tuple[Held, ...] = ()  # what each hop holds, its own last; empty: observed
     history: History = field(default_factory=History)
     open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    settled_calls: dict[str, OpenCall] = field(default_factory=dict)  # decided about while the tool is at work here
     settling: set[str] = field(default_factory=set)  # calls that are being decided about
     guard: Lock = field(default_factory=Lock)  # between threads, for a moment: never held while anything waits
     unwritten_items: tuple[AnyItem, ...] = ()  # what it knows and could not record: its children are told all the same
@@ -83,7 +84,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     def require_live(self) -> None:
         """Raise `FencedError` if it only gives again what a completed attempt did."""
         if self.is_replayed:
-            detail = f"{self.owner} is completed: what its attempt did is given again, and nothing is added"
+            detail = f"{self.id} has ended: what it did is given again, and nothing is added"
             raise FencedError(detail, code="ledger.stream_closed")
 
     def require_open(self, recorder: Recorder) -> None:

@@ -76,7 +76,8 @@ def record(context: Context, run: ActiveRun, items: Sequence[AnyItem], gaps: Seq
 def resume(context: Context, run: str) -> ActiveRun:
     """Take a root over, whoever held it: its next epoch begins, and whoever still works in the old one is fenced.
 
-    Raises `NotFoundError` if there is no such open run, and `HandoffError` if it is an attempt at a handoff.
+    Raises `NotFoundError` if there is no such run, `FencedError` if it has ended, and `HandoffError` if it is an
+    attempt at a handoff.
     """
     recorder = context.recorder
     row = recorder.store.find_stream(run)
