@@ -112,10 +112,16 @@ class Story:
     def label(self, text: str) -> str:
         """Return a text in which ids are counted and times that a test does not hold are hidden."""
         counts: dict[str, int] = {}
+        labels: dict[str, str] = {}
         for kind, suffix in self._ids():
             counts[kind] = counts.get(kind, 0) + 1
             short = f"{kind[:2]}{counts[kind]:02}"
-            text = text.replace(suffix, f"…{short}").replace(suffix[-4:], short)
+            labels[suffix] = short
+        # Whole ids first: four letters of one may stand inside of another.
+        for suffix, short in labels.items():
+            text = text.replace(suffix, f"…{short}")
+        for suffix, short in labels.items():
+            text = re.sub(rf"\b{suffix[-4:]}\b", short, text)
         text = text.replace(observe(self.relay).of("key.enrolled")[0].body["root_key"], "ROOT_KEY")
         return _CURSOR.sub("CURSOR", _AGO.sub("LONG ago", _WRITTEN_NOW.sub("NOW", text)))
 
