@@ -102,7 +102,7 @@ class KeyFailedError(BatonpassError):
 
 
 class ConflictError(BatonpassError):
-    """Somebody else came first: what was decided on the old state has to be decided again."""
+    """Another writer came first: what was decided on the old state has to be decided again."""
 
     codes: ClassVar[tuple[str, ...]] = (
         "ledger.stale_head",

@@ -1,7 +1,7 @@
 """Where the record is: in the user's state directory, and never in the tree that agents work in.
 
-A ledger is known by the identity of the repository (its common git directory) or of the folder, not by how somebody
-spells the way there; linked work trees share it. What cannot be reached by `find .`, `git clean -fdx` or a hostile
+A ledger is known by the identity of the repository (its common git directory) or of the folder, not by how the
+way there is spelled; linked work trees share it. What cannot be reached by `find .`, `git clean -fdx` or a hostile
 checkout need not be guarded by reading commands.
 """
 
@@ -121,7 +121,7 @@ def _identity_of(folder: Path) -> Identity:
 def _place_of_server(url: str, tree: Path, *, create: bool) -> Place:
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
-    # Without user, password and other options: the same database is the same ledger, whoever connects to it.
+    # Without user, password and other options: the same database is the same ledger, whichever user connects to it.
     host = options.get("host") or parts.hostname or "localhost"
     database = f"{host}:{options.get('port') or parts.port or 5432}{parts.path}"
     directory = _directory_for(parts.path.strip("/") or "postgres", database)

@@ -424,6 +424,8 @@ class Interrupting(tzinfo):
         """Interrupt."""
         raise KeyboardInterrupt
 
+    dst = tzname = utcoffset  # type: ignore[assignment]
+
 
 def test_an_interrupt_after_the_tool_leaves_the_call_in_doubt() -> None:
     """Between what the tool returned and its outcome nobody knows either: the equal call is that call."""

@@ -77,7 +77,7 @@ class AsyncRun(RunBase[AsyncPort]):
     """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
 
     async def record(self, *items: AnyItem, key: str | None = None) -> None:
-        """Record what this run knows. Whoever it hands work to is given it."""
+        """Record what this run knows. Its later children are given it."""
         await self._port.do(run_acts.record, run_acts.Record(run=self.id, epoch=self.epoch, items=items), key)
 
     async def record_gaps(self, *gaps: str, key: str | None = None) -> None:
@@ -325,7 +325,7 @@ class AsyncRelay:
         return AsyncRun(self._port, await self._port.do(run_acts.start, request, key))
 
     async def resume(self, run: str = "last", *, key: str | None = None) -> AsyncRun:
-        """Take a root run over, whoever held it: what it finished is given again, and its old holder is fenced."""
+        """Take a root run over from its holder: what it finished is given again, and its old holder is fenced."""
         from batonpass.api import reports as report_acts  # noqa: PLC0415 - as above
 
         after = None

@@ -79,7 +79,7 @@ class Run(RunBase[Port]):
     """One agent at work. Leaving its `with` closes it; an exception closes it as failed."""
 
     def record(self, *items: AnyItem, key: str | None = None) -> None:
-        """Record what this run knows. Whoever it hands work to is given it."""
+        """Record what this run knows. Its later children are given it."""
         self._port.do(run_acts.record, run_acts.Record(run=self.id, epoch=self.epoch, items=items), key)
 
     def record_gaps(self, *gaps: str, key: str | None = None) -> None:
@@ -317,7 +317,7 @@ class Relay:
         return Run(self._port, self._port.do(run_acts.start, request, key))
 
     def resume(self, run: str = "last", *, key: str | None = None) -> Run:
-        """Take a root run over, whoever held it: what it finished is given again, and its old holder is fenced."""
+        """Take a root run over from its holder: what it finished is given again, and its old holder is fenced."""
         from batonpass.api import reports as report_acts  # noqa: PLC0415 - as above
 
         after = None

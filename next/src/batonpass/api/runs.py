@@ -72,7 +72,7 @@ def opened(run: ActiveRun) -> Opened:
 def opened_again(context: Context, signed: Signed) -> Opened:
     """Return the same of a run that a repeated request opened: it may have ended since.
 
-    The epoch is that of its receipt: whoever was fenced since does not hold it again by asking.
+    The epoch is that of its receipt: a holder that was fenced since does not hold it again by asking.
     """
     run, active = signed.stream, None
     row = context.recorder.store.find_stream(run)
@@ -114,7 +114,7 @@ class OfRun(Value, frozen=True):
 
 @act("POST /v1/runs/{run}/resume", roles=WORK)
 def resume(context: Context, caller: Caller, request: OfRun) -> Opened:
-    """Take a root run over, whoever held it. Its finished calls are given again, and its old holder is fenced."""
+    """Take a root run over from its holder. Its finished calls are given again, and its old holder is fenced."""
     if caller.principal:
         context.find_run(caller.principal, request.run)
     return opened(starting.resume(context, request.run))
@@ -153,7 +153,7 @@ class Recorded(Value, frozen=True):
 
 @act("POST /v1/runs/{run}/items", roles=WORK)
 def record(context: Context, caller: Caller, request: Record) -> Recorded:
-    """Record what a run knows: whoever it hands work to is given it."""
+    """Record what a run knows: its later children are given it."""
     if not (request.items or request.gaps):
         raise InvalidValueError("there is nothing to record: give items, or gaps")
     starting.record(
@@ -313,7 +313,7 @@ class Closed(Value, frozen=True):
 
 @act("POST /v1/runs/{run}/close", roles=WORK)
 def close(context: Context, caller: Caller, request: Close) -> Closed:
-    """End a run. `completed` is provisional, until somebody verifies. What it offered and nobody ended is withdrawn."""
+    """End a run. `completed` is provisional, until it is verified. Offers that were not settled are withdrawn."""
     run = context.find_run(caller.principal, request.run, request.epoch)
     return Closed(outcome=close_run(context, run, request.report, request.error))
 

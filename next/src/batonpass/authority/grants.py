@@ -33,7 +33,7 @@ def narrow(terms: Terms, *, may: Sequence[str], may_delegate: Sequence[str], exp
     """Return the terms that a child may hold. Raises `GrantExceededError` if they are wider than may be delegated.
 
     The answer is an explanation, not the boundary: `find_refusal` asks every hop again at every call, so terms that
-    somebody widened by force have no effect.
+    were widened by force have no effect.
     """
     extra = [
         each

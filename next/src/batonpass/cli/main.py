@@ -26,7 +26,7 @@ class LazyGroup(click.Group):
     """Commands by name, as `module:attribute` with a summary. Help shows the summaries and loads nothing."""
 
     def __init__(self, *, rows: Mapping[str, tuple[str, str]], **settings: Any) -> None:  # noqa: ANN401 - as click has it
-        # Stand-ins: click looks here for the name that somebody may have meant.
+        # Stand-ins: click looks here for the name that the user may have meant.
         super().__init__(commands={name: click.Command(name) for name in rows}, **settings)
         self.rows = rows
 

@@ -500,7 +500,7 @@ def current_work(recording: Recording | None = None) -> Work | None:
         return None
     if not isinstance(run.progress.work, Work):
         run.progress.work = work = Work(recording or DEFAULT, run.agent, None, is_enforced=run.mode == "enforced")
-        work.run, work.state = run, WorkState.OPEN  # whoever opened it ends it
+        work.run, work.state = run, WorkState.OPEN  # its opener ends it
     return run.progress.work
 
 

@@ -132,7 +132,7 @@ class StreamWriter:
         """Write drafts in one commit, and return the last of them when it is durable. Raises what the store raises.
 
         `following` makes receipts of other streams out of the last one, for the same commit. `judged_in` is the reading
-        by which somebody decided that this may be written; after another one `StaleReadingError` is raised.
+        by which it was decided that this may be written; after another one `StaleReadingError` is raised.
         """
         recorder = self._recorder
         if self.is_lost:
@@ -184,7 +184,7 @@ class StreamWriter:
         self._place = self._read_place()
 
     def moved_to(self, signed: Signed) -> None:
-        """Go on after a receipt that was written in somebody else's commit."""
+        """Go on after a receipt that was written in another writer's commit."""
         self._place = Place(stream=self.stream, seq=signed.receipt.seq, head=signed.digest, epoch=self.epoch)
 
     def _read_place(self) -> Place:

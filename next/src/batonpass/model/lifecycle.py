@@ -23,7 +23,7 @@ class RunState(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    FENCED = "fenced"  # its handoff was retried: whoever still works on it has lost it
+    FENCED = "fenced"  # its handoff was retried: its process has lost it
 
 
 class Event(StrEnum):

@@ -39,7 +39,7 @@ class HandoffRow(Struct, frozen=True, array_like=True):
 
 
 class OpenCallRow(Struct, frozen=True, array_like=True):
-    """A call that was requested and has no outcome: in doubt, unless somebody is making it at this moment."""
+    """A call that was requested and has no outcome: in doubt, unless it is being made at this moment."""
 
     id: str
     run: str

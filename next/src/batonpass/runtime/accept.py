@@ -122,7 +122,7 @@ def replay(context: Context, handoff: str) -> ActiveRun:
 
 
 def read_offer(context: Context, handoff: str) -> Offer:
-    """Return an open offer from the ledger: whoever offered it, or ended its last attempt, may be gone."""
+    """Return an open offer from the ledger: the process that offered it, or ended its last attempt, may be gone."""
     store = context.recorder.store
     row = get_handoff(store, handoff)
     advance(handoff, row.state, Event.ACCEPT)

@@ -221,7 +221,7 @@ def _note_outcome(run: ActiveRun, call: OpenCall, result: bytes | None, outcome:
         run.history.in_doubt.pop(call.key, None)
         run.history.finished[call.key] = result
     else:
-        # It was made, and nobody can be given its result again: for whoever asks in a later attempt it is in doubt.
+        # It was made, and nobody can be given its result again: for a later attempt it is in doubt.
         run.history.in_doubt[call.key] = DoubtfulCall(
             call=call.id, key=call.key, tool=call.tool, target=call.target, run=run.id
         )

@@ -74,7 +74,7 @@ def record(context: Context, run: ActiveRun, items: Sequence[AnyItem], gaps: Seq
 
 
 def resume(context: Context, run: str) -> ActiveRun:
-    """Take a root over, whoever held it: its next epoch begins, and whoever still works in the old one is fenced.
+    """Take a root over from its holder: its next epoch begins, and what is done in the old one is fenced.
 
     Raises `NotFoundError` if there is no such run, `FencedError` if it has ended, and `HandoffError` if it is an
     attempt at a handoff.

@@ -1,4 +1,4 @@
-"""Ed25519 keys. A run's key is derived: whoever has the relay's secret has the keys of its runs; none is stored."""
+"""Ed25519 keys. A run's key is derived: the relay's secret gives the keys of its runs; none is stored."""
 
 from collections.abc import Callable
 from hmac import digest as hmac_digest

@@ -1,6 +1,6 @@
 """Why a receipt may not be written, in the words of the rule that it breaks; and the rows in memory.
 
-The stores compare and set without reading. Only when nothing matched does somebody ask here, with the rows as they are,
+The stores compare and set without reading. Only when nothing matched does a store ask here, with the rows as they are,
 which expectation failed. The verifier asks the same of every receipt, over `Tables`.
 """
 
@@ -26,7 +26,7 @@ TABLES: Final = ("ledger", "streams", "handoffs", "open_calls", "requests", "rev
 
 
 class Rows(Protocol):
-    """The rows, as somebody who explains a refusal reads them."""
+    """The rows, as the explanation of a refusal reads them."""
 
     def genesis(self) -> str | None:
         """Return what the ledger hangs from."""
@@ -82,7 +82,7 @@ def _explain_stream(change: Change, row: StreamRow | None) -> BatonpassError | N
     if row is None:
         detail = f"the ledger has no {change.stream}, of which it acknowledged {change.seq - 1} receipts: restore it"
         return StoreError(detail, code="ledger.rewound")
-    # The epoch first: whoever was taken over must learn that, also when the stream has ended since.
+    # The epoch first: a holder that was taken over must learn that, also when the stream has ended since.
     if change.from_epoch < row.epoch:
         return FencedError(f"{change.stream} was taken over: what it does now is not recorded in its name")
     if row.state != RunState.OPEN:

@@ -109,7 +109,7 @@ class GroupCommit(Generic[Given_contra, Item]):
         try:
             self._queue.remove(command)
         except ValueError:
-            # A leader has it. Let it end, so that whoever reads the head next sees what became of it.
+            # A leader has it. Let it end, so that the next reader of the head sees what became of it.
             with self._leading:
                 pass
         self._wake_next()
@@ -145,7 +145,7 @@ class GroupCommit(Generic[Given_contra, Item]):
                 finally:  # before the turn is given back, or all other processes wait for our next write
                     self._writer.roll_back()
         except BaseException as error:
-            # The transaction itself failed, or we were interrupted. Whoever is not settled must look at the head.
+            # The transaction itself failed, or we were interrupted. A caller that is not settled must look at the head.
             for command in batch:
                 command.settle(_told(error))
             if not isinstance(error, Exception):

@@ -12,7 +12,7 @@ Stored = tuple[int, str, int, bytes, bytes, bytes | None, bytes | None]
 
 
 class View(Protocol):
-    """The ledger at one moment, however long it is looked at and whoever writes meanwhile."""
+    """The ledger at one moment, however long it is looked at and whatever is written meanwhile."""
 
     def receipts(self) -> Iterator[Stored]:
         """Yield every receipt, by position."""

@@ -8,7 +8,7 @@ CREATE TABLE receipts (
     payload BLOB NOT NULL,
     signature BLOB NOT NULL,
     cosignature BLOB,
-    -- All contents of a receipt, packed. Last, so whoever reads signed bytes only does not read over the words.
+    -- All contents of a receipt, packed. Last, so a reader of signed bytes only does not read over the words.
     contents BLOB,
     UNIQUE (stream, seq)
 ) STRICT;

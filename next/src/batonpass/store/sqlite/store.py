@@ -127,7 +127,7 @@ class SqliteStore(Reads):
         return Entry(entry, [change_of(signed) for signed in entry])
 
     def write(self, batch: Sequence[Entry]) -> None:
-        """Write a batch in one transaction. Called by whoever leads the group commit."""
+        """Write a batch in one transaction. Called by the leader of the group commit."""
         self.roll_back()
         try:
             self._execute("BEGIN IMMEDIATE")
