@@ -191,7 +191,10 @@ class StreamWriter:
         row = self._recorder.store.find_stream(self.stream)
         if row is None:
             raise NotFoundError(f"there is no {self.stream} in this ledger")
-        # The writer keeps the epoch that it began with: if the row has a later one, the append must be refused.
+        # The writer keeps the epoch that it began with. In a later one it has lost its run: it writes nothing, and what
+        # the new holder did is not given to it either.
+        if row.epoch > self.epoch:
+            raise FencedError(f"{self.stream} was taken over: what it does now is not recorded in its name")
         return Place(stream=self.stream, seq=row.seq, head=row.head, epoch=self.epoch)
 
 

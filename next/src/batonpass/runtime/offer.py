@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from batonpass.authority.grants import expiry_at, narrow
 from batonpass.errors import ConflictError, GrantError
 from batonpass.log.append import Draft
-from batonpass.model.bodies import HandoffInitiated
+from batonpass.model.bodies import HandoffInitiated, RunRecorded
 from batonpass.model.grants import Grant, Held, Terms
 from batonpass.model.ids import derived_id
 from batonpass.model.items import Baton, OfferedParts
@@ -63,10 +63,17 @@ def offer(
 
     body = HandoffInitiated(handoff=handoff, to=to, execution="caller", state="offered")
     run.history.children[handoff] = None  # before the commit: an interrupt right after it must not hide it from `close`
+    unwritten = run.unwritten_items
+    drafts = [Draft(body, contents)]
+    if unwritten:  # in the same commit: what a child is handed stands in the receipts above it
+        known = RunRecorded(run=run.id, subject="items", count=len(unwritten))
+        drafts.insert(0, Draft(known, {"items": encode(unwritten)}))
     signed = run.writer.append(
-        Draft(body, contents), following=None if following is None else lambda first: following(made(first), first)
+        *drafts, following=None if following is None else lambda first: following(made(first), first)
     )
     run.history.children[handoff] = None  # and after it: another thread may have read the history again meanwhile
+    run.history.items += unwritten
+    run.unwritten_items = run.unwritten_items[len(unwritten) :]
     return made(signed)
 
 

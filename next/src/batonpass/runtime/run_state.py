@@ -51,7 +51,7 @@ class ActiveRun(Struct, eq=False, kw_only=True):
     settled_calls: dict[str, OpenCall] = field(default_factory=dict)  # decided about while the tool is at work here
     settling: set[str] = field(default_factory=set)  # calls that are being decided about
     guard: Lock = field(default_factory=Lock)  # between threads, for a moment: never held while anything waits
-    unwritten_items: tuple[AnyItem, ...] = ()  # what it knows and could not record: its children are told all the same
+    unwritten_items: tuple[AnyItem, ...] = ()  # what it knows and could not record: written with its next offer
     unwritten_close: Draft | None = None  # it has ended, and could not say so: its parent tries again at its own end
     unwritten_children: list["ActiveRun"] = field(default_factory=list)
     reporter: "ActiveRun | None" = None  # of a run that has no place in the record: which run says that it is missing
@@ -127,4 +127,5 @@ class ActiveRun(Struct, eq=False, kw_only=True):
                 self.writer.read_head()
                 row = None if self.handoff is None else recorder.store.find_handoff(self.handoff)
                 self.history = read_run(recorder.store, self.id, row)
+                self.unwritten_items = tuple(each for each in self.unwritten_items if each not in self.history.items)
                 self.writer.is_unsure = False
