@@ -32,6 +32,7 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
     ),
     "the epoch of a stream is not compared": (
         Change("store/sqlite/queries.sql", "AND epoch = ?9 AND", "AND ?9 IS NOT NULL AND"),
+        Change("log/append.py", "if row.epoch > self.epoch:", "if False:"),
     ),
     "a stream that has ended takes receipts": (Change("store/sqlite/queries.sql", "AND state = 'open' AND", "AND"),),
     "a fence names any head": (
@@ -71,17 +72,16 @@ PLANTED: Final[dict[str, tuple[Change, ...]]] = {
     "a call that was interrupted counts as failed": (
         Change(
             "api/handles.py",
-            "        except Exception as error:\n            is_over = True\n            begun.fail",
-            "        except BaseException as error:\n            is_over = True\n            begun.fail",
+            "            except Exception as error:\n                begun.fail",
+            "            except BaseException as error:\n                begun.fail",
         ),
     ),
-    "a call whose outcome is unknown loses its key": (
+    "a call without a result keeps its number": (
         Change("api/handles.py", "            self.abandon()  # the caller has no result", "            pass  # the"),
-    ),
-    "a failed call keeps its number": (
         Change(
             "api/handles.py", "        finally:\n            self.abandon()\n", "        finally:\n            pass\n"
         ),
+        Change("api/handles.py", "            if not is_kept:", "            if False:"),
     ),
     "a number that is free again is the last one": (
         Change(
