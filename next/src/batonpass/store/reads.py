@@ -1,5 +1,6 @@
 """What both stores read in the same words: the queries of `shared.sql`, as rows and receipts."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ def _read_at(row: Row, stream: str, seq: int) -> Signed:
     return signed
 
 
-class Reads:
+class Reads(ABC):
     """The reads of a store, each of what is committed. They are the rows for who explains a refusal as well."""
 
     def __init__(self, system: System) -> None:
@@ -47,9 +48,9 @@ class Reads:
             detail = "a ledger does not survive a fork: open it again in the child process"
             raise StoreError(detail, code="store.forked")
 
+    @abstractmethod
     def _all(self, query: str, **values: object) -> list[Row]:
         """Return the rows of a query. Raises `StoreError`."""
-        raise NotImplementedError
 
     def first_receipt(self) -> Signed | None:
         """Return the receipt at position 1, which founds the ledger; None while it is empty."""
